@@ -1,6 +1,6 @@
 """Bit-exact execution, verification and debugging of quantized .tflite models.
 
-The names below are loaded when they are first used, so that `import tflq` costs next to nothing.
+The names below are loaded on first use, so `import tflq` is fast.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = [
     "verify",
 ]
 
-#: Where each public name lives: (module, name there).
+#: The home of each public name: (module, name there).
 _HOMES = {
     "Calibration": ("tflq.quantization.calibration", "Calibration"),
     "Interpreter": ("tflq.api.interpreter", "Interpreter"),

@@ -1,4 +1,4 @@
-"""`python -m tflq`: the command, where the console script is not on the path."""
+"""`python -m tflq`: the command, if the console script is not on the path."""
 
 from tflq.cli.main import main
 

@@ -2,11 +2,11 @@
 
     TflqError
     ├── FileAccessError (OSError, ValueError)  a path cannot be read or written
-    ├── FormatError (ValueError)               the bytes are no valid file of their kind: offset, table, field
-    │   └── LimitError (RuntimeError)          valid so far, but beyond an explicit limit
+    ├── FormatError (ValueError)               the bytes are not a valid file of their kind: offset, table, field
+    │   └── LimitError (RuntimeError)          valid so far, but exceeds an explicit limit
     ├── ModelError (ValueError, RuntimeError)  well-formed, but no kernel could accept it: operator, tensor
     ├── UnsupportedError (NotImplementedError, ValueError)  operator, version, types, nearest supported form
-    ├── InputError (ValueError)                what the caller handed in does not fit
+    ├── InputError (ValueError)                an argument from the caller does not fit
     │   ├── ResizeError (RuntimeError)         a shape that a tensor cannot be given
     │   ├── ShapeError                         tensor, expected shape, got shape
     │   ├── TypeMismatchError                  tensor, expected type, got type
@@ -16,13 +16,13 @@
     ├── StateError (RuntimeError, ValueError)  calls in the wrong order; LiteRT raises one or the other
     ├── UndefinedResultError (ArithmeticError, RuntimeError)  the original aborts, or its result is undefined
     ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
-    ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks what is asked for
+    ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks requested data
     └── LiveRuntimeError                          a real runtime
-        ├── RuntimeMissing                     is not installed where it was looked for
+        ├── RuntimeMissing                     is not installed in the Python that was searched
         └── RuntimeFailed                      refused the model, raised, aborted or timed out
 
-Each class stores its facts as fields and composes its text from them. The built-in classes beside TflqError are those
-that LiteRT raises at the same calls, so that clauses written for LiteRT catch what tflq raises.
+Each class stores its facts as fields and composes its text from them. LiteRT raises the other
+built-in classes at the same calls, so `except` clauses written for LiteRT also catch tflq's errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ E = TypeVar("E", bound="TflqError")
 
 
 def _again(kind: type[TflqError], args: tuple[Any, ...], facts: dict[str, Any]) -> TflqError:
-    """An error as it was in another process."""
+    """Return an error from another process."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(facts)
@@ -46,9 +46,9 @@ def _again(kind: type[TflqError], args: tuple[Any, ...], facts: dict[str, Any]) 
 
 
 class TflqError(Exception):
-    """Root of every error that tflq raises on purpose. Its text is printable, whatever names the files hold.
+    """Root of every error that tflq raises on purpose. Its text is printable for any names in files.
 
-    The text is `place`, which names an operator where the error has one, and `statement`, what is wrong there.
+    The text consists of `place`, which names the operator if there is one, and `statement`, the problem.
     """
 
     def __init__(self, statement: object = "", *, place: str = "") -> None:
@@ -56,17 +56,17 @@ class TflqError(Exception):
         super().__init__(self.place + self.statement)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors travel between processes; their classes take other arguments than BaseException.args."""
+        """Return the form for pickling: error classes take other arguments than BaseException.args."""
         return _again, (type(self), self.args, dict(self.__dict__))
 
     def opening(self: E, wording: str) -> E:
-        """This error with LiteRT's wording before its own text, for clients that search messages."""
+        """Return this error with LiteRT's wording before its own text, for clients that search messages."""
         start = printable(wording)
         self.args = (f"{start} {self}" if start.endswith((".", "!")) else f"{start}: {self}",)
         return self
 
     def advising(self: E, remedy: str) -> E:
-        """This error with what to do about it after its text."""
+        """Return this error with a remedy after its text."""
         self.args = (f"{self}; {printable(remedy)}",)
         return self
 
@@ -83,7 +83,7 @@ class FileAccessError(TflqError, OSError, ValueError):
 
 
 class FormatError(TflqError, ValueError):
-    """The bytes are no valid file. `offset` is a byte position in it, or None; `path` the file's, where it has one."""
+    """The bytes are not a valid file. `offset` is a byte position in it, or None; `path` is the file's, if known."""
 
     def __init__(
         self, reason: str, *, offset: int | None = None, table: str = "", field: str = "", path: str = ""
@@ -100,17 +100,17 @@ class FormatError(TflqError, ValueError):
 
 
 class LimitError(FormatError, RuntimeError):
-    """A count or a size goes beyond an explicit limit of the reader, the writer or a plan, or what the machine has."""
+    """A count or a size exceeds an explicit limit of the reader, the writer or a plan, or the machine's memory."""
 
 
 def out_of_memory(what: str, error: MemoryError) -> LimitError:
-    """What a MemoryError becomes that `what` has met."""
-    return LimitError(f"{what} takes more memory than this machine gives ({error or 'no details'})")
+    """Return the error for a MemoryError in `what`."""
+    return LimitError(f"{what} takes more memory than this machine has ({error or 'no details'})")
 
 
 @contextmanager
 def memory_named(what: str) -> Iterator[None]:
-    """Raise a LimitError that names `what` where the block meets a MemoryError."""
+    """Raise a LimitError that names `what` if the block raises a MemoryError."""
     try:
         yield
     except MemoryError as error:
@@ -171,7 +171,7 @@ class UnsupportedError(TflqError, NotImplementedError, ValueError):
 
 
 class InputError(TflqError, ValueError):
-    """What the caller handed in does not fit."""
+    """An argument from the caller that does not fit."""
 
     def __init__(self, reason: str, *, name: str = "", expected: object = None, got: object = None) -> None:
         self.reason, self.name, self.expected, self.got = reason, name, expected, got
@@ -202,7 +202,7 @@ class TypeMismatchError(InputError):
 
 
 class UnknownNameError(InputError):
-    """There is no such tensor, signature, profile or runtime; `known` lists those there are."""
+    """There is no such tensor, signature, profile or runtime; `known` lists the existing ones."""
 
     def __init__(self, kind: str, name: object, known: Sequence[object] = ()) -> None:
         self.kind, self.known = kind, tuple(known)
@@ -222,7 +222,7 @@ class OptionError(InputError):
 
 
 class CalibrationError(InputError):
-    """Calibration data that says nothing about a model's ranges; `sample` counts from 0, `name` is the tensor's."""
+    """Calibration data that cannot define a model's ranges; `sample` counts from 0, `name` is the tensor's."""
 
     def __init__(
         self, reason: str, *, sample: int | None = None, name: str = "", expected: object = None, got: object = None
@@ -254,11 +254,11 @@ class OperatorFailed(TflqError, RuntimeError):
 
 
 class GoldenError(TflqError, ValueError):
-    """A golden file does not belong to this model, or lacks what is asked of it."""
+    """A golden file does not belong to this model, or lacks requested data."""
 
 
 class LiveRuntimeError(TflqError, RuntimeError):
-    """Something about a real runtime; `runtime` names it."""
+    """An error of a real runtime; `runtime` names it."""
 
     def __init__(self, runtime: str, reason: str) -> None:
         self.runtime, self.reason = runtime, reason
@@ -266,7 +266,7 @@ class LiveRuntimeError(TflqError, RuntimeError):
 
 
 class RuntimeMissing(LiveRuntimeError):
-    """The runtime is not installed where it was looked for."""
+    """The runtime is not installed in the Python that was searched."""
 
 
 class RuntimeFailed(LiveRuntimeError):

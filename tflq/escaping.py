@@ -1,17 +1,17 @@
-"""Text that comes from files, made fit to be shown: escaped where it cannot be printed, shortened where it is long."""
+"""Text from files, prepared for display: unprintable characters escaped, long text shortened."""
 
 from __future__ import annotations
 
-#: Characters of a name, and of a whole line or message, beyond which the middle is left out.
+#: Maximum length of a name, and of a whole line or message; the middle of a longer one is left out.
 NAME, TEXT = 300, 4000
 
-_ESCAPED_BYTES = range(0xDC80, 0xDD00)  # what Python's "surrogateescape" makes of bytes that are not UTF-8
+_ESCAPED_BYTES = range(0xDC80, 0xDD00)  # Python's "surrogateescape" form of bytes that are not UTF-8
 
 
 def printable(text: str, most: int = TEXT) -> str:
-    """`text` on one line, without control characters, at most about `most` characters long.
+    """Return `text` on one line, without control characters, at most about `most` characters long.
 
-    What is not printable becomes a backslash escape: `\\x1b`, `\\n`, `\\u202e`; a byte that was not UTF-8 is `\\xff`.
+    Unprintable characters become backslash escapes: `\\x1b`, `\\n`, `\\u202e`; a byte that was not UTF-8 is `\\xff`.
     """
     if len(text) > most:
         kept = most // 2
@@ -20,17 +20,17 @@ def printable(text: str, most: int = TEXT) -> str:
 
 
 def shown(name: str) -> str:
-    """A name out of a file, escaped and short enough for a table."""
+    """Return a name from a file, escaped and short enough for a table."""
     return printable(name, NAME)
 
 
 def quoted(name: object) -> str:
-    """A name between quotes, as `shown`; a number without."""
+    """Return a name in quotes, as in `shown`; a number without."""
     return f"'{shown(name)}'" if isinstance(name, str) else shown(repr(name))
 
 
 def valid(text: str) -> str:
-    """`text` with lone surrogates escaped, so that it can be encoded as UTF-8."""
+    """Return `text` with lone surrogates escaped, so that it can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

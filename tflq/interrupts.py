@@ -1,7 +1,7 @@
-"""Ctrl-C waits while modules are imported or functions are compiled.
+"""Delay Ctrl-C while modules are imported or functions are compiled.
 
-Python removes a module whose import was interrupted, but not what numba, llvmlite and others registered on the way: a
-second import then fails, and the process cannot compute any more.
+If an import is interrupted, Python removes the module, but not the registrations of numba, llvmlite and others. A
+second import then fails, and the process can no longer compute.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any
 
-#: In this order handlers are restored; the last one may raise.
+#: Handlers are restored in this order; the last one may raise.
 _NUMBERS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -30,7 +30,7 @@ class _Pending:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold back SIGINT and SIGTERM until the context ends, then hand the first one to its handler.
+    """Hold back SIGINT and SIGTERM until the context ends, then pass the first one to its handler.
 
     Signals without a handler in Python act at once. Does nothing in other threads, which no signal interrupts.
     """

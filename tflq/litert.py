@@ -1,12 +1,12 @@
-"""A module that can stand in for `ai_edge_litert.interpreter`, `tflite_runtime.interpreter` and `tf.lite`.
+"""A replacement for `ai_edge_litert.interpreter`, `tflite_runtime.interpreter` and `tf.lite`.
 
     import tflq
     tflq.install_as("tflite_runtime")
 
     from tflite_runtime.interpreter import Interpreter  # tflq's
 
-Its Interpreter is `tflq.Interpreter` with LiteRT's default: without a resolver it computes what LiteRT computes then,
-which is AUTO, profile `litert-xnnpack`. docs/drop-in.md lists what differs.
+Its Interpreter is `tflq.Interpreter` with LiteRT's default: without a resolver it uses AUTO, profile `litert-xnnpack`.
+docs/drop-in.md lists the differences.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
     "load_delegate",
 ]
 
-#: What tf.lite.experimental holds of these.
+#: The names from these that tf.lite.experimental holds.
 experimental = SimpleNamespace(OpResolverType=OpResolverType, load_delegate=load_delegate)
 
 
 class Interpreter(_Interpreter):
-    """`tflq.Interpreter` that computes what LiteRT does by default: AUTO, unless a profile or a resolver is named."""
+    """`tflq.Interpreter` with LiteRT's default: AUTO, unless a profile or a resolver is given."""
 
     _default_profile: str | Profile | None = None
 
@@ -57,11 +57,11 @@ class Interpreter(_Interpreter):
         self._interpreter = NativeInterpreter(self)
 
     def _native_handle(self) -> NativeInterpreter:  # type: ignore[override]
-        """No address: what the calibration of `install_as("ai_edge_litert")` takes."""
+        """Return the native interpreter, not an address: calibration of `install_as("ai_edge_litert")` takes it."""
         return self._interpreter
 
 
-#: The place of experimental_op_resolver_type among the constructor's positional arguments, counted from 1.
+#: The position of experimental_op_resolver_type among the constructor's positional arguments, counted from 1.
 _RESOLVER = 5
 
 
@@ -74,20 +74,20 @@ class InterpreterWithCustomOps(Interpreter):
         super().__init__(custom_op_registerers=custom_op_registerers, **options)
 
 
-#: Packages that the module can stand in for.
+#: Packages that the module can replace.
 PACKAGES = ("tflite_runtime", "ai_edge_litert", "tensorflow")
 
 
 def install_as(package: str, profile: str | Profile | None = None) -> ModuleType:
-    """Let imports of another package's interpreter give tflq's, in this process from now on.
+    """Replace another package's interpreter by tflq's, for later imports in this process.
 
     Args:
         package: "tflite_runtime", "ai_edge_litert" or "tensorflow" (also "tf.lite"). An installed package keeps the
-            rest of its modules; only tensorflow has to be installed.
-        profile: What its Interpreter computes unless told otherwise; None for what LiteRT's resolvers mean.
+            rest of its modules; only tensorflow must be installed.
+        profile: The default profile of its Interpreter; None for those of LiteRT's resolvers.
 
     Returns:
-        The module that now stands for the package's interpreter.
+        The module that replaces the package's interpreter.
 
     Raises:
         UnknownNameError: There is no such package or profile.
@@ -100,7 +100,7 @@ def install_as(package: str, profile: str | Profile | None = None) -> ModuleType
     """
     name = "tensorflow" if package in ("tf", "tf.lite") else package.partition(".")[0]
     if name not in PACKAGES:
-        raise UnknownNameError("package to stand in for", package, PACKAGES)
+        raise UnknownNameError("package to replace", package, PACKAGES)
     module = _module(name, profile)
     if name == "tensorflow":
         _install_in_tensorflow(module)
@@ -118,7 +118,7 @@ def install_as(package: str, profile: str | Profile | None = None) -> ModuleType
     return module
 
 
-#: The native module of LiteRT with which ai-edge-quantizer observes ranges.
+#: LiteRT's native module with which ai-edge-quantizer observes ranges.
 _CALIBRATION = "_pywrap_tfl_calibration"
 
 
@@ -129,7 +129,7 @@ def _calibration(name: str) -> ModuleType:
 
 
 def _module(package: str, profile: str | Profile | None) -> ModuleType:
-    """This module, or one like it whose interpreters compute `profile`."""
+    """Return this module, or a copy whose interpreters compute `profile`."""
     if profile is None:
         return sys.modules[__name__]
     default = {"_default_profile": by_name(profile), "__module__": f"{package}.interpreter"}
@@ -142,13 +142,13 @@ def _module(package: str, profile: str | Profile | None) -> ModuleType:
 
 
 def _package(name: str) -> ModuleType:
-    package = ModuleType(name, "Stands in for a package that is not installed; see tflq.litert.")
+    package = ModuleType(name, "Replaces a package that is not installed; see tflq.litert.")
     package.__path__ = []
     return package
 
 
 def _install_in_tensorflow(module: ModuleType) -> None:
-    """Replace the names wherever TensorFlow's own modules and its public API hold them.
+    """Replace the names in TensorFlow's own modules and in its public API.
 
     Its calibrator keeps the native interpreter, which makes its own runners.
     """

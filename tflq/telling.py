@@ -1,7 +1,7 @@
-"""What results show of themselves in Python: three lines as `repr`, and as HTML in a notebook.
+"""Displays of results in Python: three lines as `repr`, and HTML in a notebook.
 
-How a result is told is formatting, and belongs to `tflq/report/<verb>/told.py`. That is looked up by the verb's name
-when a result is first shown, so that the rooms in which results are made know nothing of it.
+Formatting belongs to `tflq/report/<verb>/told.py`, which is looked up by the verb's name when a result is first
+displayed. So the rooms that compute results do not import it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def told(verb: str) -> Callable[[type[T]], type[T]]:
-    """Let a class of results tell itself as `tflq/report/<verb>/told.py` says in its `CARDS`."""
+    """Return a decorator that displays a class of results by the `CARDS` of `tflq/report/<verb>/told.py`."""
 
     def telling(cls: type[T]) -> type[T]:
         cls.__repr__ = lambda self: _text(verb, self)  # type: ignore[method-assign]
@@ -26,11 +26,11 @@ def told(verb: str) -> Callable[[type[T]], type[T]]:
 
 
 def _text(verb: str, result: object) -> str:
-    """Three lines; of a value whose fields hold what they must not, its class: errors name such values, too."""
+    """Return three lines, or only the class of a value with invalid fields: errors name such values, too."""
     try:
         return str(_card(verb, result).text)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return f"<{type(result).__name__} that cannot be told>"
+        return f"<{type(result).__name__} that cannot be displayed>"
 
 
 def _card(verb: str, result: object) -> Any:

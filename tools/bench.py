@@ -3,11 +3,11 @@
     python tools/bench.py MODEL [MODEL ...] [--repeats 30] [--burst 4] [--profile litert-ref] [--json FILE]
     python tools/bench.py MODEL [MODEL ...] --profiles [NAME ...]
 
-With --profiles tflq's profiles (all of them where none is named) race `litert-ref` instead of the runtimes. Every
-contestant lives in a process of its own, so that first-call time, import time and peak memory are its own. The
-processes are driven in turn (tflq, reference, builtin, XNNPACK, tflq, ...), so that a drift of the machine hits all of
-them alike. A turn is a short burst of invokes, each with a fresh random input; the first of a burst finds the caches as
-the others left them and is run but not counted (`--burst 1` counts it). Needs the extra `litert`.
+With --profiles tflq's profiles (all of them by default) race `litert-ref` instead of the runtimes. Every contestant
+runs in a process of its own, which separates first-call time, import time and peak memory. The processes are driven in
+turn (tflq, reference, builtin, XNNPACK, tflq, ...), so that a drift of the machine affects all equally. A turn is a
+short burst of invokes, each with a fresh random input. The first of a burst runs with the caches that the others left,
+and is not counted (`--burst 1` counts it). Needs the extra `litert`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-#: Stands before the profile in the name of a contestant that is tflq.
+#: Prefix of the profile in the name of a tflq contestant.
 TFLQ = "tflq "
 RESOLVERS = {
     "litert-ref": "BUILTIN_REF",
@@ -34,7 +34,7 @@ RESOLVERS = {
 
 
 def contestant(name: str, path: str, pipe: Connection) -> None:
-    """Child process: load the model, then answer every burst's length with its seconds, one an invoke."""
+    """Load the model in a child process, then answer every burst's length with its seconds, one per invoke."""
     import resource
     import time
 
@@ -84,7 +84,7 @@ def _random(np: Any, random: Any, detail: dict[str, Any]) -> Any:
 
 
 def measure(path: str, repeats: int, burst: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
-    """All contestants on one model: seconds, and megabytes of peak resident memory."""
+    """Return all contestants on one model: seconds, and megabytes of peak resident memory."""
     context = multiprocessing.get_context("spawn")
     pipes, children = {}, {}
     for name in names:
@@ -103,7 +103,7 @@ def measure(path: str, repeats: int, burst: int, names: Sequence[str]) -> dict[s
     for turn in range(repeats + 1):
         for name in list(alive):
             try:
-                pipes[name].send(burst if turn else 1)  # the first call stands apart
+                pipes[name].send(burst if turn else 1)  # the first call is separate
                 answer = pipes[name].recv()
             except (EOFError, BrokenPipeError):
                 alive.remove(name)
@@ -121,7 +121,7 @@ def measure(path: str, repeats: int, burst: int, names: Sequence[str]) -> dict[s
 
 
 def table(path: str, results: dict[str, dict[str, float]]) -> str:
-    """One model's figures as text; the first contestant's median over each one's."""
+    """Return one model's figures as text: the ratio is the first contestant's median to each one's."""
     width = max(len(name) for name in results) + 2
     first = next(iter(results))
     lines = [
@@ -149,7 +149,7 @@ def main() -> int:
     parser.add_argument("--burst", type=int, default=4, help="invokes in one turn, the first not counted (default 4)")
     parser.add_argument("--profile", default="litert-ref", help="profile of tflq.Interpreter (default litert-ref)")
     parser.add_argument("--profiles", nargs="*", metavar="NAME", help="race these profiles (default: all)")
-    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     args = parser.parse_args()
     os.environ.update(dict.fromkeys(THREADS, "1"))
     names = [TFLQ + args.profile, *RESOLVERS] if args.profiles is None else racing(args.profiles)
@@ -163,7 +163,7 @@ def main() -> int:
 
 
 def racing(profiles: Sequence[str]) -> list[str]:
-    """Contestants: `litert-ref`, and the others behind it."""
+    """Return the contestants: `litert-ref`, then the others."""
     from tflq.profiles import PROFILES
 
     return list(dict.fromkeys(TFLQ + name for name in ("litert-ref", *(profiles or PROFILES))))

@@ -3,12 +3,12 @@
     python tools/bench_ptq.py [MODEL ...] [--presets fast,balanced,best] [--subsets 3] [--rows 200]
         [--tensorflow PYTHON] [--ai-edge-quantizer PYTHON] [--json FILE]
 
-The material lies in $TFLQ_SHARED/ptq (default ../shared/ptq). Every contestant quantizes every model on the same seeded
-subsets of the calibration rows, each in a process of its own; what comes out runs in LiteRT's default interpreter on
-the evaluation rows, which nothing else here ever reads. The other tools run in the environments whose Pythons are
-given, and are left out without one. Figures are medians over the subsets: task metric (top-1, or PSNR in dB), the
-paired standard error of its difference to float, top-1 agreement with float, SQNR of the outputs in dB, operators that
-compute in float, size, seconds and peak memory. The table is Markdown.
+The material is in $TFLQ_SHARED/ptq (default ../shared/ptq). Every contestant quantizes every model on the same seeded
+subsets of the calibration rows, each in a process of its own. The results run in LiteRT's default interpreter on the
+evaluation rows, which are used for nothing else. The other tools run in the environments of the given Pythons, and are
+left out without one. Figures are medians over the subsets. They are the task metric (top-1, or PSNR in dB), the paired
+standard error of its difference to float, top-1 agreement with float, and SQNR of the outputs in dB. The number of
+float operators, size, seconds and peak memory follow. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ MODELS = {
 
 
 def stored_to_float(data: str, stored: np.ndarray) -> np.ndarray:
-    """Stored integers as the float32 inputs of a data set's models."""
+    """Return stored integers as the float32 inputs of a data set's models."""
     if data == "kws":
         return ((stored.astype(np.float32) - 83) * np.float32(0.5847029089927673)).astype(np.float32)
     return (stored.astype(np.float32) / np.float32(16 if data == "digits" else 255)).astype(np.float32)
 
 
 def load_data(model: str, part: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Inputs of the part ("calib" or "eval"), and what outputs are judged by: labels, or clean images for fm_unet."""
+    """Return the inputs of a part ("calib" or "eval"), and the labels, or clean images for fm_unet."""
     data = MODELS[model]
     with np.load(SHARED / "data" / f"{data}_{part}.npz") as file:
         stored, labels = file["x"], file.get("y", None)
@@ -67,7 +67,7 @@ def load_data(model: str, part: str) -> tuple[np.ndarray, np.ndarray | None]:
 
 @dataclass(frozen=True)
 class Score:
-    """One contestant on one model and subset; `metric_error` is the standard error of metric - the float model's."""
+    """One contestant on one model and subset; `metric_error` is the standard error of the difference to float."""
 
     metric: float
     metric_error: float
@@ -80,7 +80,7 @@ class Score:
 
 
 def litert_outputs(path: Path, inputs: np.ndarray) -> np.ndarray:
-    """Outputs as real numbers, float64[N, ...], of LiteRT's default interpreter."""
+    """Return outputs as real numbers, float64[N, ...], of LiteRT's default interpreter."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=1)
@@ -97,7 +97,7 @@ def litert_outputs(path: Path, inputs: np.ndarray) -> np.ndarray:
 
 
 def as_codes(values: np.ndarray, details: dict) -> np.ndarray:
-    """Real inputs in the type that the model takes."""
+    """Return real inputs in the model's input type."""
     if details["dtype"] == np.float32:
         return values
     scale, point = details["quantization"]
@@ -106,7 +106,7 @@ def as_codes(values: np.ndarray, details: dict) -> np.ndarray:
 
 
 def judge(model: str, reference: np.ndarray, got: np.ndarray, truth: np.ndarray) -> tuple[float, float, float | None]:
-    """Metric, standard error of its difference to float's, agreement with float."""
+    """Return the metric, the standard error of its difference to float's, and the agreement with float."""
     if model == "fm_unet":
         errors, before = (np.mean((y - truth) ** 2, axis=(1, 2, 3)) for y in (got, reference))
         slope = 10 / np.log(10) / errors.mean()  # of the PSNR over all images in their mean squared error
@@ -119,7 +119,7 @@ def judge(model: str, reference: np.ndarray, got: np.ndarray, truth: np.ndarray)
 
 
 def float_operators(path: Path) -> int:
-    """How many operators compute in float: any but QUANTIZE and DEQUANTIZE with a float operand."""
+    """Return the number of operators that compute in float: any except QUANTIZE and DEQUANTIZE with a float operand."""
     model = tflq.load(path)
     graph = view(model)
     count = 0
@@ -134,7 +134,7 @@ Maker = Callable[[Path, Path, Path], dict]
 
 
 def with_signature(source: Path, out: Path) -> Path:
-    """The model with a signature, which some tools need: its own, or one made of its tensors' names."""
+    """Return the model with a signature, which some tools need: its own, or one with its tensors' names."""
     model = tflq.load(source)
     if model.signature_defs:
         return source
@@ -145,7 +145,7 @@ def with_signature(source: Path, out: Path) -> Path:
 
 
 def other_tool(python: str, tool: str) -> Maker:
-    """A contestant in another environment."""
+    """Return a contestant in another environment."""
 
     def make(model: Path, samples: Path, out: Path) -> dict:
         signed = with_signature(model, out.with_suffix(".signed.tflite"))
@@ -155,7 +155,7 @@ def other_tool(python: str, tool: str) -> Maker:
 
 
 def preset(name: str) -> Maker:
-    """tflq with one of its presets, in a process of its own."""
+    """Return the contestant of a tflq preset, in a process of its own."""
 
     def make(model: Path, samples: Path, out: Path) -> dict:
         return run_child([sys.executable, __file__, "--make", name, str(model), str(samples), str(out)])
@@ -164,7 +164,7 @@ def preset(name: str) -> Maker:
 
 
 def make_with_tflq(name: str, model: str, samples: str, out: str) -> None:
-    """The child process of `preset`."""
+    """Run the child process of `preset`."""
     import resource
     import time
 
@@ -176,7 +176,7 @@ def make_with_tflq(name: str, model: str, samples: str, out: str) -> None:
 
 
 def run_child(command: list[str]) -> dict:
-    """The last line of JSON that the command prints."""
+    """Return the last line of JSON that the command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
@@ -185,7 +185,7 @@ def run_child(command: list[str]) -> dict:
 
 
 def scores(model: str, makers: dict[str, Maker], subsets: int, rows: int) -> Iterator[tuple[str, Score]]:
-    """Every contestant on every subset of one model."""
+    """Yield every contestant on every subset of one model."""
     source = SHARED / "models" / f"{model}_float.tflite"
     calibration, _ = load_data(model, "calib")
     inputs, truth = load_data(model, "eval")
@@ -213,13 +213,13 @@ def scores(model: str, makers: dict[str, Maker], subsets: int, rows: int) -> Ite
 
 
 def median(found: list[Score]) -> Score:
-    """Each figure's median."""
+    """Return each figure's median."""
     columns = {k: [asdict(s)[k] for s in found] for k in asdict(found[0])}
     return Score(**{k: None if v[0] is None else statistics.median(v) for k, v in columns.items()})
 
 
 def row(model: str, name: str, s: Score) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     metric = f"{s.metric:.2f} dB" if model == "fm_unet" else f"{s.metric:.4f}"
     agreement = "-" if s.agreement is None else f"{s.agreement:.4f}"
     return (

@@ -4,13 +4,12 @@
     NUMBA_BOUNDSCHECK=1 python tools/fuzz_bounds.py --ops 'SEGMENT_*' --count 500 --profiles litert-ref tflm
     NUMBA_DISABLE_JIT=1 python tools/fuzz_bounds.py --count 200
 
-Of `--count` models an operator one in five is as `fuzz_ops.py` draws it; the others have something wrong in them. Each
-runs under one of the profiles (default: all that have the operator), in turn. A model may be refused, or fail with an
-error of tflq's own; it may not read or write outside of an array in compiled code, nor raise anything else. With
-NUMBA_DISABLE_JIT=1 the same source runs as Python, which compiles nothing and finds the same; machine code without
-bounds checks is refused.
+Of `--count` models per operator, one in five is drawn as in `fuzz_ops.py`; the others are damaged. Each runs under one
+of the profiles (default: all with the operator), in turn. A model may be refused, or fail with an error of tflq. It
+must not read or write outside of an array in compiled code, nor raise another error. With NUMBA_DISABLE_JIT=1 the same
+source runs as Python, which compiles nothing and finds the same; machine code without bounds checks is refused.
 
-Exit status: 0 nothing found; 1 something was found; 2 wrong usage.
+Exit status: 0 nothing found; 1 errors found; 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -37,23 +36,23 @@ from tflq.profiles import PROFILES
 
 FOUND, USAGE = 1, 2
 DRAWN = {**SPECS, **BESIDES}
-#: Models as they are drawn, among this many.
+#: One of this many models stays as drawn.
 HONEST_ONE_IN = 5
 MEMORY_BYTES = 64 << 20
-#: What an index beyond an array raises in machine code with bounds checks.
+#: The error for an index beyond an array in machine code with bounds checks.
 _OUTSIDE = "index is out of bounds"
 
 
 @dataclass
 class Tally:
-    """How models ended, and those that ended as none may."""
+    """The outcomes of models, and those that must not occur."""
 
     ends: Counter[str] = field(default_factory=Counter)
     found: list[str] = field(default_factory=list)
 
 
 def draw_case(seed: int, op: str, number: int) -> Case:
-    """The case of that number of an operator."""
+    """Return the case of that number of an operator."""
     place = list(DRAWN).index(op)
     case = DRAWN[op](Draw(np.random.default_rng([seed, place, number])), op)
     if number % HONEST_ONE_IN == 0:
@@ -62,10 +61,10 @@ def draw_case(seed: int, op: str, number: int) -> Case:
 
 
 def run(case: Case, profile: str) -> str:
-    """How the case ended; begins with "!" where it may not end like that."""
+    """Return the outcome of the case; it begins with "!" if it must not occur."""
     try:
         model = case.model()
-    except (ValueError, TypeError, OverflowError, IndexError):  # the file format cannot say that
+    except (ValueError, TypeError, OverflowError, IndexError):  # the file format cannot represent that
         return "no model"
     try:
         interpreter = Interpreter(model_content=model, profile=profile, memory_limit=MEMORY_BYTES)
@@ -82,7 +81,7 @@ def run(case: Case, profile: str) -> str:
 
 
 def is_outside(error: BaseException | None) -> bool:
-    """Whether compiled code, or the same source as Python, raised this for an index beyond an array."""
+    """Return whether compiled code, or the same source as Python, raised this for an index beyond an array."""
     return isinstance(error, IndexError) and (str(error) == _OUTSIDE or _is_compiled(_innermost(error)))
 
 
@@ -98,10 +97,10 @@ def _is_compiled(frame: FrameType | None) -> bool:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10, help="models of each operator (default: 10)")
-    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: 1)")
     parser.add_argument("--case", type=int, help="only the case of this number of each operator, shown in full")
     parser.add_argument(
         "--ops", action="append", default=[], metavar="PATTERN", help="only these operators, such as 'CONV_*'"
@@ -111,7 +110,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run all cases and print how they ended."""
+    """Run all cases and print their outcomes."""
     args = arguments()
     if all(os.environ.get(name, "0") in ("", "0") for name in ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")):
         print("set NUMBA_BOUNDSCHECK=1 or NUMBA_DISABLE_JIT=1", file=sys.stderr)

@@ -1,17 +1,17 @@
-"""Run hostile variants of models in watched processes: nothing that a file says may crash, hang or flood one.
+"""Run hostile variants of models in watched processes: no file may crash, hang or flood one.
 
     python tools/fuzz_models.py --count 5000 --seed 1 --jobs 2
     python tools/fuzz_models.py --count 5000 --seed 1 --against litert
     python tools/fuzz_models.py --seed 1 --only 4711 --save /tmp/variants
     NUMBA_BOUNDSCHECK=1 python tools/fuzz_models.py --count 20000
 
-A variant is a model of the recorded ones or of those that `fuzz_ops.py` draws, with changes to types, shapes, indices,
-options, buffers, quantization and subgraphs, or to its bytes. It is loaded, allocated, fed, run twice and read, with
-limits of 64 MiB of memory and 1e9 of work. What is found is a crash (a signal), a hang (no end within --seconds),
-memory beyond --memory, an error that is none of tflq's, or a second run on planned arrays that differs from the first.
---save writes it with as few changes as still lead to it.
+A variant is a recorded model, or one that `fuzz_ops.py` draws, with changes to types, shapes, indices, options,
+buffers, quantization and subgraphs, or to its bytes. It is loaded, allocated, fed, run twice and read, with limits of
+64 MiB of memory and 1e9 of work. Findings are crashes (signals), hangs (no end within --seconds), memory beyond
+--memory, and errors other than tflq's. A second run on planned arrays that differs from the first is a finding, too.
+--save writes it with the fewest changes that still cause it.
 
-Exit status: 0 nothing found; 1 something was found; 2 wrong usage.
+Exit status: 0 nothing found; 1 errors found; 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from modelfuzz.variants import Variant, variant
 from modelfuzz.watching import watch
 
 FOUND = 1
-#: Variants that one child works through.
+#: Number of variants that one child runs.
 BATCH = 1000
-#: Runs that making a finding smaller may take.
+#: Maximum number of runs to make a finding smaller.
 _ATTEMPTS = 40
 
 Ends = list[tuple[Variant, str]]
 
 
 def run(numbers: range, args: argparse.Namespace) -> Ends:
-    """How the variants of those numbers ended."""
+    """Return the outcomes of the variants of those numbers."""
     _import(args.against)
     models = [] if args.models is None else sorted(args.models.rglob("*.tflite"))
     variants = [variant(args.seed, number, models) for number in numbers]
@@ -47,7 +47,7 @@ def run(numbers: range, args: argparse.Namespace) -> Ends:
 
 
 def _import(subject: str) -> None:
-    """What the children need, before they are forked. One thread each: a process with more cannot be forked."""
+    """Import what the children need before they are forked. One thread each: a process with more cannot be forked."""
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     if subject == "litert":
         import ai_edge_litert.interpreter  # noqa: F401
@@ -59,7 +59,7 @@ def _import(subject: str) -> None:
 
 
 def smallest(failing: Variant, end: str, args: argparse.Namespace) -> Variant:
-    """The variant with as few changes as still end in the same way."""
+    """Return the variant with the fewest changes that has the same outcome."""
     kind, attempts = kind_of(end), _ATTEMPTS
     smaller = True
     while smaller:
@@ -76,12 +76,12 @@ def smallest(failing: Variant, end: str, args: argparse.Namespace) -> Variant:
 
 
 def kind_of(end: str) -> str:
-    """The first word of how a variant ended."""
+    """Return the first word of a variant's outcome."""
     return end.partition(":")[0]
 
 
 def all_ends(args: argparse.Namespace) -> Iterator[tuple[Variant, str]]:
-    """How every variant ended, batch by batch."""
+    """Yield the outcome of every variant, batch by batch."""
     numbers = range(args.only, args.only + 1) if args.only is not None else range(args.start, args.start + args.count)
     batches = [numbers[i : i + BATCH] for i in range(0, len(numbers), BATCH)]
     if args.jobs == 1:
@@ -94,11 +94,11 @@ def all_ends(args: argparse.Namespace) -> Iterator[tuple[Variant, str]]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=5000, help="variants (default: 5000)")
     parser.add_argument("--start", type=int, default=0, help="the number of the first (default: 0)")
-    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: 1)")
     parser.add_argument("--only", type=int, metavar="N", help="only the variant of this number")
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="vary the models of this folder only")
     parser.add_argument("--jobs", type=int, default=1, help="processes at the same time (default: 1)")
@@ -110,7 +110,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run all variants and print how they ended."""
+    """Run all variants and print their outcomes."""
     args = arguments()
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()

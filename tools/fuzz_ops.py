@@ -1,14 +1,14 @@
-"""Hold tflq against LiteRT on random models of one operator each.
+"""Compare tflq with LiteRT on random models of one operator each.
 
 Needs the extra `litert`. Every model is run in tflq and, in a child process, in LiteRT with BUILTIN_REF (with the full
-resolver where that one lacks the operator); all outputs are compared bit by bit.
+resolver if that one lacks the operator); all outputs are compared bit by bit.
 
     python tools/fuzz_ops.py --count 20000 --seed 1
     python tools/fuzz_ops.py --ops 'CONV_*' --count 200
     python tools/fuzz_ops.py --seed 1 --case 4711 --save /tmp/difference
 
 Exit status: 0 no unexplained difference; 1 there are some; 2 wrong usage; 3 nothing differs, but too few of the models
-ran with outputs that vary, so that the run says little.
+ran with outputs that vary.
 """
 
 from __future__ import annotations
@@ -30,25 +30,27 @@ FOUND, USAGE, LITTLE = 1, 2, 3
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500, help="how many models (default: 500)")
-    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: 1)")
     parser.add_argument("--case", type=int, help="only the case of this number, shown in full")
     parser.add_argument(
         "--ops", action="append", default=[], metavar="PATTERN", help="only these operators, such as 'CONV_*'"
     )
-    parser.add_argument("--limit", type=int, default=20, help="stop after so many differences (default: 20; 0: never)")
+    parser.add_argument(
+        "--limit", type=int, default=20, help="stop after this many differences (default: 20; 0: never)"
+    )
     parser.add_argument(
         "--save", type=Path, metavar="DIR", help="save every difference, minimised, as .tflite and .npz"
     )
-    parser.add_argument("--evidence", type=Path, metavar="FILE", help="add what was compared to this file")
+    parser.add_argument("--evidence", type=Path, metavar="FILE", help="add the comparisons to this file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Run, report, and say with the exit status what was found."""
+    """Run, report, and return the exit status of the findings."""
     args = arguments()
     if find_spec("ai_edge_litert") is None:
         print("ai-edge-litert is not installed: pip install 'tflq[litert]'", file=sys.stderr)
@@ -77,7 +79,7 @@ def main() -> int:
 
 
 def show(one: Judged, args: argparse.Namespace, live: Live) -> None:
-    """Print one case and, where it is wrong, its simplest form."""
+    """Print one case and, if it is wrong, its simplest form."""
     line = f"--seed {args.seed} --case {one.number}"
     print(described(one.case, one.outcome, line), file=sys.stderr)
     if not one.wrong:

@@ -1,14 +1,14 @@
-"""Build CMSIS-NN for this machine, run a model's convolutions and additions with it, and write what it makes as a dump.
+"""Build CMSIS-NN for this machine, run a model's convolutions and additions with it, and write a dump.
 
 The library's portable C is compiled by gcc, as firmware would compile it for a core without vector extensions, and
-called as tflite-micro calls it: multipliers are prepared here, everything else is the library's. It gives what
-Cortex-M4 and M55 give; `--single-rounding` is its option CMSIS_NN_USE_SINGLE_ROUNDING. SOURCES is a checkout of
+called as tflite-micro calls it. Multipliers are prepared here, everything else is the library's. Its results are those
+of Cortex-M4 and M55; `--single-rounding` is its option CMSIS_NN_USE_SINGLE_ROUNDING. SOURCES is a checkout of
 github.com/ARM-software/CMSIS-NN.
 
     python tools/make_cmsis_dump.py SOURCES --single-rounding -o golden/dumps/digits_mobilenet_int8.cmsis_single.npz
 
-The dump holds the images as the first convolution gets them, and the result of every CONV_2D, DEPTHWISE_CONV_2D and ADD
-before the first operator that the library has not.
+The dump holds the images in the form of the first convolution's input, and the result of every CONV_2D,
+DEPTHWISE_CONV_2D and ADD before the first operator that the library lacks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Array = NDArray[Any]
 
 
 def built(sources: Path, folder: Path, *, single: bool) -> ctypes.CDLL:
-    """The library's integer kernels as a shared object."""
+    """Return the library's integer kernels as a shared object."""
     files = [p for p in sorted((sources / "Source").glob("*/*.c")) if not p.stem.endswith(("_f16", "_f32", "_flt"))]
     define = ["-DCMSIS_NN_USE_SINGLE_ROUNDING"] if single else []
     library = folder / "cmsis_nn.so"
@@ -48,19 +48,19 @@ def built(sources: Path, folder: Path, *, single: bool) -> ctypes.CDLL:
 
 
 def quantized(real: float) -> tuple[int, int]:
-    """Mantissa Q31 and shift, to the left if > 0, as QuantizeMultiplier (quantization_util.cc) makes them."""
+    """Return mantissa Q31 and shift, to the left if > 0; see QuantizeMultiplier (quantization_util.cc)."""
     fraction, shift = math.frexp(real)
     mantissa = math.floor(fraction * 2**31 + 0.5)
     return (mantissa // 2, shift + 1) if mantissa == 2**31 else (mantissa, shift)
 
 
 def ints(*values: int) -> Any:
-    """A struct of int32 fields, or an array of them."""
+    """Return a struct of int32 fields, or an array of them."""
     return (ctypes.c_int32 * len(values))(*values)
 
 
 def pointer(array: Array) -> ctypes.c_void_p:
-    """To the array's elements."""
+    """Return a pointer to the array's elements."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
@@ -72,7 +72,7 @@ class Device:
         self._scratch = np.zeros(1 << 20, np.int8)
 
     def run(self, operator: OperatorView, values: Mapping[int, Array]) -> Array | None:
-        """What it makes of an operator; None of one that it is not asked for."""
+        """Return the library's result of an operator; None for operators that it does not run."""
         name = operator.builtin
         if name == "ADD":
             return self._add(operator, values)
@@ -140,7 +140,7 @@ class Device:
         return np.ascontiguousarray(value)
 
     def _limits(self, y: TensorSpec, activation: int) -> tuple[int, int]:
-        """Codes that NONE, RELU and RELU6 leave, as CalculateActivationRangeQuantized has them."""
+        """Return the codes that NONE, RELU and RELU6 allow; see CalculateActivationRangeQuantized."""
         low = max(-128, _zero(y)) if activation else -128
         six = math.floor(float(np.float32(6) / _scales(y)[0]) + 0.5) + _zero(y)
         assert activation in (0, 1, 3)
@@ -158,7 +158,7 @@ def _zero(spec: TensorSpec) -> int:
 
 
 def dumped(library: ctypes.CDLL, model: Model, images: Sequence[Array]) -> dict[str, Array]:
-    """Tensors by sample and index."""
+    """Return tensors by sample and index."""
     device, entries = Device(library, model), {}
     operators = view(model).ops[1:]  # the first scales the images
     for sample, image in enumerate(images):
@@ -177,7 +177,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", type=Path, metavar="SOURCES")
     parser.add_argument("--single-rounding", action="store_true", help="build with CMSIS_NN_USE_SINGLE_ROUNDING")
-    parser.add_argument("--samples", type=int, default=2, help="how many images of digits_test.npz (default: 2)")
+    parser.add_argument("--samples", type=int, default=2, help="number of images of digits_test.npz (default: 2)")
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
     model = tflq.load(MODEL)

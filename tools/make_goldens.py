@@ -1,7 +1,7 @@
-"""Record what the real LiteRT interpreter computes on the models of golden/models, into golden/recorded.
+"""Record the real LiteRT interpreter's results on the models of golden/models, into golden/recorded.
 
 Needs the extra `litert`. Every golden holds inputs, all outputs, the model's SHA-256 and the provenance of the runtime.
-The inputs are test digits for the networks made by make_models.py, quantized as each model's input asks.
+The inputs are test digits for the networks made by make_models.py, quantized for each model's input.
 
     python tools/make_goldens.py
 """
@@ -19,7 +19,7 @@ SAMPLES = 4
 
 
 def digit_inputs(path: Path) -> list[dict[str, np.ndarray]]:
-    """The first test digits, as the model's input wants them: real values in [0, 1], or their codes."""
+    """Return the first test digits, in the model's input type: real values in [0, 1], or their codes."""
     images = np.load(ROOT / "models" / "digits_test.npz")["images"][:SAMPLES].astype(np.float32) / np.float32(16)
     interpreter = tflq.Interpreter(str(path))
     (detail,) = interpreter.get_input_details()

@@ -1,10 +1,10 @@
-"""Float models of real size from Keras, with seeded weights, and what TFLiteConverter takes to quantize them.
+"""Make float models of real size from Keras, with seeded weights, and measure TFLiteConverter on them.
 
     python tools/make_large.py MODEL FOLDER [--samples 100] [--convert]
 
 Needs TensorFlow. MODEL is one of `MODELS`, or chain:N for N convolutions in a row. Writes MODEL.tflite (batch 1) and
 MODEL_calib.npy, the samples along axis 0. With --convert, TFLiteConverter quantizes the Keras model to full-integer
-int8 on the same samples, MODEL_tf.tflite, and one line of JSON tells its seconds, imports apart, and peak memory.
+int8 on the same samples, MODEL_tf.tflite, and prints one line of JSON: its seconds without imports, and peak memory.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def mobilenet_v2() -> Any:
-    """MobileNetV2 224."""
+    """Return MobileNetV2 224."""
     import keras
 
     return keras.applications.MobileNetV2(weights=None)
 
 
 def resnet50() -> Any:
-    """ResNet-50."""
+    """Return ResNet-50."""
     import keras
 
     return keras.applications.ResNet50(weights=None)
 
 
 def efficientnet_lite0() -> Any:
-    """EfficientNet-B0's blocks without squeeze-excite, with RELU6, which is what EfficientNet-Lite0 changes."""
+    """Return EfficientNet-B0 without squeeze-excite and with RELU6: the changes of EfficientNet-Lite0."""
     import keras
     from keras import layers
 
@@ -69,7 +69,7 @@ def efficientnet_lite0() -> Any:
 
 
 def unet() -> Any:
-    """A U-Net of four storeys on 256 x 256 pictures."""
+    """Return a U-Net of four storeys on 256 x 256 pictures."""
     import keras
     from keras import layers
 
@@ -92,7 +92,7 @@ def unet() -> Any:
 
 
 def transformer() -> Any:
-    """A vision transformer of 12 blocks, width 192, on 196 patches."""
+    """Return a vision transformer of 12 blocks, width 192, on 196 patches."""
     import keras
     from keras import layers
 
@@ -108,7 +108,7 @@ def transformer() -> Any:
 
 
 def chain(depth: int) -> Any:
-    """`depth` convolutions of 32 channels in a row on 56 x 56 pictures, pointwise and depthwise in turn."""
+    """Return `depth` convolutions of 32 channels in a row on 56 x 56 pictures, alternately pointwise and depthwise."""
     import keras
     from keras import layers
 
@@ -130,7 +130,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def pictures(shape: tuple[int, ...], count: int) -> np.ndarray:
-    """Seeded random pictures in -1..1, rough and smooth, float32[count, *shape]."""
+    """Return seeded random pictures in -1..1, rough and smooth, float32[count, *shape]."""
     rng = np.random.default_rng(0)
     height, width, channels = shape
     rows = []
@@ -153,7 +153,7 @@ def settle(model: Any, samples: np.ndarray) -> None:
 
 
 def main() -> None:
-    """Write the model and the samples, and convert them if asked."""
+    """Write the model and the samples, and convert them if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help=f"{', '.join(MODELS)} or chain:N")
     parser.add_argument("folder", type=Path)

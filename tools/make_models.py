@@ -1,8 +1,8 @@
 """Train small real networks and convert them to `.tflite`, into golden/models/.
 
 Needs the extra `tensorflow` and scikit-learn. The data is the 8x8 handwritten digits that scikit-learn ships, so
-nothing is downloaded. Each network is written as float32, int8 and int16x8 (where the converter can), together with
-a provenance file: versions, seed, test accuracy or error, SHA-256.
+nothing is downloaded. Each network is written as float32, int8 and int16x8 (if the converter supports it), together
+with a provenance file: versions, seed, test accuracy or error, SHA-256.
 
     python tools/make_models.py [NAME ...]
 """
@@ -40,7 +40,7 @@ class Data:
 
 
 def digits() -> Data:
-    """The 1,797 digits, shuffled; a fifth is held back for testing."""
+    """Return the 1,797 digits, shuffled; a fifth is held back for testing."""
     bunch = load_digits()
     images = (bunch.images[..., None] / 16.0).astype(np.float32)
     order = np.random.default_rng(SEED).permutation(len(images))
@@ -50,7 +50,7 @@ def digits() -> Data:
 
 
 def mobilenet() -> keras.Model:
-    """An inverted-residual classifier: 16x16 after upsampling, four blocks, two of them with a residual ADD."""
+    """Return an inverted-residual classifier: 16x16 after upsampling, four blocks, two of them with a residual ADD."""
     x = inputs = keras.Input((8, 8, 1))
     x = layers.UpSampling2D(2, interpolation="bilinear")(x)
     x = layers.Conv2D(16, 3, strides=1, padding="same", use_bias=False)(x)
@@ -73,15 +73,15 @@ def _inverted_residual(x: keras.KerasTensor, channels: int, stride: int) -> kera
 
 
 def recurrent() -> keras.Model:
-    """An LSTM that reads a digit row by row."""
+    """Return an LSTM that reads a digit row by row."""
     inputs = keras.Input((8, 8, 1))
     x = layers.Reshape((8, 8))(inputs)
-    x = layers.LSTM(20, unroll=True)(x)  # one operator a gate: the fused LSTM cannot be calibrated in TensorFlow 2.21
+    x = layers.LSTM(20, unroll=True)(x)  # one operator per gate: the fused LSTM cannot be calibrated in TensorFlow 2.21
     return keras.Model(inputs, layers.Softmax()(layers.Dense(10)(x)))
 
 
 def denoiser() -> keras.Model:
-    """A small U-Net: strided convolutions down, transposed convolutions up, skip connections by concatenation."""
+    """Return a small U-Net: strided and transposed convolutions, skip connections by concatenation."""
     inputs = keras.Input((8, 8, 1))
     a = layers.Conv2D(8, 3, padding="same", activation="relu")(inputs)
     b = layers.Conv2D(16, 3, strides=2, padding="same")(a)
@@ -93,7 +93,7 @@ def denoiser() -> keras.Model:
 
 
 def autoencoder() -> keras.Model:
-    """Ten fully connected layers with a narrow middle: every rounding difference is amplified."""
+    """Return ten fully connected layers with a narrow middle: every rounding difference is amplified."""
     x = inputs = keras.Input((8, 8, 1))
     x = layers.Flatten()(x)
     for units in (48, 48, 32, 8, 32, 48, 48):
@@ -103,7 +103,7 @@ def autoencoder() -> keras.Model:
 
 @dataclass(frozen=True)
 class Network:
-    """How to build and train one network, and which quantized forms are wanted."""
+    """How to build and train one network, and its quantized forms."""
 
     build: Callable[[], keras.Model]
     task: str  # classify, denoise, reconstruct
@@ -138,7 +138,7 @@ def train(network: Network, data: Data) -> tuple[keras.Model, dict[str, float]]:
 
 
 def convert(model: keras.Model, form: str, data: Data) -> bytes:
-    """The model as `.tflite` bytes, batch 1: "float", "int8" (int8 in and out) or "int16x8"."""
+    """Return the model as `.tflite` bytes, batch 1: "float", "int8" (int8 in and out) or "int16x8"."""
     signature = tf.TensorSpec((1, *model.input_shape[1:]), tf.float32)
     with tempfile.TemporaryDirectory() as folder:
         model.export(folder, input_signature=[signature], verbose=False)
@@ -166,13 +166,13 @@ def _calibration(data: Data) -> Iterator[list[np.ndarray]]:
 
 
 def main() -> None:
-    """Write every network that was named (all of them by default)."""
+    """Write every named network (all by default)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(NETWORKS), metavar="NAME", help=", ".join(NETWORKS))
     names = parser.parse_args().names
     data = digits()
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    # The test images, as codes 0..16: what `tflq verify --inputs` and the goldens feed.
+    # The test images, as codes 0..16: inputs of `tflq verify --inputs` and of the goldens.
     np.savez_compressed(
         GOLDEN / "digits_test.npz", images=np.round(data.test_x * 16).astype(np.uint8), labels=data.test_y
     )

@@ -1,12 +1,12 @@
-"""Measure how far the float rows that a profile promises to be close are from the runtime it stands for.
+"""Measure the distance between a runtime and its profile in float rows that are promised to be close.
 
     python tools/measure_close.py PROFILE [--python 'COMMAND'] [--count 2000] [--seed 1]
 
-Random operators, ordinary and extreme, small and with sums of thousands; the largest difference of every row, in units
-in the last place of the largest magnitude in its tensor, goes into `schemas/measured_ulp.json`. Only samples count
-whose inputs and results are finite. Rows of few samples get no figure, nor do those whose results may jump: where an
-activation is quantized on the way, the last bit of a float decides a whole step. COMMAND is that of a Python which has
-the runtime.
+The operators are random: ordinary and extreme, small and with sums of thousands. The largest difference of every row
+goes into `schemas/measured_ulp.json`, in units in the last place of the largest magnitude in its tensor. Only samples
+with finite inputs and results count. Rows of few samples get no figure, nor do those whose results may jump: if an
+activation is quantized on the way, the last bit of a float decides a whole step. COMMAND starts a Python with the
+runtime.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ MODULES = {
     "tflite-runtime": "tflite_runtime.interpreter",
     "tensorflow": "tensorflow.lite",
 }
-#: Fewer samples tell little, and a larger difference is no rounding.
+#: Fewer samples are not significant, and a larger difference is not a rounding.
 SAMPLES, ROUNDING = 30, 1 << 16
-#: One case in so many is a long one, of the operators that add.
+#: One of this many cases is long, for operators that add.
 LONG_EVERY = 4
 
 
 def is_close(kernel: Kernel) -> bool:
-    """Whether a row's results are floats that are not promised to be equal."""
+    """Return whether a row's results are floats that are not promised to be equal."""
     return kernel.exactness.word == "close"
 
 
 def cases(profile: Profile, seed: int, count: int) -> Iterator[Case]:
-    """Cases of the operators that have such a row."""
+    """Yield cases of the operators with such a row."""
     ops = [op for op in operators([]) if op in profile.kernels and any(map(is_close, profile.kernels[op]))]
     long = [op for op in ops if op in LONG]
     for drawn, number in zip(range(count), numbers(seed, ops), strict=False):
@@ -65,7 +65,7 @@ def cases(profile: Profile, seed: int, count: int) -> Iterator[Case]:
 
 
 def row_of(case: Case, profile: Profile) -> Kernel | None:
-    """The row that computes a case, if it is one to be measured and can be run."""
+    """Return the row that computes a case, if it is one to be measured and can be run."""
     try:
         (step,) = make_plan(tflq.load(case.model()), profile).steps
     except TflqError:
@@ -74,7 +74,7 @@ def row_of(case: Case, profile: Profile) -> Kernel | None:
 
 
 def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
-    """The largest difference of each sample that counts."""
+    """Yield the largest difference of each valid sample."""
     theirs = runtime.run(case)
     if not isinstance(theirs, list):
         return
@@ -90,18 +90,18 @@ def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
 
 
 def finite(value: Array) -> bool:
-    """Whether there is neither an infinity nor a NaN."""
+    """Return whether there is neither an infinity nor a NaN."""
     return value.dtype.kind != "f" or bool(np.isfinite(value).all())
 
 
 def main() -> int:
-    """Measure one profile; its figures join those that the file has."""
+    """Measure one profile, and add its figures to those in the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("profile")
     parser.add_argument("--python", default=sys.executable, metavar="COMMAND")
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cpu", default=platform.machine(), help="what the runtime ran on, as the file is to say")
+    parser.add_argument("--cpu", default=platform.machine(), help="the processor of the runtime, for the file")
     args = parser.parse_args()
     profile = by_name(args.profile)
     source = profile.source
@@ -118,7 +118,7 @@ def main() -> int:
 
 
 def store(args: Any, profile: Profile, found: dict[str, list[int]]) -> None:
-    """Join the figures with those of earlier runs: the largest counts, and rows that jumped once have none."""
+    """Merge the figures with those of earlier runs: the largest counts, and rows that ever jumped have none."""
     known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     source = profile.source
     runtime = f"{source.package} {source.version} {source.resolver}"

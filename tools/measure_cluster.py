@@ -1,12 +1,12 @@
-"""Push a suite through a Dask cluster of two workers, kill one in the middle, and count what came back.
+"""Push a suite through a Dask cluster of two workers, kill one in the middle, and count the results.
 
-Every case has to be there once a round. Also told: seconds, and what memory of this process grew by from a tenth of the
-way to the end, and of the worker that lived.
+Every case must come back once per round. Seconds and memory are also printed: the growth of this process from a tenth
+of the way to the end, and the surviving worker's.
 
     tflq conform make -o standard.npz
     python tools/measure_cluster.py standard.npz --count 100000
 
-Exit status: 0 every case came back once a round; 1 some did not.
+Exit status: 0 every case came back once per round; 1 some did not.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def cluster(place: Path) -> Iterator[Cluster]:
-    """A scheduler and its workers, as processes that end with the block."""
+    """Yield a scheduler and its workers, as processes that end with the block."""
     from distributed import Client
 
     file = place / "scheduler.json"
@@ -67,7 +67,10 @@ def cluster(place: Path) -> Iterator[Cluster]:
 
 
 def push(parts: list[Part], running: Cluster) -> tuple[Counter[str], list[int]]:
-    """How often each case came back, one worker being killed half-way; this process's memory after each part (KiB)."""
+    """Return how often each case came back, and this process's memory after each part (KiB).
+
+    One worker is killed half-way.
+    """
     counted: Counter[str] = Counter()
     memory = []
     for number, judged in enumerate(on_cluster(parts, running.address), 1):
@@ -79,16 +82,16 @@ def push(parts: list[Part], running: Cluster) -> tuple[Counter[str], list[int]]:
 
 
 def _resident(pid: int) -> int:
-    """Resident memory of a process of this machine, in KiB."""
+    """Return the resident memory of a process of this machine, in KiB."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
 
 
 def main() -> int:
-    """Push, count, tell."""
+    """Push, count and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", help="what `tflq conform make` wrote")
-    parser.add_argument("--target", default="profile:litert-ref", help="as of `tflq conform run`")
+    parser.add_argument("suite", help="a suite from `tflq conform make`")
+    parser.add_argument("--target", default="profile:litert-ref", help="as for `tflq conform run`")
     parser.add_argument("--count", type=int, default=100_000, help="verifications, at least (default: 100,000)")
     args = parser.parse_args()
     one_round = [replace(part, groups=0) for part in parts_of(Part(os.path.abspath(args.suite), args.target))]
@@ -101,9 +104,9 @@ def main() -> int:
         worker = _resident(running.workers[1].pid)
     wrong = sum(times != rounds for times in counted.values()) + (cases - len(counted))
     early, late = memory[len(memory) // 10], memory[-1]
-    print(f"{counted.total():,} verifications of {cases:,} cases in {seconds:.0f} s; not once a round: {wrong}")
+    print(f"{counted.total():,} verifications of {cases:,} cases in {seconds:.0f} s; not once per round: {wrong}")
     print(f"client: {early / 1024:.0f} MiB after a tenth, {late / 1024:.0f} MiB at the end")
-    print(f"worker that lived: {worker / 1024:.0f} MiB")
+    print(f"surviving worker: {worker / 1024:.0f} MiB")
     return int(wrong > 0)
 
 

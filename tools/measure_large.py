@@ -1,13 +1,13 @@
-"""What `tflq quantize` costs on models of real size, and how that grows with depth and with samples.
+"""Measure the cost of `tflq quantize` on models of real size, by depth and by number of samples.
 
     python tools/make_large.py mobilenet_v2 large/
     python tools/measure_large.py large/mobilenet_v2.tflite --recipes fast,balanced,best
     for n in 13 26 52 104; do python tools/make_large.py chain:$n large/ --samples 400; done
     python tools/measure_large.py large/chain*.tflite --samples 50,100,200,400 --plot growth.svg
 
-Beside MODEL.tflite lies MODEL_calib.npy. Each run is a process of its own. The table, in Markdown, has seconds by the
-clock and of all processors, the peak memory of the largest process, and whether LiteRT was found to give the same bits.
---plot draws the runs of the first recipe (needs matplotlib).
+MODEL_calib.npy must be next to MODEL.tflite. Each run is a process of its own. The table, in Markdown, has wall-clock
+and processor seconds, the peak memory of the largest process, and whether LiteRT gave the same bits. --plot draws the
+runs of the first recipe (needs matplotlib).
 
 Exit status: 0 every run was verified; 1 some were not.
 """
@@ -36,7 +36,7 @@ CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECT
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `convolutions` are its operators with products; `peak` is in MiB."""
+    """One run. `convolutions` is the number of operators with products; `peak` is in MiB."""
 
     model: str
     convolutions: int
@@ -98,11 +98,11 @@ def drawn(runs: Sequence[Run], path: Path) -> None:
 
 
 def main() -> int:
-    """Quantize all models with all recipes and numbers of samples, and tell."""
+    """Quantize all models with all recipes and numbers of samples, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.tflite")
     parser.add_argument("--recipes", default="fast", help="presets or files, with commas (default: fast)")
-    parser.add_argument("--samples", default="100", help="how many, with commas (default: 100)")
+    parser.add_argument("--samples", default="100", help="numbers, with commas (default: 100)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at the same time (default: 1)")
     parser.add_argument("--plot", type=Path, help="an SVG file to draw")
     args = parser.parse_args()

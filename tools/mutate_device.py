@@ -1,15 +1,15 @@
 """Plant mistakes into operators of real models, and measure how often `tflq explain` finds and names them.
 
 A device in software (tools/device), whose code shares nothing with explain's, computes one operator of a model with one
-mistake; the operators behind it go on from there. What it leaves behind is a dump. Models are those of golden/ and,
-where TFLQ_SHARED names a folder with more, those too.
+mistake; the later operators continue from its result. All tensors are written as a dump. Models are those of golden/
+and, if TFLQ_SHARED is set, those in that folder.
 
     python tools/mutate_device.py --rates
     python tools/mutate_device.py --count 40 --save /tmp/dumps
     python tools/mutate_device.py --rates --case 17
     python tools/mutate_device.py --rates --pairs --count 100
 
-Exit status: 0 the rates are what they have to be (or were not asked for); 1 they are not.
+Exit status: 0 the rates are high enough (or were not requested); 1 they are not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def models() -> list[Path]:
-    """Small networks and single operators of golden/, then the real models of the shared material."""
+    """Return small networks and single operators of golden/, then the real models of the shared material."""
     own = [
         *sorted((ROOT / "golden/models").glob("*.tflite")),
         *sorted((ROOT / "golden/singleop/models").glob("*.tflite")),
@@ -39,10 +39,10 @@ def models() -> list[Path]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=500, help="how many dumps (default: 500)")
-    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
+    parser.add_argument("--count", type=int, default=500, help="number of dumps (default: 500)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: 1)")
     parser.add_argument("--case", type=int, help="only the case of this number")
     parser.add_argument("--own", action="store_true", help="only models of golden/")
     parser.add_argument("--pairs", action="store_true", help="plant two mistakes at once in every dump")
@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Plant, write and measure, as asked."""
+    """Plant, write and measure, as requested."""
     args = arguments()
     chosen = [m for m in models() if not args.own or m.is_relative_to(ROOT / "golden")]
     drawn = cases(chosen, range(args.count) if args.case is None else [args.case], args.seed, pairs=args.pairs)
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def facts(case: Case) -> dict[str, Any]:
-    """What was planted where."""
+    """Return the facts of a planted mistake."""
     return {
         "case": case.number,
         "seed": case.seed,
@@ -91,7 +91,7 @@ def facts(case: Case) -> dict[str, Any]:
 
 
 def saved(drawn: Iterator[Case], folder: Path) -> Iterator[Case]:
-    """The same cases, each with its dump written by tensor index."""
+    """Yield the cases, after writing each dump by tensor index."""
     folder.mkdir(parents=True, exist_ok=True)
     known = []
     for case in drawn:

@@ -1,8 +1,8 @@
-"""Hold the planted mistakes of devices against a conformance suite: how many does it catch, on every operator and type?
+"""Measure how many planted mistakes of devices a conformance suite catches, by operator and type.
 
-A device in software (tools/device) computes each case's operator with one mistake of those that can be made there; the
-suite catches it where any output of any case differs from what is expected. A mistake that changes nothing in a case is
-not held against the suite as long as another case of the same operator and type shows it.
+A device in software (tools/device) computes each case's operator with one applicable mistake. The suite catches it if
+any output of any case differs from the expected one. A mistake may change nothing in a case if another case of the same
+operator and type reveals it.
 
     tflq conform make -o standard.npz --jobs 2
     python tools/mutate_suite.py standard.npz
@@ -36,7 +36,7 @@ NONE: frozenset[Plant] = frozenset((("AVERAGE_POOL_2D", "uint8 -> uint8", "avera
 
 
 def caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
-    """Every mistake on every operator and types that it can be made on, and whether some case shows it."""
+    """Return every applicable mistake, by operator and types, and whether some case reveals it."""
     found: dict[Plant, bool] = {}
     for case in read_suite(archive).part(level).cases:
         if case.is_refused:
@@ -49,7 +49,7 @@ def caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
         samples = [dict(zip(graph.inputs, arrays(archive, s), strict=True)) for s in case.samples]
         expected = [arrays(archive, s)[0] for s in case.expected]
         if not _agrees(site, RIGHT, samples, expected):
-            print(f"{case.id}: the device without a mistake gives other bits; passed over", file=sys.stderr)
+            print(f"{case.id}: the device without a mistake gives other bits; skipped", file=sys.stderr)
             continue
         for mistake in MISTAKES:
             plant = (case.op, case.types, mistake.name)
@@ -63,7 +63,7 @@ def _agrees(site: Any, device: Any, samples: list[dict[int, Any]], expected: lis
 
 
 def lines(found: dict[Plant, bool], *, missed: bool) -> Iterator[str]:
-    """The score by operator, and what no case shows."""
+    """Yield the score by operator, and the mistakes that no case reveals."""
     for op in sorted({plant[0] for plant in found}):
         here = [is_caught for plant, is_caught in found.items() if plant[0] == op]
         yield f"{op:20} {sum(here):4} of {len(here):4}"
@@ -75,10 +75,10 @@ def lines(found: dict[Plant, bool], *, missed: bool) -> Iterator[str]:
 def main() -> int:
     """Score a suite."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", help="what `tflq conform make` wrote")
+    parser.add_argument("suite", help="a suite from `tflq conform make`")
     parser.add_argument("--level", default="standard", help="cases up to this level (default: standard)")
-    parser.add_argument("--least", type=float, default=1.0, help="the share that has to be caught (default: 1)")
-    parser.add_argument("--missed", action="store_true", help="list what no case shows")
+    parser.add_argument("--least", type=float, default=1.0, help="the least share of caught mistakes (default: 1)")
+    parser.add_argument("--missed", action="store_true", help="list mistakes that no case reveals")
     args = parser.parse_args()
     with opened(args.suite) as archive:
         found = caught_by(archive, args.level)

@@ -1,7 +1,7 @@
-"""Write docs/operators.md: what the kernel table accepts, and what of it was held against a real runtime.
+"""Write docs/operators.md: the forms that the kernel table accepts, and those that were compared with a real runtime.
 
-The table comes from the kernels themselves; what was compared comes from golden/evidence.json, which the fuzzer and
-the kernel tests add to:
+The table comes from the kernels; comparisons come from golden/evidence.json, to which the fuzzer and the kernel tests
+add:
 
     python tools/fuzz_ops.py --count 20000 --evidence golden/evidence.json
     TFLQ_EVIDENCE=golden/evidence.json python -m pytest tests/kernels
@@ -24,9 +24,9 @@ from tflq.profiles import by_name
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "golden" / "evidence.json"
 TARGET = ROOT / "docs" / "operators.md"
-#: Alternatives among these alone are types of positions, sizes and axes: any one of them stands for all.
+#: Operands with only these alternatives are positions, sizes and axes: any one of them represents all.
 COUNTING = (TensorType.INT16, TensorType.INT32, TensorType.INT64)
-#: A highest version that says "any".
+#: The highest version, which means "any".
 ANY = 99
 
 HEAD = """# Operators
@@ -44,7 +44,7 @@ supported form. Types that only positions, sizes and axes have are left out.
 
 @dataclass(frozen=True)
 class Unit:
-    """One operator in one choice of types: where it is accepted, where it was compared, what is promised."""
+    """One operator in one choice of types: accepted versions, compared versions, and the promise."""
 
     op: str
     types: str
@@ -54,7 +54,7 @@ class Unit:
 
 
 def units(evidence: Evidence) -> Iterator[Unit]:
-    """All choices of types of all rows."""
+    """Yield all choices of types of all rows."""
     forms: dict[str, list[tuple[str, int]]] = {}
     for op, types, version in evidence.counts:
         forms.setdefault(op, []).append((types, version))
@@ -82,7 +82,7 @@ def _of_row(row: Kernel, fitting: list[tuple[str, int]]) -> Iterator[Unit]:
 
 
 def _leading(signature: Signature) -> Slot | None:
-    """The first operand that offers types of data to choose from."""
+    """Return the first operand that offers types of data to choose from."""
     return next((slot for slot in signature.slots if slot.types is None or len({*slot.types} - {*COUNTING}) > 1), None)
 
 
@@ -93,7 +93,7 @@ def _choices(leading: Slot | None) -> tuple[str | None, ...]:
 
 
 def _data(signature: Signature, types: str, leading: Slot | None) -> set[str]:
-    """The types in `types` of those operands that offer the same choice as the leading one."""
+    """Return the types in `types` of those operands that offer the same choice as the leading one."""
     offered = (leading or signature.slots[0]).types
     found = set()
     for slots, given in zip((signature.inputs, signature.outputs), types.split("->"), strict=True):
@@ -104,7 +104,7 @@ def _data(signature: Signature, types: str, leading: Slot | None) -> set[str]:
 
 
 def _named(row: Kernel, type_: str | None) -> str:
-    """A row's types in a few words: one type where all data have it."""
+    """Return a row's types in a few words: one type if all data have it."""
     leading = _leading(row.signature)
     left, right = ([_chosen(s, leading, type_) for s in half] for half in (row.signature.inputs, row.signature.outputs))
     data = [w for w in left if not _counts(w)] or left
@@ -116,7 +116,7 @@ def _named(row: Kernel, type_: str | None) -> str:
 
 
 def _counts(word: str) -> bool:
-    """Whether an operand of these alternatives holds positions, sizes or axes. int16 alone is a type of codes."""
+    """Return whether operands of these types hold positions, sizes or axes. int16 alone is a type of codes."""
     return Slot.parse(word).is_only(*COUNTING) and word != "int16"
 
 
@@ -126,7 +126,7 @@ def _chosen(slot: Slot, leading: Slot | None, type_: str | None) -> str:
 
 
 def _folded(words: list[str]) -> str:
-    """Types in order, runs of equal ones counted; long lists of alternatives cut short."""
+    """Return types in order, with runs of equal ones counted; long lists of alternatives are shortened."""
     runs: list[tuple[str, int]] = []
     for word in (_short(w) for w in words if w):
         if runs and runs[-1][0] == word:
@@ -142,7 +142,7 @@ def _short(word: str) -> str:
 
 
 def ranges(numbers: tuple[int, ...]) -> str:
-    """`1–4, 6` for 1, 2, 3, 4 and 6; a dash for none."""
+    """Return `1–4, 6` for 1, 2, 3, 4 and 6; a dash for none."""
     runs: list[list[int]] = []
     for n in numbers:
         if runs and runs[-1][-1] == n - 1:
@@ -153,7 +153,7 @@ def ranges(numbers: tuple[int, ...]) -> str:
 
 
 def document(evidence: Evidence) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [HEAD, "| operator | types | compared | accepted, not yet compared | promise |", "|---|---|---|---|---|"]
     rows: dict[tuple[str, str, str, str], list[str]] = {}
     for unit in units(evidence):
@@ -168,7 +168,7 @@ def document(evidence: Evidence) -> str:
     return "\n".join(lines)
 
 
-#: Numbers of the schema that stand for no operator.
+#: Numbers in the schema without an operator.
 NOT_OPERATORS = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"})
 
 

@@ -1,11 +1,11 @@
-"""Run other projects' own tests against tflq, whose interpreter takes the place of theirs.
+"""Run other projects' own tests with tflq's interpreter in place of theirs.
 
     python tools/peer_suites.py SUITE CHECKOUT --python PYTHON [--original] [-- PYTEST ARGUMENTS]
 
-CHECKOUT is a checkout of the suite's repository, PYTHON one that has its dependencies and pytest, numba, click, jinja2,
-pyyaml and rich. Nothing of theirs is changed or copied; the models that LiteRT's build makes are made in the checkout.
-Only tests that make an Interpreter count. `--original` runs the suite as it is, to see what fails without tflq.
-docs/drop-in.md has the figures.
+CHECKOUT is a checkout of the suite's repository, PYTHON a Python with its dependencies and pytest, numba, click,
+jinja2, pyyaml and rich. Nothing of theirs is changed or copied; the models from LiteRT's build are created in the
+checkout. Only tests that create an Interpreter count. `--original` runs the suite unchanged, to find failures without
+tflq. docs/drop-in.md has the figures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Where a suite's tests are, in which package they find their interpreter, and that package's own module of it."""
+    """The place of a suite's tests, the package of their interpreter, and that package's own module of it."""
 
     tests: str
     package: str
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def show(report: Path) -> None:
-    """Print how many tests that make an Interpreter passed, and every other one with its error."""
+    """Print the number of passed tests that create an Interpreter, and every other one with its error."""
     passed, failures, without = 0, [], 0
     for case in ElementTree.parse(report).iter("testcase"):
         made = any(p.get("name") == "interpreter" for p in case.iter("property"))

@@ -2,7 +2,7 @@
 (which release changed which operator's bits).
 
 python tools/profile_docs.py           write them
-python tools/profile_docs.py --check   only say whether they are up to date
+python tools/profile_docs.py --check   only check whether they are up to date
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Markdown rows; bars inside cells are escaped."""
+    """Yield Markdown rows; bars inside cells are escaped."""
     yield "| " + " | ".join(titles) + " |"
     yield "|" + "---|" * len(titles)
     for row in rows:
@@ -28,7 +28,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def profiles() -> Iterator[str]:
-    """The list of profiles."""
+    """Return the list of profiles."""
     titles = ("profile", "package", "version", "resolver", "CPU")
     return table(titles, ((f"`{n}`", *(getattr(p.source, f) for f in _SOURCE)) for n, p in PROFILES.items()))
 
@@ -37,7 +37,7 @@ _SOURCE = ("package", "version", "resolver", "cpu")
 
 
 def faults() -> Iterator[str]:
-    """The table of known faults."""
+    """Return the table of known faults."""
     titles = ("operator", "types", "versions", "symptom", "source", "profiles that have it")
     rows = (
         (f.op, ", ".join(f.types), f.versions, f.symptom, f.source, ", ".join(f"`{p}`" for p in f.profiles))
@@ -47,7 +47,7 @@ def faults() -> Iterator[str]:
 
 
 def changes() -> Iterator[str]:
-    """The history of every operator."""
+    """Return the history of every operator."""
     titles = ("operator", "types", "resolvers", "up to", "formula", "from", "formula", "decided by", "source")
     rows = sorted(HISTORY, key=lambda change: change.op)
     return table(
@@ -65,7 +65,7 @@ PAGES = {"profiles.md": {"profiles": profiles, "faults": faults}, "versions.md":
 
 
 def page(title: str, text: str) -> str:
-    """`text` of that page with every generated part made anew."""
+    """Return the page's `text` with every generated part updated."""
     for name, make in PAGES[title].items():
         start, end = f"<!-- {name}: made by tools/profile_docs.py -->", f"<!-- end of {name} -->"
         pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
@@ -77,7 +77,7 @@ def page(title: str, text: str) -> str:
 
 
 def main() -> int:
-    """0 where the pages are up to date, or now are."""
+    """Return 0 if the pages are up to date, or have been updated."""
     old = {title: (DOCS / title).read_text(encoding="utf-8") for title in PAGES}
     new = {title: page(title, text) for title, text in old.items()}
     if "--check" in sys.argv[1:]:

@@ -1,9 +1,9 @@
-"""Quantize one float model to full-integer int8 with another tool, to compare with: one job a process.
+"""Quantize one float model to full-integer int8 with another tool, for comparison: one job per process.
 
     python tools/ptq_baselines.py tensorflow|ai-edge-quantizer MODEL.tflite CALIBRATION.npy OUT.tflite [float32|int8]
 
 CALIBRATION holds samples along axis 0 for the model's only input. Prints one line of JSON: seconds without imports,
-peak memory in MiB. Needs the tool named, NumPy and nothing else; tools/bench_ptq.py calls it.
+peak memory in MiB. Needs only the named tool and NumPy; tools/bench_ptq.py calls it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 
 def tensorflow(model: Path, samples: np.ndarray, out: Path, edge: str) -> float:
-    """TensorFlow's own path for a float .tflite: its Calibrator, then the converter's quantizer. Returns seconds."""
+    """Quantize a float .tflite by TensorFlow's Calibrator and the converter's quantizer; return seconds."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
     from tensorflow.lite.python.convert import mlir_quantize
@@ -33,7 +33,7 @@ def tensorflow(model: Path, samples: np.ndarray, out: Path, edge: str) -> float:
 
 
 def ai_edge_quantizer(model: Path, samples: np.ndarray, out: Path, edge: str) -> float:
-    """ai-edge-quantizer's static int8 recipe with its defaults. The model needs a signature. Returns seconds."""
+    """Quantize by ai-edge-quantizer's default static int8 recipe; return seconds. The model needs a signature."""
     from ai_edge_litert.interpreter import Interpreter
     from ai_edge_quantizer import quantizer, recipe
 
@@ -52,7 +52,7 @@ TOOLS = {"tensorflow": tensorflow, "ai-edge-quantizer": ai_edge_quantizer}
 
 
 def main() -> None:
-    """Do the job that the arguments name."""
+    """Do the job of the arguments."""
     tool, model, samples, out, *edge = sys.argv[1:]
     seconds = TOOLS[tool](Path(model), np.load(samples), Path(out), *(edge or ["int8"]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,13 +1,13 @@
-"""Record what a released runtime gives for the models of a suite, on the suite's recorded inputs.
+"""Record a released runtime's results for the models of a suite, on the suite's recorded inputs.
 
-A suite is a folder with an index.json, as golden/singleop has it: each entry names a model and a golden of LiteRT 2.3.
+A suite is a folder with an index.json, as in golden/singleop: each entry names a model and a golden of LiteRT 2.3.
 
     python tools/record_release.py golden/singleop --profile tf-2.5-ref --releases FOLDER --into golden/singleop
 
-FOLDER holds virtual environments named PACKAGE-VERSION, such as tensorflow-cpu-2.5.3. INTO/PROFILE.json then says of
-every model "same" (as the golden), the file in INTO that holds its outputs, "refused", "crashed" (aborts and hangs), or
-"undefined": two processes, of which one takes the models in reverse, do not agree. Outputs that another profile's file
-in INTO holds already are not written again.
+FOLDER holds virtual environments named PACKAGE-VERSION, such as tensorflow-cpu-2.5.3. INTO/PROFILE.json then has one
+entry per model: "same" (as the golden), the file in INTO with its outputs, "refused", "crashed" (aborts and hangs), or
+"undefined" (two processes disagree, one of which runs the models in reverse). Outputs that are already in another
+profile's file in INTO are not written again.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from opfuzz.releases import Release, releases
 from opfuzz.remote import Remote
 
 Outputs = dict[str, Array]
-#: What a model may take; some releases hang on models that came after them.
+#: Limits for a model; some releases hang on newer models.
 SECONDS = 60.0
 
 
 def samples_of(golden: Outputs) -> Iterator[tuple[str, list[Array]]]:
-    """Name and inputs of every sample, in order."""
+    """Yield name and inputs of every sample, in order."""
     for name in sorted({key.split("_")[0] for key in golden}, key=lambda name: int(name[1:])):
         count = sum(key.startswith(f"{name}_in") for key in golden)
         yield name, [golden[f"{name}_in{i}"] for i in range(count)]
 
 
 def recorded(runtime: Remote, model: bytes, golden: Outputs) -> Outputs | str:
-    """The outputs by the golden's names, each sample in a fresh interpreter, or why there are none."""
+    """Return the outputs by the golden's names, each sample in a fresh interpreter, or the reason if there are none."""
     made: Outputs = {}
     for name, inputs in samples_of(golden):
         answered = runtime.outputs(model, [inputs])
@@ -50,24 +50,24 @@ def recorded(runtime: Remote, model: bytes, golden: Outputs) -> Outputs | str:
 
 
 def agreed(one: Outputs | str, other: Outputs | str) -> Outputs | str:
-    """What two processes gave, if it is the same."""
+    """Return the results of two processes if they agree."""
     if isinstance(one, str) or isinstance(other, str):
         return one if one == other else "undefined"
     return one if equal(one, other) else "undefined"
 
 
 def same(one: Array, other: Array) -> bool:
-    """Whether two arrays have the same type, shape and bytes."""
+    """Return whether two arrays have the same type, shape and bytes."""
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def equal(one: Outputs, other: Outputs) -> bool:
-    """Whether every output of `one` is in `other` with the same bits."""
+    """Return whether every output of `one` is in `other` with the same bits."""
     return all(key in other and same(value, other[key]) for key, value in one.items())
 
 
 def place(made: Outputs, golden: Outputs, into: Path, stem: str, profile: str) -> str:
-    """Where the outputs are found: written if neither the golden nor another profile has them."""
+    """Return the file with the outputs; it is written unless the golden or another profile has them."""
     if equal(made, golden):
         return "same"
     for known in sorted((into / "recorded").glob(f"{stem}@*.npz")):
@@ -80,7 +80,7 @@ def place(made: Outputs, golden: Outputs, into: Path, stem: str, profile: str) -
 
 
 def record(suite: Path, entries: Sequence[Any], release: Release, into: Path) -> dict[str, str]:
-    """What became of each entry, by the model's path in the suite without its folder and ending."""
+    """Return the result of each entry, by the model's path in the suite without its folder and ending."""
     forwards, backwards = one_way(suite, entries, release), one_way(suite, entries[::-1], release)
     found = {}
     for entry in entries:
@@ -92,7 +92,7 @@ def record(suite: Path, entries: Sequence[Any], release: Release, into: Path) ->
 
 
 def one_way(suite: Path, entries: Sequence[Any], release: Release) -> dict[str, Outputs | str]:
-    """What one process gives for every model, in order."""
+    """Return one process's results for every model, in order."""
     runtime, made = Remote([str(release.python)], release.module, release.resolver, SECONDS), {}
     for entry in entries:
         golden = dict(np.load(suite / entry["golden"], allow_pickle=False))
@@ -102,10 +102,10 @@ def one_way(suite: Path, entries: Sequence[Any], release: Release) -> dict[str, 
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", type=Path, help="folder with an index.json")
-    parser.add_argument("--profile", required=True, help="whose runtime is recorded")
+    parser.add_argument("--profile", required=True, help="the profile of the recorded runtime")
     parser.add_argument("--releases", type=Path, required=True, help="folder of virtual environments")
     parser.add_argument("--into", type=Path, required=True, help="folder for PROFILE.json and recorded/")
     parser.add_argument("--kinds", default="", help="only entries of these kinds, such as int8,int16x8")
@@ -113,7 +113,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Record, and print how many models ended in which way."""
+    """Record, and print the number of models with each result."""
     args = arguments()
     release = next((r for r in releases(args.releases) if r.profile == args.profile), None)
     if release is None or not release.python.exists():

@@ -1,10 +1,10 @@
-"""Search inputs that contradict what `tflq prove` calls equal, on random small operators under pairs of profiles.
+"""Search inputs that contradict `tflq prove`'s verdict "equal", on random small operators.
 
     python tools/search_proofs.py --seed 1 --count 2000
     python tools/search_proofs.py --seed 1 --start 2000 --count 2000 --processes 2
     python tools/search_proofs.py --seed 1 --count 2000 --live 0.2
 
-With --live a share of the pairs that LiteRT runs itself is also compared there (needs the extra `litert`).
+With --live, a share of the pairs with LiteRT profiles is also compared in LiteRT (needs the extra `litert`).
 
 Exit status: 0 no contradiction; 1 there are some.
 """
@@ -22,21 +22,21 @@ from time import monotonic
 from prooffuzz.session import PROFILES, Search, Tally
 
 FOUND = 1
-#: Cases of one piece of work.
+#: Number of cases in one piece of work.
 _PIECE = 25
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: 1)")
     parser.add_argument("--start", type=int, default=0, help="number of the first case (default: 0)")
     parser.add_argument("--count", type=int, default=500, help="number of cases (default: 500)")
     parser.add_argument(
         "--live", type=float, default=0.0, help="share of equal pairs to compare in LiteRT (default: 0)"
     )
     parser.add_argument(
-        "--profiles", nargs="+", default=PROFILES, choices=PROFILES, metavar="NAME", help="of which cases take some"
+        "--profiles", nargs="+", default=PROFILES, choices=PROFILES, metavar="NAME", help="each case uses some"
     )
     parser.add_argument("--processes", type=int, default=1, help="number of worker processes (default: 1)")
     parser.add_argument("--seconds", type=float, default=0, help="stop after that time (default: 0, no limit)")
@@ -53,7 +53,7 @@ def piece(seed: int, start: int, stop: int, live: float = 0.0, profiles: Sequenc
 
 
 def main() -> int:
-    """Run, report, and say with the exit status what was found."""
+    """Run, report, and return the exit status of the findings."""
     args = arguments()
     stop, began, total, done = args.start + args.count, monotonic(), Tally(), args.start
     pieces = [(at, min(at + _PIECE, stop)) for at in range(args.start, stop, _PIECE)]
@@ -85,7 +85,7 @@ def add(total: Tally, part: Tally) -> None:
 
 
 def table(tally: Tally, seed: int, start: int, stop: int, seconds: float) -> str:
-    """The counts as text."""
+    """Return the counts as text."""
     words: Counter[str] = Counter()
     for (_, word), count in tally.words.items():
         words[word] += count

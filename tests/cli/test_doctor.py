@@ -45,11 +45,11 @@ def test_a_changed_arithmetic_fails_the_self_test(few: None, monkeypatch: pytest
     assert drawn == doctor.DRAWN
     monkeypatch.setattr(doctor, "by_name", lambda name: by_name("litert-ref+single-rounding"))
     result = CliRunner().invoke(cli, ["doctor"])
-    assert (result.exit_code, "not those that were recorded" in result.stdout) == (1, True), result.output
+    assert (result.exit_code, "differ from those recorded" in result.stdout) == (1, True), result.output
 
 
 def test_a_runtime_stands_for_the_profile_of_its_version() -> None:
     source = by_name("tflite-2.14-ref").source
     said = Description("x", source.package, source.version, source.resolver, 1, "3", "2", "Linux x86_64")
-    assert doctor._stands_for(replace(source, cpu="any"), said)
-    assert not doctor._stands_for(replace(source, cpu="any"), replace(said, version="2.13.0"))
+    assert doctor._describes(replace(source, cpu="any"), said)
+    assert not doctor._describes(replace(source, cpu="any"), replace(said, version="2.13.0"))

@@ -64,4 +64,4 @@ def test_memory_that_the_machine_lacks_is_one_line(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tflq.verification.inputs.generate", exhausted)
     result = CliRunner().invoke(cli, ["run", str(CONV)])
     assert result.exit_code == 2
-    assert result.output == "tflq: the inputs takes more memory than this machine gives (4 EiB)\n"
+    assert result.output == "tflq: the inputs takes more memory than this machine has (4 EiB)\n"

@@ -91,7 +91,7 @@ def test_pyproject_gives_defaults_that_the_command_line_overrules(folder: Path) 
     [
         ('[tool.tflq]\nprofil = "tflm"\n', "did you mean profile"),
         ("[tool.tflq.verify]\nsample = 3\n", "did you mean samples"),
-        ("[tool.tflq\n", "is no TOML"),
+        ("[tool.tflq\n", "is not TOML"),
         ('[tool.tflq]\nprofile = "litert-rf"\n', "did you mean litert-ref"),
     ],
 )
@@ -183,7 +183,7 @@ def test_outputs_of_several_models_have_files_of_their_own(folder: Path) -> None
 def test_options_of_one_model_are_refused_for_several(folder: Path, words: tuple[str, ...]) -> None:
     done = tflq(words[0], "a.tflite", "b.tflite", *words[1:])
     assert done.exit_code == 2
-    assert "of one model only, but 2 are given" in done.stderr
+    assert "for one model only, but 2 are given" in done.stderr
 
 
 def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:

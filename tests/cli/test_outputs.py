@@ -86,7 +86,7 @@ def test_what_is_read_stays_even_by_force(name: str, alias: str, files: dict[str
     path = model if alias == "same" else target
     named = str(path).removesuffix(".tflite") if name == "reduce" else path
     result = tflq(name.split()[0], *of(OUTPUTS[name], files), named, "--force")
-    assert (result.exit_code, "is read by this very command" in result.stderr) == (2, True), result.output
+    assert (result.exit_code, "is an input of this command" in result.stderr) == (2, True), result.output
     assert model.read_bytes() == MODEL.read_bytes()
 
 

@@ -81,7 +81,7 @@ def test_a_check_that_never_differs_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        ("-c 'raise SystemExit(1)'", "names no {model}"),
+        ("-c 'raise SystemExit(1)'", "needs {model}"),
         ("""-c 'raise SystemExit("no such board")' {model} ; exit 3""", "got 3 (no such board)"),
     ],
 )

@@ -212,7 +212,7 @@ def test_an_element_without_a_dump(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ((), "give --dump"),
-        (("--element", "0,x"), "is no index"),
+        (("--element", "0,x"), "is not an index"),
         (("--element", "0,99"), "does not lie in the output"),
         (("--element", "0,0", "--op", "99"), "the model has operators 0 to"),
     ],

@@ -134,7 +134,7 @@ def test_a_dump_without_a_difference_is_refused() -> None:
     graph = view(model)
     value = np.zeros(graph.tensors[graph.inputs[0]].shape, np.int8)
     values = run(make_plan(model, REFERENCE), {graph.inputs[0]: value}, keep_all=True).values
-    with pytest.raises(InputError, match="no operator differs"):
+    with pytest.raises(InputError, match=r"no operator .* differs"):
         reduce_dump(model, REFERENCE, Dump("", values))
 
 

@@ -64,7 +64,7 @@ def test_memory_used_twice_is_no_difference(name: str, mode: str) -> None:
     assert stale
     assert [o.index for o in found if o.differs] == []
     assert {t for o in found for t in o.overwritten} == stale
-    assert all("in the place of tensor" in o.reason for o in found if o.overwritten)
+    assert all("in place of tensor" in o.reason for o in found if o.overwritten)
 
 
 def test_mobilenet_v2_as_memory_is_no_difference(shared: Path) -> None:
@@ -133,7 +133,7 @@ def test_an_operator_in_place_has_written_over_its_input() -> None:
     found = localize(model, in_place, REFERENCE)
     assert not any(o.differs for o in found)
     assert found[0].overwritten == {0: 1}
-    assert found[0].reason == "the dump holds tensor 1 in the place of tensor 0"
+    assert found[0].reason == "the dump holds tensor 1 in place of tensor 0"
 
 
 def test_one_wrong_element_of_what_an_operator_moved_is_a_difference() -> None:

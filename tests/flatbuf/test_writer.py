@@ -82,15 +82,15 @@ def _model(**fields: Any) -> Model:
     ("broken", "reason"),
     [
         (_model(operator_codes=(OperatorCode(0, "CONV_2D"),)), "0 is ADD"),
-        (_model(metadata_buffer=((1, 2), (3, 4))), "no list of numbers"),
-        (_model(buffers=(Buffer(np.zeros((2, 2), np.uint8)),)), "no list of numbers"),
+        (_model(metadata_buffer=((1, 2), (3, 4))), "not a list of numbers"),
+        (_model(buffers=(Buffer(np.zeros((2, 2), np.uint8)),)), "not a list of numbers"),
         (_model(signature_defs=(SignatureDef("s", ((None, 1),), ()),)), "without a name"),  # type: ignore[arg-type]
         (_model(description=5), "does not fit"),
         (_model(buffers=7), "does not fit"),
         (_model(unknown=(UnknownField("Model", 2, bytes(8), True),)), "a number that is taken"),
         (_model(unknown=(UnknownField("Model", 1 << 30, bytes(8), True),)), "a number that .* cannot be"),
         (_model(unknown=(UnknownField("Model", 50, bytes(8), True),) * 2), "a number that is taken"),
-        (_model(unknown=(5,)), "is no unknown field"),
+        (_model(unknown=(5,)), "is not an unknown field"),
     ],
 )
 def test_values_that_a_file_cannot_hold(broken: Model, reason: str) -> None:

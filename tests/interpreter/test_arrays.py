@@ -107,7 +107,7 @@ def test_codes_beyond_narrow_types(type_: TensorType, code: int) -> None:
 
 
 def test_ragged_lists_and_unknown_types() -> None:
-    with pytest.raises(InputError, match="no array"):
+    with pytest.raises(InputError, match="not an array"):
         admit([[1], [1, 2]], TensorType.INT32, None, "x")
     with pytest.raises(UnsupportedError, match="type 99"):
         admit(CODES, 99, None, "x")
@@ -120,7 +120,7 @@ COPY = make_plan(graph([tensor(), tensor()], [("COPY", [0], [1])], [0], [1]), PR
     ("inputs", "error", "words"),
     [
         ({}, InputError, "no value is given"),
-        ({0: ints(1, 2), 1: ints(1, 2)}, InputError, "no input of the graph"),
+        ({0: ints(1, 2), 1: ints(1, 2)}, InputError, "not an input of the graph"),
         ({0: ints(1, 2, 3)}, ShapeError, r"expected \[2\], got \[3\]"),
         ({0: np.zeros(2, np.float32)}, TypeMismatchError, "expected int32, got float32"),
         ({0: ints(1, 2).astype(">i4")}, TypeMismatchError, "expected int32, got >i4"),

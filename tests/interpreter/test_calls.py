@@ -95,7 +95,7 @@ def test_a_called_subgraph_counts_towards_the_limit() -> None:
     peak = make_plan(model, CALLING).peak_memory
     assert peak == 3 * 4000  # the caller's input, and two tensors inside
     make_plan(model, CALLING, limits=Limits(memory=peak))
-    with pytest.raises(LimitError, match="with what it calls"):
+    with pytest.raises(LimitError, match="with the subgraphs that it calls"):
         make_plan(model, CALLING, limits=Limits(memory=peak - 1))
 
 

@@ -147,7 +147,7 @@ def test_scaling_is_mean_and_std_in_float32() -> None:
     (sample,) = read(one_input(1, 2, 3), stored, Scaling.of([0, 1, 2], 255))
     wanted = (stored.astype(np.float32) - np.float32([0, 1, 2])) / np.float32(255)
     assert np.array_equal(sample[0], wanted)
-    with pytest.raises(OptionError, match="one a channel"):
+    with pytest.raises(OptionError, match="one per channel"):
         read(one_input(1, 2, 3), stored, Scaling.of([1, 2], 1))
     for mean, std in ((0.0, 0.0), (np.nan, 1.0), (0.0, [1.0, 0.0])):
         with pytest.raises(OptionError, match="finite"):
@@ -181,7 +181,7 @@ def test_images_of_other_proportions_are_cut_and_resized(tmp_path: Path) -> None
     with pytest.raises(CalibrationError, match=r"sample 0, t0: takes no image"):
         read(one_input(1, 6), tmp_path)
     (tmp_path / "b.png").write_bytes(b"no picture")
-    with pytest.raises(InputError, match="no readable image"):
+    with pytest.raises(InputError, match="not a readable image"):
         read(one_input(1, 2, 2, 3), tmp_path)
 
 
@@ -196,7 +196,7 @@ REFUSED = [
     ([{}], r"sample 0, t0: no value is given"),
     ([[ROWS[:1].astype(np.int32)]], r"sample 0, t0: holds no floats; mean and std"),
     ([[np.array([["a"]])]], r"sample 0, t0: shape"),
-    ([[ROWS[:1]], 5], r"sample 1: is no list or dict of arrays"),
+    ([[ROWS[:1]], 5], r"sample 1: is not a list or dict of arrays"),
     ({"t0": ROWS, "t1": ROWS}, "t1: there is no input of that name"),
 ]
 
@@ -231,7 +231,7 @@ def test_broken_files_are_refused(tmp_path: Path) -> None:
         list(Calibration(model, tmp_path / "missing.npz"))
     for name in ("broken.npy", "broken.npz"):
         (tmp_path / name).write_bytes(b"\x93NUMPY nothing")
-        with pytest.raises(InputError, match=r"no readable \.np"):
+        with pytest.raises(InputError, match=r"not a readable \.np"):
             list(Calibration(model, tmp_path / name))
     (tmp_path / "data.csv").write_text("1,2")
     with pytest.raises(CalibrationError, match="kind of file"):

@@ -118,7 +118,7 @@ def test_infinite_activations_are_named_by_tensor_and_sample() -> None:
     graph = FloatGraph(0)
     model = graph.model([graph.unary("EXP", graph.given(1, 3))])
     given = [{0: np.full((1, 3), 1000.0 if k == 40 else 1.0, np.float32)} for k in range(50)]
-    with pytest.raises(CalibrationError, match=r"sample 40, t1: the float model makes inf"):
+    with pytest.raises(CalibrationError, match=r"sample 40, t1: the float model computes inf"):
         observe(model, given, Observations.begin([1], MinMax()))
 
 

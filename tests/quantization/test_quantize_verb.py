@@ -214,7 +214,7 @@ def test_mean_and_std_say_what_stored_numbers_stand_for(tmp_path: Path) -> None:
         (["--input-type", "int32"], "no input_type 'int32'"),
         (["--keep-float", "nobody"], "'nobody'"),
         (["--budget", "sqnr>35"], "no bound 'sqnr>35'"),
-        (["--mean", "a"], "'a' is no number"),
+        (["--mean", "a"], "'a' is not a number"),
         (["--std", "0"], "std not 0"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",

@@ -154,9 +154,9 @@ def test_an_unknown_profile_is_refused() -> None:
 def test_files_that_are_no_recipes(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text("{")
     (tmp_path / "r.yaml").write_text("a: [")
-    with pytest.raises(InputError, match="is no JSON"):
+    with pytest.raises(InputError, match="is not readable JSON"):
         read_recipe(tmp_path / "r.json")
-    with pytest.raises(InputError, match="is no YAML"):
+    with pytest.raises(InputError, match="is not readable YAML"):
         read_recipe(tmp_path / "r.yaml")
     with pytest.raises(FileAccessError):
         read_recipe(tmp_path / "nothing.json")

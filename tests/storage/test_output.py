@@ -134,7 +134,7 @@ def test_what_is_read_is_never_written_over(tmp_path: Path, replace: bool) -> No
     (tmp_path / "hard").hardlink_to(source)
     (tmp_path / "sample").hardlink_to(folder / "0.npy")
     for path in (source, tmp_path / "samples" / ".." / "in", tmp_path / "soft", tmp_path / "hard"):
-        assert "is read" in refused(path, sources=(source,), replace=replace)
+        assert "is an input" in refused(path, sources=(source,), replace=replace)
     for path in (folder / "0.npy", tmp_path / "sample"):
-        assert "is read" in refused(path, sources=(folder,), replace=replace)
+        assert "is an input" in refused(path, sources=(folder,), replace=replace)
     check_outputs([folder / "new"], [folder, source, tmp_path / "missing"])

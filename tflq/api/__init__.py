@@ -1,1 +1,1 @@
-"""Where files, plans and profiles meet: load, save and the drop-in Interpreter."""
+"""The public API over files, plans and profiles: load, save and the drop-in Interpreter."""

@@ -1,4 +1,4 @@
-"""What callers hand to the interpreter: one model, and shapes."""
+"""Arguments that callers pass to the interpreter: one model, and shapes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tflq.kernels.kernel import Array
 
 
 def model_of(path: str | os.PathLike[str] | None, content: Source | Model | None) -> Model:
-    """The model at `path` or in `content`, of which exactly one is to be given.
+    """Return the model at `path` or in `content`; exactly one of them must be given.
 
-    The openings of its errors are LiteRT's: interpreter.py Interpreter.__init__, model_builder.cc.
+    Error texts begin as LiteRT's: interpreter.py Interpreter.__init__, model_builder.cc.
     """
     if path is not None and content is not None:
         raise InputError("Can't both provide `model_path` and `model_content`")
@@ -44,11 +44,11 @@ def model_of(path: str | os.PathLike[str] | None, content: Source | Model | None
 
 
 def shape_of(size: Sequence[int] | Array) -> tuple[int, ...]:
-    """A shape out of a list or an array of integers."""
+    """Return a shape from a list or an array of integers."""
     try:
         array = np.asarray(size)
     except (ValueError, OverflowError) as error:
-        raise InputError(f"no shape: {error}") from error
+        raise InputError(f"not a shape: {error}") from error
     if array.ndim != 1:
         raise InputError("a shape is a list of integers", got=size)
     if array.size and array.dtype.kind not in "iu":

@@ -17,13 +17,13 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile
 
-#: `function(*inputs, options: bytes)` gives an array for each output; an absent optional input is None.
+#: `function(*inputs, options: bytes)` returns an array for each output; an absent optional input is None.
 CustomOperator: TypeAlias = "Callable[..., Any]"
 _ANY = "any* -> any*"
 
 
 class CustomOperators(dict[str, CustomOperator]):
-    """What registerers fill in: the callable of each custom operator, by the operator's name in the file."""
+    """The custom operators from registerers: the callable of each, by the operator's name in the file."""
 
     def add_custom(self, name: str, function: CustomOperator) -> None:
         """Let `function` compute the custom operator `name`."""
@@ -33,8 +33,9 @@ class CustomOperators(dict[str, CustomOperator]):
 
 
 def custom_operators(registerers: Mapping[str, CustomOperator] | Sequence[object] | None) -> CustomOperators:
-    """The custom operators that `registerers` name: a mapping of names to callables, or functions that are called with
-    a CustomOperators to fill.
+    """Return the custom operators of `registerers`, each a mapping or a function.
+
+    A mapping maps names to callables; a function is called with a CustomOperators to fill.
 
     Raises:
         OptionError: One is the name of a native function, which tflq cannot call.
@@ -60,7 +61,7 @@ def custom_operators(registerers: Mapping[str, CustomOperator] | Sequence[object
 
 
 def _litert_wording(name: object) -> str:
-    """Source: LiteRT 2.3 interpreter_wrapper.cc RegisterCustomOpByName."""
+    """Return LiteRT's wording. Source: LiteRT 2.3 interpreter_wrapper.cc RegisterCustomOpByName."""
     library, dot, _ = str(name).partition(".")
     if dot and library == "pywrap_genai_ops":
         return f"Loading library '{library}.so' failed with error"
@@ -68,7 +69,7 @@ def _litert_wording(name: object) -> str:
 
 
 def with_custom_operators(profile: Profile, operators: Mapping[str, CustomOperator]) -> Profile:
-    """The profile with rows that call Python for the custom operators, in place of its own rows of these names."""
+    """Return the profile with rows that call Python for the custom operators; they replace its own rows."""
     if not operators:
         return profile
     rows = {name: (Kernel(name, _ANY, _prepare(function), exactness=EXACT),) for name, function in operators.items()}
@@ -77,7 +78,7 @@ def with_custom_operators(profile: Profile, operators: Mapping[str, CustomOperat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """What the call needs: the function, its options, and the types and names of the operands."""
+    """The data of a call: the function, its options, and the types and names of the operands."""
 
     function: CustomOperator
     options: bytes
@@ -88,7 +89,7 @@ class OpData:
 
 def _prepare(function: CustomOperator) -> Callable[[Node, Arithmetic], Prepared]:
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        """Only the function knows the shapes of what it makes."""
+        """Prepare a call; only the function knows the shapes of its results."""
         data = OpData(
             function,
             node.custom_options,
@@ -102,13 +103,13 @@ def _prepare(function: CustomOperator) -> Callable[[Node, Arithmetic], Prepared]
 
 
 def eval_custom(data: OpData, *inputs: Array | None) -> tuple[Array, ...]:
-    """Call the function with copies of the inputs; what it gives must have the types of the outputs."""
+    """Call the function with copies of the inputs; its results must have the types of the outputs."""
     operands = zip(inputs, data.inputs, strict=True)
     arguments = [None if x is None or type_ is None else _outside(x, type_) for x, type_ in operands]
     result = data.function(*arguments, options=data.options)
     arrays = result if isinstance(result, tuple) else (result,)
     if len(arrays) != len(data.outputs):
-        raise OptionError("number of arrays it gave", name=data.names[0], expected=len(data.outputs), got=len(arrays))
+        raise OptionError("number of returned arrays", name=data.names[0], expected=len(data.outputs), got=len(arrays))
     return tuple(admit(np.asarray(x), t, None, n) for x, t, n in zip(arrays, data.outputs, data.names, strict=True))
 
 

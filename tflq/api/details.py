@@ -1,4 +1,4 @@
-"""Tensors and operators described as LiteRT's Python interpreter describes them: dictionaries, key by key."""
+"""Descriptions of tensors and operators as in LiteRT's Python interpreter: dictionaries with the same keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Details = dict[str, Any]
 
 
 def tensor_details(session: Session, tensor: int) -> Details:
-    """Name, index, shapes, element type and quantization of one tensor.
+    """Return name, index, shapes, element type and quantization of one tensor.
 
     Source: LiteRT 2.3 interpreter.py Interpreter._get_tensor_details.
     """
@@ -35,7 +35,7 @@ def tensor_details(session: Session, tensor: int) -> Details:
 
 
 def operator_details(session: Session, position: int) -> Details:
-    """Name, operands and their element types of one operator.
+    """Return name, operands and their element types of one operator.
 
     Source: LiteRT 2.3 interpreter.py Interpreter._get_op_details.
     """
@@ -55,7 +55,7 @@ def operator_details(session: Session, position: int) -> Details:
 
 
 def _per_tensor(quantization: Quantization | None) -> tuple[float, int]:
-    """(scale, zero point), or (0.0, 0) where there is not exactly one scale.
+    """Return (scale, zero point), or (0.0, 0) unless there is exactly one scale.
 
     Source: LiteRT 2.3 subgraph.cc GetLegacyQuantization.
     """
@@ -65,7 +65,10 @@ def _per_tensor(quantization: Quantization | None) -> tuple[float, int]:
 
 
 def _parameters(quantization: Quantization | None) -> Details:
-    """Source: LiteRT 2.3 interpreter_builder.cc ParseQuantization: no scales means not quantized."""
+    """Return the parameters; without scales a tensor is not quantized.
+
+    Source: LiteRT 2.3 interpreter_builder.cc ParseQuantization.
+    """
     known = quantization is not None and len(quantization.scale) > 0
     if quantization is None or not known:
         return {
@@ -89,7 +92,7 @@ def _zero_points(quantization: Quantization) -> NDArray[np.int32]:
 
 
 def _sparsity(sparsity: Record | None) -> Details:
-    """Traversal order, block map and the format of each dimension; empty for dense tensors."""
+    """Return traversal order, block map and the format of each dimension; empty for dense tensors."""
     if sparsity is None:
         return {}
     details: Details = {"traversal_order": _ints(sparsity.get("traversal_order"))}

@@ -1,4 +1,4 @@
-"""One thread at a time: an interpreter is not to be used by two at once, as LiteRT's is not."""
+"""Mutual exclusion: two threads must not use one interpreter at once, as in LiteRT."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ R = TypeVar("R")
 
 
 class Exclusion:
-    """What one thread at a time can enter, also again. Another does not wait, but gets a StateError: where two threads
-    took turns unasked, one would read the results of the other's inputs.
+    """A lock that one thread at a time can enter, also repeatedly.
+
+    Another thread does not wait, but gets a StateError: if two threads alternated, one would read the results of the
+    other's inputs.
     """
 
     def __init__(self) -> None:
@@ -32,7 +34,7 @@ class Exclusion:
 
 
 class Exclusive(Protocol):
-    """What has methods that exclude each other."""
+    """An object whose methods exclude each other."""
 
     _exclusion: Exclusion
 
@@ -41,9 +43,9 @@ S = TypeVar("S", bound=Exclusive)
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method during which no other thread can call an exclusive method of the same object.
+    """Return a method during which no other thread can call an exclusive method of the same object.
 
-    Where memory runs out it raises a LimitError.
+    If memory runs out, it raises a LimitError.
     """
 
     @functools.wraps(method)

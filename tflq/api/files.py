@@ -12,19 +12,19 @@ from tflq.ir import Model
 from tflq.storage.output import write_file
 from tflq.storage.reading import open_file
 
-#: What a model can be made from: a path, or the bytes of a file.
+#: The sources of a model: a path, or the bytes of a file.
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview"
 
 
 def load(source: Source | Model) -> Model:
-    """The model in a file or in the bytes of one; a Model is returned as it is.
+    """Return the model in a file or in the bytes of one; a Model is returned unchanged.
 
-    A file is mapped, not read: constants are views into it. It should not be changed while the model is in use.
-    Bytes, and views of bytes or of a read-only map, are used in place; what could be written to is copied first.
+    A file is mapped, not read: constants are views into it. Do not change it while the model is in use. Bytes, and
+    views of bytes or of a read-only map, are used in place; writable memory is copied first.
 
     Raises:
         FileAccessError: The path cannot be read.
-        FormatError: The bytes are no valid `.tflite` file.
+        FormatError: The bytes are not a valid `.tflite` file.
 
     Example:
         >>> tflq.load("golden/models/digits_lstm_int8.tflite")
@@ -43,10 +43,10 @@ def load(source: Source | Model) -> Model:
 
 
 def _mapped(path: str | bytes) -> mmap.mmap | bytes:
-    """The bytes of a file: a read-only map, or plain bytes of what cannot be mapped, such as an empty file."""
+    """Return the bytes of a file: a read-only map, or plain bytes if it cannot be mapped, such as an empty file."""
     try:
         with open_file(path) as file:
-            if os.name == "nt":  # a map would keep the file from being replaced or removed
+            if os.name == "nt":  # a map would prevent replacing or removing the file
                 return file.read()
             try:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -59,7 +59,7 @@ def _mapped(path: str | bytes) -> mmap.mmap | bytes:
 
 
 def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
-    """`data` without a copy where nobody can write to it."""
+    """Return `data`, without a copy if nobody can write to it."""
     if isinstance(data, bytes):
         return data
     try:
@@ -71,9 +71,9 @@ def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
 
 
 def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
-    """The bytes of a `.tflite` file for `model`, which are also written to `path` where one is given.
+    """Return the bytes of a `.tflite` file for `model`, and write them to `path` if one is given.
 
-    A file that exists is replaced; the new one appears complete or not at all (see `tflq.storage.output.written`).
+    An existing file is replaced; the new one appears complete or not at all (see `tflq.storage.output.written`).
 
     Raises:
         FileAccessError: The path cannot be written.

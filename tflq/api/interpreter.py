@@ -29,21 +29,20 @@ from tflq.telling import told
 
 @told("inspect")
 class Interpreter:
-    """Runs a `.tflite` model with the arithmetic of `profile`, bit by bit.
+    """An interpreter of `.tflite` models with the arithmetic of `profile`, bit by bit.
 
-    Calls, dictionaries, arrays and errors are those of LiteRT's Python interpreter; docs/drop-in.md lists what differs.
-    A plain `Interpreter(path)` computes `litert-ref`: the reference kernels are the one arithmetic that is the same on
-    every processor. `experimental_op_resolver_type` or `profile` asks for another.
+    Calls, dictionaries, arrays and errors are those of LiteRT's Python interpreter; docs/drop-in.md lists the
+    differences. A plain `Interpreter(path)` computes `litert-ref`: the reference kernels have the same arithmetic on
+    every processor. `experimental_op_resolver_type` or `profile` selects another.
 
-    * What a run did not keep reads as zeros, with a warning, where LiteRT gives whatever its memory holds; with
-      `strict=True` it is an error, and so is writing to what is neither an input nor a variable. Intermediate tensors
-      are kept with `experimental_preserve_all_tensors=True`.
+    * A tensor that a run did not keep reads as zeros, with a warning; LiteRT returns the contents of its memory. With
+      `strict=True` it is an error, and so is writing to a tensor that is neither an input nor a variable. Intermediate
+      tensors are kept with `experimental_preserve_all_tensors=True`.
     * An unsupported operator is refused by `allocate_tensors()`, not by the constructor.
-    * A call while another thread is in a call of the same interpreter is a StateError, where LiteRT's behaviour is
+    * A call while another thread is in a call of the same interpreter raises a StateError; LiteRT's behaviour is
       undefined. Different interpreters may run in different threads, also of the same Model.
 
-    Every error is a `tflq.TflqError`, and a ValueError, RuntimeError or NotImplementedError besides, where LiteRT
-    raises those.
+    Every error is a `tflq.TflqError`, and also a ValueError, RuntimeError or NotImplementedError if LiteRT raises one.
 
     Example:
         >>> interpreter = tflq.Interpreter("golden/models/digits_mobilenet_int8.tflite", profile="litert-xnnpack")
@@ -81,7 +80,7 @@ class Interpreter:
             model_path: A `.tflite` file.
             model_content: The bytes of one, or a Model.
             experimental_delegates: Refused unless empty.
-            num_threads: How many threads compute at the same time, 1 unless given; results do not depend on it.
+            num_threads: The number of threads, by default 1; results do not depend on it.
             experimental_op_resolver_type: An OpResolverType, of tflq, LiteRT or TensorFlow, or its number: BUILTIN and
                 AUTO mean profile `litert-xnnpack`, BUILTIN_WITHOUT_DEFAULT_DELEGATES `litert-opt`, BUILTIN_REF
                 `litert-ref`. None leaves it to `profile`.
@@ -93,18 +92,18 @@ class Interpreter:
             experimental_force_delegate_node_profiling: Accepted; there are no delegates.
             custom_op_registerers: Custom operators as Python callables, by name: `{"MyOp": function}`, where
                 `function(*inputs, options: bytes)` gives the outputs; or functions that fill a `CustomOperators`.
-            profile: Whose arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile. It wins over a resolver.
-            strict: Refuse to read what has no value and to write what is no input.
-            memory_limit: Bytes of tensors and of what operators need besides, constants left out, that may be alive at
-                the same time.
-            work_limit: Multiply-accumulates, or passes of whatever else the innermost loops of operators do, that one
-                `invoke` may take; rounds of loops and calls of subgraphs count, too.
+            profile: The arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile. It overrides a resolver.
+            strict: Refuse to read tensors without a value and to write tensors that are not inputs.
+            memory_limit: Bytes of tensors, and of the operators' working memory, that may be alive at the same time.
+                Constants do not count.
+            work_limit: Multiply-accumulates, or other passes of the operators' innermost loops, that one `invoke` may
+                take. Iterations of loops and calls of subgraphs count, too.
 
         Raises:
             FileAccessError: The path cannot be read.
-            FormatError: The bytes are no valid `.tflite` file.
+            FormatError: The bytes are not a valid `.tflite` file.
             OptionError: An option cannot be honoured.
-            ModelError: The graph refers to what it does not have.
+            ModelError: The graph refers to a part that it does not have.
         """
         chosen = profile_of(experimental_op_resolver_type, profile)
         check_delegates(experimental_delegates, experimental_default_delegate_latest_features)
@@ -126,12 +125,12 @@ class Interpreter:
 
     @property
     def profile(self) -> Profile:
-        """Whose arithmetic is reproduced."""
+        """The profile whose arithmetic is reproduced."""
         return self._profile
 
     @property
     def model(self) -> Model:
-        """The model, as its file says it."""
+        """The model in its file's form."""
         return self._model
 
     @property
@@ -144,9 +143,9 @@ class Interpreter:
         """Bind every operator to the present input shapes. Needed before `invoke`, and after a resize.
 
         Raises:
-            UnsupportedError: The profile has no kernel for an operator; says which, and the nearest form it has.
+            UnsupportedError: The profile has no kernel for an operator; names it, and the nearest form.
             ModelError: An operator cannot accept its operands.
-            LimitError: The model takes more than `memory_limit` or `work_limit`.
+            LimitError: The model exceeds `memory_limit` or `work_limit`.
         """
         self._lending.check()
         self._session(0).allocate()
@@ -156,14 +155,14 @@ class Interpreter:
         """Run the model on the present inputs.
 
         Raises:
-            LimitError: It takes more than `memory_limit` or `work_limit`, which only the values tell.
+            LimitError: It exceeds `memory_limit` or `work_limit`, which depends on the values.
         """
         self._lending.check()
         self._invoke(0)
 
     @exclusive
     def reset_all_variables(self) -> None:
-        """Set the variable tensors back to what they are after an allocation."""
+        """Set the variable tensors back to their values after an allocation."""
         for session in self._sessions.values():
             session.reset_variables()
 
@@ -173,7 +172,7 @@ class Interpreter:
     ) -> None:
         """Give an input another shape, from the next `allocate_tensors` on.
 
-        `strict` allows that only for dimensions that `shape_signature` gives as -1.
+        `strict` allows that only for dimensions that are -1 in `shape_signature`.
         """
         self._lending.check()
         self._session(0).resize(operator.index(input_index), shape_of(tensor_size), strict)
@@ -185,21 +184,22 @@ class Interpreter:
 
     @exclusive
     def get_tensor(self, tensor_index: SupportsIndex, subgraph_index: SupportsIndex = 0) -> Any:
-        """A copy of the tensor's present value."""
+        """Return a copy of the tensor's present value."""
         session, tensor = self._session(operator.index(subgraph_index)), operator.index(tensor_index)
         return give(session.value(tensor), session.type(tensor))
 
     @exclusive
     def promise(self, tensor_index: SupportsIndex) -> Exactness:
-        """How far a tensor is promised to be the runtime's own, given the same inputs: all bits, all on the same libm,
-        or close. Known from `allocate_tensors` on.
+        """Return a tensor's promise for equal inputs: the runtime's bits, its bits on the same libm, or close values.
+
+        Known from `allocate_tensors` on.
         """
         return self._session(0).promise(operator.index(tensor_index))
 
     def tensor(self, tensor_index: SupportsIndex) -> Callable[[], Array]:
-        """A function that gives the array which holds the tensor at the time of the call, without a copy.
+        """Return a function that returns the array of the tensor at the time of the call, without a copy.
 
-        Such an array can be written to, unless it is a constant's. While one is held, `allocate_tensors`, `invoke` and
+        Such an array is writable, unless it belongs to a constant. While one is held, `allocate_tensors`, `invoke` and
         `resize_tensor_input` raise a RuntimeError.
         """
         index = operator.index(tensor_index)
@@ -207,19 +207,19 @@ class Interpreter:
 
     @exclusive
     def get_input_details(self) -> list[Details]:
-        """Details of the input tensors."""
+        """Return details of the input tensors."""
         session = self._session(0)
         return [tensor_details(session, tensor) for tensor in session.graph.inputs]
 
     @exclusive
     def get_output_details(self) -> list[Details]:
-        """Details of the output tensors."""
+        """Return details of the output tensors."""
         session = self._session(0)
         return [tensor_details(session, tensor) for tensor in session.graph.outputs]
 
     @exclusive
     def get_tensor_details(self, subgraph_index: SupportsIndex = 0) -> list[Details]:
-        """Details of all tensors of a subgraph."""
+        """Return details of all tensors of a subgraph."""
         index, count = operator.index(subgraph_index), self.num_subgraphs()
         if not 0 <= index < count:
             error = UnknownNameError("subgraph", index, range(count))
@@ -228,11 +228,11 @@ class Interpreter:
         return [tensor_details(session, tensor) for tensor in range(len(session.graph.tensors))]
 
     def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
+        """Return the number of subgraphs of the model."""
         return len(self._model.subgraphs)
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """Names of the inputs and outputs, by signature key."""
+        """Return names of the inputs and outputs, by signature key."""
         return {
             key: {"inputs": list(by_name(signature.inputs)), "outputs": list(by_name(signature.outputs))}
             for key, signature in self._signatures().items()
@@ -240,7 +240,7 @@ class Interpreter:
 
     @exclusive
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """A callable that runs a signature; the key may be left out where the model has only one."""
+        """Return a callable that runs a signature; the key is optional if the model has only one."""
         if signature_key is None:
             signatures = self._signatures()
             if len(signatures) != 1:
@@ -253,7 +253,7 @@ class Interpreter:
             signature_key = next(iter(signatures))
         return SignatureRunner(self, signature_key)
 
-    # What follows is private in LiteRT, too, but real code calls it.
+    # These names are private in LiteRT, too, but real code calls them.
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         return {
@@ -272,7 +272,7 @@ class Interpreter:
         self._lending.check()
 
     def _native_handle(self) -> NoReturn:
-        raise StateError("tflq has no native interpreter whose address it could give")
+        raise StateError("tflq has no native interpreter, and so no address of one")
 
     @exclusive
     def _get_ops_details(self) -> list[Details]:

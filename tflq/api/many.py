@@ -1,4 +1,4 @@
-"""A model on many samples: each begins anew, and several are computed at the same time."""
+"""Run a model on many samples: each with fresh variables, several at the same time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tflq.ir import Model, view
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile, by_name
 
-#: One sample: an array for each input of the graph, in its order; or the array, where there is one input.
+#: One sample: an array for each input of the graph, in order; or the array if there is one input.
 Sample = Any
 
 
@@ -29,21 +29,21 @@ def run_many(
     threads: int = 1,
     limits: Limits | None = None,
 ) -> list[list[Array]]:
-    """The outputs of `model` for every sample, in the order of the samples and of the graph's outputs.
+    """Return the outputs of `model` for every sample, in the order of the samples and of the graph's outputs.
 
-    Variables begin with their first values for each sample. Inputs may have other shapes than the file says, as after
+    Variables begin with their first values for each sample. Inputs may have other shapes than in the file, as after
     `resize_tensor_input`: operators are bound once for each combination of shapes.
 
     Args:
         model: A `.tflite` file, the bytes of one, or a Model.
         samples: Each a sequence of arrays, one for each input of the graph; or an array, for a model with one input.
-        profile: Whose arithmetic: a name or a Profile.
-        threads: How many samples are computed at the same time; results do not depend on it.
-        limits: Of memory and work, for each sample.
+        profile: The arithmetic: a name or a Profile.
+        threads: The number of samples that run at the same time; results do not depend on it.
+        limits: The limits on memory and work, for each sample.
 
     Raises:
-        InputError: A sample does not have an array for every input, or one that does not fit.
-        UnsupportedError, ModelError, LimitError: As Interpreter.allocate_tensors and invoke.
+        InputError: A sample does not have an array for every input, or has one that does not fit.
+        UnsupportedError, ModelError, LimitError: See Interpreter.allocate_tensors and invoke.
 
     Example:
         >>> samples = np.zeros((3, 1, 8, 8, 1), np.int8)
@@ -61,7 +61,7 @@ def run_many(
 
 
 class _Batch:
-    """A model with the plans that its samples need, each made once, and states that belong to one thread."""
+    """A model with the plans of its samples, each made once, and states that belong to one thread."""
 
     def __init__(self, model: Model, profile: Profile, limits: Limits | None) -> None:
         self._model, self._profile, self._limits = model, profile, limits
@@ -69,10 +69,10 @@ class _Batch:
         self._making, self._own = threading.Lock(), threading.local()
 
     def run(self, number: int, sample: Sample) -> list[Array]:
-        """The outputs for one sample."""
+        """Return the outputs for one sample."""
         inputs = self._inputs(number, sample)
         plan = self._plan(tuple(value.shape for value in inputs.values()), list(inputs))
-        if any(step.kernel.session for step in plan.steps):  # called subgraphs are planned for while they run
+        if any(step.kernel.session for step in plan.steps):  # called subgraphs are planned during the run
             with self._making:
                 trace = run(plan, inputs)
         else:
@@ -80,7 +80,7 @@ class _Batch:
         return [trace.values[tensor].copy() for tensor in plan.outputs]
 
     def _state(self, plan: Plan) -> State:
-        """A state of this thread without variables; a routine, which has none, is kept."""
+        """Return a state of this thread without variables; a routine has none and is kept."""
         states: dict[int, State] = self._own.__dict__.setdefault("states", {})
         before = states.get(id(plan), State())
         if not before.routine:

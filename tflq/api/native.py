@@ -1,5 +1,7 @@
-"""What other packages call below LiteRT's Python interpreter: its native interpreter, by the names that it has there,
-and ai-edge-quantizer's calibration, which is native code in LiteRT.
+"""Interfaces below LiteRT's Python interpreter that other packages call.
+
+These are the native interpreter, with LiteRT's names, and ai-edge-quantizer's calibration, which is native code in
+LiteRT.
 
 Source: LiteRT 2.3, interpreter_wrapper_pybind11.cc; tfl_calibration_wrapper.cc, tfl_tensor_stats_profiler.cc.
 """
@@ -22,19 +24,19 @@ from tflq.interpreter.trace import Called
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array
 
-#: Tensors whose values count in a calibration.
+#: Types of tensors whose values a calibration counts.
 _CALIBRATED = (TensorType.FLOAT32, TensorType.INT32)
 
 
 class NativeInterpreter:
-    """Subgraphs of an interpreter by number, as LiteRT's native interpreter has them."""
+    """Subgraphs of an interpreter by number, with the methods of LiteRT's native interpreter."""
 
     def __init__(self, interpreter: Owner) -> None:
         self._interpreter = interpreter
         self._exclusion: Exclusion = interpreter._exclusion
 
     def GetSubgraphIndexFromSignature(self, signature_key: str) -> int:  # noqa: N802
-        """The subgraph that a signature runs."""
+        """Return the subgraph that a signature runs."""
         signatures = self._interpreter._signatures()
         if signature_key not in signatures:
             raise UnknownNameError("signature", signature_key, tuple(signatures))
@@ -59,7 +61,7 @@ class NativeInterpreter:
 
     @exclusive
     def GetTensor(self, i: int, subgraph_index: int = 0) -> Array:  # noqa: N802
-        """A copy of a tensor's value."""
+        """Return a copy of a tensor's value."""
         session = self._session(subgraph_index)
         return give(session.value(int(i)), session.type(int(i)))
 
@@ -70,7 +72,7 @@ class NativeInterpreter:
 
     @exclusive
     def calibrate(self, subgraph_index: int) -> dict[str, Range]:
-        """Run a subgraph; the range of every tensor that it or a subgraph below it is given or makes, by name."""
+        """Run a subgraph and return the range of every tensor in it and in subgraphs below it, by name."""
         session = self._session(subgraph_index)
         ranges: dict[str, Range] = {}
         trace = session.invoke(keep_all=True)
@@ -94,10 +96,10 @@ class Range:
 
 
 def invoke_with_calibration(interpreter_handle: NativeInterpreter, subgraph_index: int) -> dict[str, Range]:
-    """Run a subgraph and give the range of each float32 and int32 tensor that is no constant, by its name.
+    """Run a subgraph and return the range of each float32 and int32 tensor except constants, by name.
 
-    Of a subgraph that is called several times the last call counts. `interpreter_handle` is what `_native_handle()` of
-    tflq's interpreter gives.
+    If a subgraph is called several times, its last call counts. `interpreter_handle` is the result of tflq's
+    `_native_handle()`.
     """
     if not isinstance(interpreter_handle, NativeInterpreter):
         raise InputError("takes tflq's interpreters only", got=type(interpreter_handle).__name__)
@@ -105,7 +107,7 @@ def invoke_with_calibration(interpreter_handle: NativeInterpreter, subgraph_inde
 
 
 def _activations(subgraphs: Iterable[Called]) -> Iterator[tuple[str, Array]]:
-    """Names and values of what the subgraphs were given and made."""
+    """Yield names and values of the inputs and results of subgraphs."""
     for subgraph in subgraphs:
         for tensor, value in subgraph.values.items():
             operand = subgraph.operands[tensor]

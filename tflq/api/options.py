@@ -1,4 +1,4 @@
-"""The constructor's options: which of LiteRT's can be honoured, and which profile they mean."""
+"""The constructor's options: those of LiteRT that tflq honours, and the profiles that they mean."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ PROFILE_OF = {
     OpResolverType.BUILTIN_REF: "litert-ref",
     OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES: "litert-opt",
 }
-#: What is computed where neither a resolver nor a profile is named.
+#: The profile if neither a resolver nor a profile is given.
 DEFAULT_PROFILE = "litert-ref"
 
 
 def profile_of(resolver: object, profile: str | Profile | None) -> Profile:
-    """The profile that the two options mean together. An explicit profile wins; a resolver that contradicts it is named
-    in a warning.
+    """Return the profile that the two options mean together.
+
+    An explicit profile wins; if a resolver contradicts it, a warning names the resolver.
 
     Args:
-        resolver: An OpResolverType (LiteRT's and TensorFlow's own are understood), its number, or None for no wish.
+        resolver: An OpResolverType (LiteRT's and TensorFlow's own are understood), its number, or None for no
+            preference.
         profile: A profile or its name, or None for the resolver's.
 
     Raises:
-        OptionError: `resolver` is none.
+        OptionError: `resolver` is not a resolver.
         UnknownNameError: There is no profile of that name.
     """
     meant = None if resolver is None else _resolver(resolver)
@@ -56,7 +58,7 @@ def profile_of(resolver: object, profile: str | Profile | None) -> Profile:
     if meant not in (None, OpResolverType.AUTO) and meant.name != chosen.source.resolver:
         warnings.warn(
             f"experimental_op_resolver_type={meant.name} means profile {PROFILE_OF[meant]!r}, but "
-            f"profile={chosen.name!r} was asked for and is what is computed",
+            f"profile={chosen.name!r} was requested and is used",
             stacklevel=3,
         )
     return chosen
@@ -70,12 +72,12 @@ def _resolver(value: object) -> OpResolverType:
         return OpResolverType(value)
     names = ", ".join(OpResolverType.__members__)
     raise OptionError(
-        "no op resolver type", name="experimental_op_resolver_type", expected=f"one of {names}", got=value
+        "not an op resolver type", name="experimental_op_resolver_type", expected=f"one of {names}", got=value
     ).opening(f"Unrecognized passed in op resolver type: {value}")
 
 
 def check_threads(num_threads: object) -> int:
-    """The number of threads, 1 where none is given; refuses what LiteRT refuses. Results do not depend on it."""
+    """Return the number of threads, by default 1; refuse numbers that LiteRT refuses. Results do not depend on it."""
     if num_threads is None:
         return 1
     if not isinstance(num_threads, int):
@@ -88,7 +90,7 @@ def check_threads(num_threads: object) -> int:
 
 
 def check_delegates(delegates: Sequence[object] | None, latest_features: object) -> None:
-    """Refuse delegates: they compute with arithmetic of their own."""
+    """Refuse delegates: they have arithmetic of their own."""
     if delegates:
         reason = "a delegate is native code, which tflq cannot run; leave it out, or choose a profile"
         raise OptionError(reason, name="experimental_delegates")

@@ -1,4 +1,4 @@
-"""One subgraph of one interpreter: its input shapes, its plan, and the values that its tensors have now."""
+"""One subgraph of one interpreter: its input shapes, its plan, and the present values of its tensors."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.kernel import Array, Shape
 from tflq.profiles import Profile
 
-#: What strings are handed in as: besides LiteRT's arrays, Python's own.
+#: Types of string inputs: besides LiteRT's arrays, Python's own.
 _TEXTS = (np.ndarray, np.generic, list, tuple, str, bytes)
 _NOT_ALLOCATED = "has no memory yet: call allocate_tensors() first"
-#: LiteRT's text where a tensor has no memory (interpreter_wrapper.cc CheckGetTensorArgs).
+#: LiteRT's text for a tensor without memory (interpreter_wrapper.cc CheckGetTensorArgs).
 _NULL = "Tensor data is null. Run allocate_tensors() first"
 
 
 class Session:
-    """Values belong to the session: what callers hand in is copied, and a run sees a copy of the graph's inputs.
+    """Values belong to the session: inputs from callers are copied, and a run sees a copy of the graph's inputs.
 
-    `resources` (variables that have handles, hash tables) belong to the interpreter and outlive allocations. What a run
-    did not keep reads as zeros, and outputs can be written to, as in LiteRT's memory; with `strict` both are errors.
+    `resources` (variables with handles, hash tables) belong to the interpreter and outlive allocations. A tensor that a
+    run did not keep reads as zeros, and outputs can be written to, as in LiteRT's memory; with `strict` both are
+    errors.
     """
 
     def __init__(
@@ -54,10 +55,10 @@ class Session:
         self._state = State(resources=resources, threads=threads)
         self._trace: Trace | None = None
         self._called: Called | None = None  # by another subgraph, since this one last ran
-        self._scratch: dict[int, Array] = {}  # what stands for the memory of other tensors until the next run
+        self._scratch: dict[int, Array] = {}  # replaces the memory of other tensors until the next run
 
     def spec(self, tensor: int) -> TensorSpec:
-        """The tensor of that index."""
+        """Return the tensor of that index."""
         if not 0 <= tensor < len(self.graph.tensors):
             count = len(self.graph.tensors)
             error = UnknownNameError("tensor", tensor, range(count))
@@ -65,8 +66,9 @@ class Session:
         return self.graph.tensors[tensor]
 
     def type(self, tensor: int) -> TensorType:
-        """The tensor's element type: the one that the file declares, until an operator has been bound that makes
-        another.
+        """Return the tensor's element type.
+
+        It is the type in the file, until an operator has been bound that makes another.
         """
         declared, bound = self.spec(tensor).type, self._called or self.plan
         type_ = declared if bound is None else bound.operands[tensor].type
@@ -75,11 +77,11 @@ class Session:
         return type_
 
     def name(self, tensor: int) -> str:
-        """The tensor's name, or its number where it has none."""
+        """Return the tensor's name, or its number if it has none."""
         return self.spec(tensor).name or f"#{tensor}"
 
     def shape(self, tensor: int) -> Shape:
-        """The tensor's shape as far as it is known now."""
+        """Return the tensor's shape as far as it is known."""
         spec = self.spec(tensor)
         if self._called is not None and tensor in self._called.values:
             return self._called.values[tensor].shape
@@ -90,7 +92,7 @@ class Session:
         return self.plan.operands[tensor].shape if self.plan is not None else spec.shape
 
     def promise(self, tensor: int) -> Exactness:
-        """What the tensor is promised to be, from the graph's inputs on."""
+        """Return the tensor's promise, relative to the graph's inputs."""
         self.spec(tensor)
         if self.plan is None:
             raise StateError(f"{self.name(tensor)}: {_NOT_ALLOCATED}")
@@ -112,7 +114,7 @@ class Session:
         self.plan = self._trace = None
 
     def allocate(self) -> None:
-        """Plan for the present input shapes, and give inputs and variables memory; nothing to do if that is done."""
+        """Plan for the present input shapes, and give inputs and variables memory, unless that is done."""
         if self.plan is not None:
             return
         plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits)
@@ -121,12 +123,12 @@ class Session:
         self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}
 
     def invoke(self, keep_all: bool = False) -> Trace:
-        """Run the plan once; `keep_all` keeps every tensor this time, if the session does not anyway."""
+        """Run the plan once; `keep_all` keeps every tensor, even if the session does not."""
         if self.plan is None:
             raise StateError("Invoke called on model that is not ready.: call allocate_tensors() first")
         self._trace, self._called, self._scratch = None, None, {}  # their memory can be reused while the plan runs
         state, keep = self._state, self.keep_all or keep_all
-        if state.routine and not keep and not state.resources:  # what `run` would come to
+        if state.routine and not keep and not state.resources:  # the routine gives the result of `run`
             trace: Trace = state.routine.run(self._inputs)
             self._trace = trace
             return trace
@@ -134,18 +136,18 @@ class Session:
         return self._trace
 
     def note_call(self, called: Called) -> None:
-        """Show what a call by another subgraph made, until this one runs by itself."""
+        """Show the results of a call by another subgraph, until this one runs by itself."""
         self._called = called
 
     def reset_variables(self) -> None:
-        """Set the variable tensors back to what they are after an allocation."""
+        """Set the variable tensors back to their values after an allocation."""
         self._state.variables.clear()
 
     def set(self, tensor: int, value: object) -> None:
-        """Copy `value` into an input or a variable; unless `strict`, into what the next run overwrites, too."""
+        """Copy `value` into an input or a variable; unless `strict`, also into any tensor that a run overwrites."""
         type_, name = self.type(tensor), self.name(tensor)
         if type_ == TensorType.STRING and not isinstance(value, _TEXTS):
-            error = InputError("strings are handed in as a NumPy array or a list", name=name, got=type(value).__name__)
+            error = InputError("strings must be a NumPy array or a list", name=name, got=type(value).__name__)
             raise error.opening(f"Passed in value type is not a numpy array, got type {type(value).__name__}.")
         try:
             store(self._writable(tensor), type_, value, name)
@@ -158,15 +160,15 @@ class Session:
             raise error.opening(_mismatch(tensor, error)) from None
 
     def view(self, tensor: int) -> Array:
-        """The array that holds the tensor now: to write to for inputs and variables, else read-only."""
+        """Return the array that holds the tensor now: writable for inputs and variables, else read-only."""
         if not self.strict or tensor in self.graph.inputs or self.spec(tensor).is_variable:
             if not self.strict and self._constant(tensor) is not None:
                 return _read_only(self.value(tensor))
-            return self._writable(tensor).view()  # whose type and shape a caller may change, but not the tensor's
+            return self._writable(tensor).view()  # a caller may change the view's type and shape, but not the tensor's
         return _read_only(self.value(tensor))
 
     def value(self, tensor: int) -> Array:
-        """The array that holds the tensor now; not to be written to."""
+        """Return the array that holds the tensor now; do not write to it."""
         spec = self.spec(tensor)
         self.type(tensor)
         if self._called is not None and tensor in self._called.values:
@@ -185,23 +187,26 @@ class Session:
         return self._blank(tensor)
 
     def _constant(self, tensor: int) -> Array | None:
-        """What the file stores for a tensor that is neither an input nor a variable."""
+        """Return the file's value for a tensor that is neither an input nor a variable."""
         return None if tensor in self._inputs else self.graph.constant(tensor)
 
     def _blank(self, tensor: int) -> Array:
-        """Zeros where LiteRT gives what its memory happens to hold; an error if `strict`, or where it has no memory."""
+        """Return zeros for a tensor that LiteRT would read from arbitrary memory.
+
+        Raise if `strict`, or if the tensor has no memory.
+        """
         name = self.name(tensor)
         if self.plan is None:
             raise StateError(f"{name}: {_NOT_ALLOCATED}").opening(_NULL)
         if self.strict and self._trace is None:
             raise StateError(f"{name}: has no value yet: call invoke() first")
-        not_kept = f"{name}: is not kept after a run: ask for experimental_preserve_all_tensors=True"
+        not_kept = f"{name}: is not kept after a run: use experimental_preserve_all_tensors=True"
         if self.strict:
             raise StateError(not_kept)
         if not self.plan.known[tensor]:
             raise StateError(f"{name}: its shape is known after invoke()").opening(_NULL)
         if self._trace is not None:
-            warnings.warn(f"{not_kept}; zeros stand for whatever LiteRT's memory would hold", stacklevel=2)
+            warnings.warn(f"{not_kept}; zeros replace the arbitrary contents of LiteRT's memory", stacklevel=2)
         self._scratch[tensor] = blank(self.type(tensor), self.plan.operands[tensor].shape)
         return self._scratch[tensor]
 
@@ -220,12 +225,12 @@ class Session:
             if tensor not in self._scratch:
                 self._scratch[tensor] = self.value(tensor).copy()
             return self._scratch[tensor]
-        # A copy, because a kernel's result may be an output too.
+        # A copy, because a kernel's result may also be an output.
         value = self._state.variables[tensor] = variable(self.plan, self._state, tensor).copy()
         return value
 
     def _input(self, plan: Plan, tensor: int) -> Array:
-        """A fresh input, with the value it had before where shape allows, or what the file stores for it."""
+        """Return a fresh input, with its value from before if the shape allows, or the file's."""
         operand, before = plan.operands[tensor], self._inputs.get(tensor)
         if before is not None and before.shape == operand.shape:
             return before
@@ -235,7 +240,7 @@ class Session:
         return blank(operand.type, operand.shape)
 
     def _check_strictly(self, tensor: int, signature: Shape, shape: Shape) -> None:
-        """Refuse to change what the signature fixes.
+        """Refuse to change dimensions that the signature fixes.
 
         Source: LiteRT 2.3 subgraph.cc ResizeInputTensorStrict.
         """
@@ -262,12 +267,12 @@ def _read_only(value: Array) -> Array:
 
 
 def _numpy_name(type_: object) -> str:
-    """The type's name as TfLiteTypeGetName spells it, in capitals."""
+    """Return the type's name as TfLiteTypeGetName spells it, in capitals."""
     return str(getattr(type_, "name", type_)).upper()
 
 
 def _mismatch(tensor: int, error: ShapeError) -> str:
-    """Source: LiteRT 2.3 interpreter_wrapper.cc SetTensor."""
+    """Return LiteRT's text for a mismatch. Source: LiteRT 2.3 interpreter_wrapper.cc SetTensor."""
     expected, got = list(error.expected), list(error.got)  # type: ignore[call-overload]
     if len(expected) != len(got):
         return f"Cannot set tensor: Dimension mismatch. Got {len(got)} but expected {len(expected)} for input {tensor}"

@@ -1,4 +1,4 @@
-"""Running a subgraph by the names that a signature gives its inputs and outputs."""
+"""Run a subgraph by the names that a signature gives its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tflq.kernels.kernel import Array
 
 
 class Owner(Protocol):
-    """What a runner needs of its interpreter."""
+    """The interface of the interpreter that a runner needs."""
 
     _exclusion: Exclusion
 
@@ -30,7 +30,7 @@ class Owner(Protocol):
 class SignatureRunner:
     """A callable: arrays by input name in, arrays by output name out.
 
-    It is part of its interpreter: a call while another thread is in a call of either is a StateError.
+    It is part of its interpreter: a call while another thread is in a call of either raises a StateError.
     """
 
     def __init__(self, interpreter: Owner | None = None, signature_key: str | None = None) -> None:
@@ -51,7 +51,7 @@ class SignatureRunner:
 
     @exclusive
     def __call__(self, /, **inputs: Any) -> dict[str, Array]:
-        """Resize the inputs to the arrays' shapes, allocate, run, and give copies of the outputs."""
+        """Resize the inputs to the arrays' shapes, allocate, run, and return copies of the outputs."""
         if len(inputs) != len(self._inputs):
             raise InputError(
                 "Invalid number of inputs provided for running a SignatureDef, "
@@ -74,15 +74,15 @@ class SignatureRunner:
 
     @exclusive
     def get_input_details(self) -> dict[str, Details]:
-        """Details of the input tensors, by name."""
+        """Return details of the input tensors, by name."""
         return {name: tensor_details(self._session, tensor) for name, tensor in self._inputs.items()}
 
     @exclusive
     def get_output_details(self) -> dict[str, Details]:
-        """Details of the output tensors, by name."""
+        """Return details of the output tensors, by name."""
         return {name: tensor_details(self._session, tensor) for name, tensor in self._outputs.items()}
 
 
 def by_name(pairs: tuple[tuple[str, int], ...]) -> dict[str, int]:
-    """Tensor indices by name, in alphabetical order (LiteRT keeps them in a std::map)."""
+    """Return tensor indices by name, in alphabetical order (LiteRT keeps them in a std::map)."""
     return dict(sorted(pairs, key=lambda pair: pair[0].encode(errors="surrogateescape")))

@@ -1,4 +1,4 @@
-"""A model together with the bytes of its file, and where it came from."""
+"""A model together with the bytes of its file, and its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tflq.storage.reading import read_bytes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFacts:
-    """The model: where it came from ("" for bytes), and its file's size and SHA-256."""
+    """Facts about a model: its source ("" for bytes), and its file's size and SHA-256."""
 
     path: str
     size: int
@@ -32,12 +32,12 @@ class Subject:
 
 
 def subject(source: Source | Model) -> Subject:
-    """The model at a path, in bytes, or given as a value (then its bytes are what `save` makes of it).
+    """Return the model at a path, in bytes, or given as a value (then `save` makes its bytes).
 
     Raises:
         FileAccessError: The path cannot be read.
-        FormatError: The bytes are no valid `.tflite` file.
-        ModelError: The model refers to what it does not have.
+        FormatError: The bytes are not a valid `.tflite` file.
+        ModelError: The model refers to a part that it does not have.
     """
     path = ""
     if isinstance(source, Model):

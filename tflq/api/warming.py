@@ -1,4 +1,4 @@
-"""Compiling ahead: what a model's runs would compile is compiled now, and kept for all processes of this user."""
+"""Compile in advance: compile the code that a model's runs need, and keep it for all processes of this user."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tflq.jit.compilations import Compilations, heard
 from tflq.kernels.kernel import Array, Operand
 from tflq.profiles import Profile, by_name
 
-#: Runs of each plan: the first as it is, the second bound to arrays.
+#: Number of runs of each plan: the first without a routine, the second bound to arrays.
 _RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """What was compiled: for how many models, how many functions (by their argument types), seconds; where it is."""
+    """The result of compilation: numbers of models and functions (by argument types), seconds, and the folder."""
 
     models: int
     functions: int
@@ -39,10 +39,10 @@ def warm(
 ) -> Warmed:
     """Run each model on random inputs, so that everything it needs is compiled and kept.
 
-    `tell` is called whenever a function begins or ends to be compiled.
+    `tell` is called when the compilation of a function begins or ends.
 
     Raises:
-        UnsupportedError, ModelError, LimitError: As Interpreter.allocate_tensors and invoke.
+        UnsupportedError, ModelError, LimitError: See Interpreter.allocate_tensors and invoke.
     """
     chosen, count = by_name(profile), 0
     with heard(tell) as compilations:
@@ -63,7 +63,7 @@ def _inputs(plan: Plan) -> Mapping[int, Array]:
 
 
 def _sample(random: np.random.Generator, operand: Operand) -> Array:
-    """Reals around 0, or codes; zeros of what may be an index or a length."""
+    """Return reals around 0, or codes; zeros for operands that may be an index or a length."""
     value = blank(operand.type, operand.shape)
     if value.dtype.kind == "f":
         value[...] = random.standard_normal(value.shape)

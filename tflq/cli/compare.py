@@ -1,4 +1,4 @@
-"""`tflq compare`: how close a quantized model is to its float model, whichever tool quantized it."""
+"""`tflq compare`: how close a quantized model of any tool is to its float model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[tool.tflq]` in pyproject.toml: what the options of the verbs are where the command line does not say.
+"""`[tool.tflq]` in pyproject.toml: defaults of the verbs' options.
 
 [tool.tflq]
 profile = "litert-xnnpack"
@@ -21,18 +21,18 @@ import click
 
 from tflq.errors import FileAccessError, OptionError, UnknownNameError
 
-#: What holds for every verb that has such an option: key -> the option's parameter.
+#: Options that apply to every verb that has them: key -> the option's parameter.
 KEYS = {"profile": "profile", "inputs": "inputs", "baseline": "baseline", "tolerances": "tolerances"}
-#: Keys of verbs whose option of that name means something else elsewhere: a baseline of `lint` is a list of findings.
+#: Keys of verbs whose option of that name has another meaning: a baseline of `lint` is a list of findings.
 ONLY_OF = {"baseline": ("verify",)}
 FILE = "pyproject.toml"
 
 
 def configuration(start: Path) -> tuple[dict[str, Any], str]:
-    """The table [tool.tflq] of the nearest pyproject.toml at or above `start` that has one, and that file's path.
+    """Return the table [tool.tflq] of the nearest pyproject.toml at or above `start`, and that file's path.
 
     Raises:
-        OptionError: The file is no TOML, or [tool.tflq] is no table.
+        OptionError: The file is not TOML, or [tool.tflq] is not a table.
         FileAccessError: It cannot be read.
     """
     for folder in (start, *start.parents):
@@ -46,11 +46,11 @@ def configuration(start: Path) -> tuple[dict[str, Any], str]:
 
 
 def defaults(command: click.Command, table: Mapping[str, Any], path: str, verbs: tuple[str, ...]) -> dict[str, Any]:
-    """The values that a configuration gives the command's parameters.
+    """Return the values that a configuration gives the command's parameters.
 
     Raises:
         UnknownNameError: A key is neither one of KEYS nor a verb, or a verb has no such option.
-        OptionError: A value is none that an option can have.
+        OptionError: A value is not valid for its option.
     """
     options_of = {p.name: p for p in command.params if isinstance(p, click.Option)}
     parameters = set(options_of)
@@ -74,12 +74,12 @@ def defaults(command: click.Command, table: Mapping[str, Any], path: str, verbs:
 
 def _table(value: object, name: str, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise OptionError(f"{name} is no table: {value!r:.80}", name=path)
+        raise OptionError(f"{name} is not a table: {value!r:.80}", name=path)
     return value
 
 
 def _words(option: click.Option, value: object, path: str) -> Any:
-    """Return a value as it would be typed: text, several for an option that takes several, or true and false."""
+    """Return a value in the form of the command line: text, several texts for a repeatable option, or a flag."""
     if isinstance(value, bool) and option.is_flag:
         return value
     if isinstance(value, list) and option.multiple and all(_is_plain(item) for item in value):
@@ -106,4 +106,4 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
     except (ValueError, RecursionError) as error:
-        raise OptionError(f"is no TOML: {error}", name=str(path)) from error
+        raise OptionError(f"is not TOML: {error}", name=str(path)) from error

@@ -21,10 +21,10 @@ _level = click.option(
 
 
 def _shard(_context: Any, _option: Any, text: str) -> tuple[int, int]:
-    """2/5 as (2, 5)."""
+    """Return 2/5 as (2, 5)."""
     first, last = (whole_number(word) for word in (*text.partition("/")[::2],))
     if first is None or last is None or not 1 <= first <= last:
-        raise click.BadParameter(f"{text!r:.40} is no part like 2/5")
+        raise click.BadParameter(f"{text!r:.40} is not a part like 2/5")
     return first, last
 
 
@@ -34,7 +34,7 @@ _part = click.option(
 
 
 def _most_refused(_context: Any, _option: Any, text: str | None) -> Any:
-    """12 or 5% as what limits refusals."""
+    """Return 12 or 5% as a limit on refusals."""
     from tflq.conformance.session import any_number, at_most, share
 
     if text is None:
@@ -61,7 +61,7 @@ _refused = click.option(
 
 
 def _reports(command: Any) -> Any:
-    """Options of the verbs that judge."""
+    """Add the options of the verbs that judge."""
     junit = click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
     return _refused(junit(baseline_option(continuous_options(html_option(force_option(command))))))
 
@@ -167,21 +167,21 @@ def run_command(
     from tflq.errors import OptionError
 
     if work is not None and (scheduler is not None or jobs > 1):
-        raise OptionError("--work is of one process; --shard I/N and a folder each are of several")
+        raise OptionError("--work is for one process; for several, use --shard I/N and a folder each")
     _check(suite, reports, results)
-    held = target_of(target, python, timeout)
+    system = target_of(target, python, timeout)
     if scheduler is None and jobs == 1:
-        verdicts = run_suite(suite, held, level, shard, work, batch, max_refused)
+        verdicts = run_suite(suite, system, level, shard, work, batch, max_refused)
     else:
         from tflq.conformance.spreading import Part, spread
 
         whole = Part(suite, target, python, timeout, level, shard, batch)
-        verdicts = spread(whole, held.name, jobs, scheduler, max_refused)
+        verdicts = spread(whole, system.name, jobs, scheduler, max_refused)
     if results is not None:
         from tflq.report.conform.rows import write_rows
 
         write_rows(results, verdicts.cases)
-    return _said(verdicts, suite, as_json=as_json, **reports)
+    return _report(verdicts, suite, as_json=as_json, **reports)
 
 
 @conform_command.command("pack")
@@ -218,17 +218,17 @@ def check_command(
     from tflq.conformance.session import check
 
     _check(suite, reports)
-    return _said(check(suite, folder, level, shard, max_refused), suite, as_json=as_json, **reports)
+    return _report(check(suite, folder, level, shard, max_refused), suite, as_json=as_json, **reports)
 
 
 def _check(suite: str, reports: dict[str, Any], results: str | None = None) -> None:
-    """Refuse reports that cannot be written, before anything is run."""
+    """Refuse reports that cannot be written, before the run."""
     force = reports.pop("force")
     written = [*(reports[name] for name in ("junit", "sarif", "html")), results]
     check_files(written, [suite, reports["baseline"]], force=force)
 
 
-def _said(
+def _report(
     verdicts: Any,
     suite: str,
     *,

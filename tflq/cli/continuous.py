@@ -1,4 +1,4 @@
-"""Options of verbs that run in continuous integration: baselines and SARIF."""
+"""Options of verbs in continuous integration: baselines and SARIF."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tflq.cli.exits import Exit, exit_of_verdict, gravest
 if TYPE_CHECKING:
     from tflq.report.issues import Issue
 
-#: New complaints that are listed; SARIF has all.
+#: Number of new complaints that are listed; SARIF has all.
 _NEW = 10
 
 
@@ -25,19 +25,19 @@ def _day(_context: Any, _option: Any, text: str | None) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no day such as 2027-03-31") from None
+        raise click.BadParameter(f"{text!r} is not a day such as 2027-03-31") from None
 
 
 baseline_option = click.option(
-    "--baseline", metavar="FILE", type=click.Path(), help="What is known and accepted (.json): only what is new fails."
+    "--baseline", metavar="FILE", type=click.Path(), help="Known and accepted findings (.json): only new ones fail."
 )
 
 
 def continuous_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--sarif, and the options that write a baseline."""
+    """Add --sarif, and the options that write a baseline."""
     for option in (
-        click.option("--reason", default="", metavar="TEXT", help="Why --accept-until accepts what is found."),
-        click.option("--accept-until", metavar="DAY", callback=_day, help="Write all that is found to the baseline."),
+        click.option("--reason", default="", metavar="TEXT", help="Why --accept-until accepts the findings."),
+        click.option("--accept-until", metavar="DAY", callback=_day, help="Write all findings to the baseline."),
         click.option("--sarif", metavar="FILE", type=click.Path(), help="Also write SARIF 2.1.0."),
     ):
         command = option(command)
@@ -46,7 +46,7 @@ def continuous_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Continuous:
-    """The options of a run in continuous integration."""
+    """The options of a continuous integration run."""
 
     baseline: str | None
     sarif: str | None
@@ -57,13 +57,13 @@ class Continuous:
 def exit_of_run(
     verdict: Enum | str, rest: Enum | str, issues: Iterable[Issue], compared: Mapping[str, int], options: Continuous
 ) -> Exit:
-    """Return the exit code of a verdict, or with a baseline, of what it does not accept. Write baseline and SARIF.
+    """Return the exit code of a verdict, or with a baseline, of its new issues. Write baseline and SARIF.
 
     Args:
         verdict: The verdict of the run.
         rest: The verdict if all issues were accepted.
         issues: The complaints about the run.
-        compared: How many elements of each thing were compared, by name.
+        compared: The number of compared elements of each part, by name.
         options: The files to read and write.
 
     Raises:

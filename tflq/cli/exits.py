@@ -1,4 +1,4 @@
-"""Exit codes, and which error leads to which."""
+"""Exit codes, and the exit code of each error."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Exit(IntEnum):
     MISUSE = 2
     UNSUPPORTED = 3
     RUNTIME_FAILED = 4
-    CLOSE = 5  # not the same bits, but within what the profile promises
-    UNFORESEEN = 70  # a fault of tflq itself; the number is EX_SOFTWARE of sysexits.h
+    CLOSE = 5  # not the same bits, but within the profile's promise
+    UNFORESEEN = 70  # an error in tflq itself; the number is EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # 128 and the number of SIGINT
-    TERMINATED = 143  # the same of SIGTERM
+    TERMINATED = 143  # 128 and the number of SIGTERM
 
 
-#: The first class that fits decides.
+#: The first class that matches decides.
 _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
     (UnsupportedError, Exit.UNSUPPORTED),
     (UndefinedResultError, Exit.UNSUPPORTED),
@@ -39,11 +39,11 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
 
 
 def exit_of(error: BaseException) -> Exit:
-    """The exit code for an error."""
+    """Return the exit code for an error."""
     return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.UNFORESEEN)
 
 
-#: The exit code of every verdict of every verb, by the verdict's value.
+#: The exit code of each verdict of each verb, by the verdict's value.
 VERDICTS: dict[str, Exit] = {
     # verify, explain, golden diff
     "same": Exit.SAME,
@@ -73,15 +73,15 @@ VERDICTS: dict[str, Exit] = {
 
 
 def exit_of_verdict(verdict: Enum | str) -> Exit:
-    """Return the exit code of a verdict; the only place where one becomes the other."""
+    """Return the exit code of a verdict; the only conversion between them."""
     return VERDICTS[verdict.value if isinstance(verdict, Enum) else verdict]
 
 
-#: Of several exit codes the first that occurs is the command's.
+#: The first of these exit codes that occurs is the command's.
 _GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exit.UNSUPPORTED, Exit.CLOSE, Exit.SAME)
 
 
 def gravest(codes: Iterable[Exit]) -> Exit:
-    """The exit code that stands for several."""
+    """Return the exit code for several models."""
     occurring = set(codes)
     return next(code for code in _GRAVEST if code in occurring)

@@ -1,4 +1,4 @@
-"""`tflq explain`: where a device's dump differs from a profile, and which arithmetic reproduces it."""
+"""`tflq explain`: where a device's dump differs from a profile, and the arithmetic that reproduces it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
     try:
         return tuple(int(word) for word in text.split(",")) if text.strip() else ()
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no index like 0,3,5,7") from None
+        raise click.BadParameter(f"{text!r} is not an index like 0,3,5,7") from None
 
 
 @click.command("explain")
@@ -50,7 +50,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
     "--discriminate",
     metavar="FILE",
     type=click.Path(),
-    help="Search for inputs that tell the remaining causes apart, and write them to this .npz file.",
+    help="Search for inputs that distinguish the remaining causes, and write them to this .npz file.",
 )
 @html_option
 @overlay_option
@@ -77,7 +77,7 @@ def explain_command(
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
     isolated: each operator is fed the dump's own inputs, so that errors of earlier operators do not spread.
-    cumulative: the whole model, end to end. The cause is always sought with the dump's own inputs.
+    cumulative: the whole model, end to end. The cause is always searched with the dump's own inputs.
 
     Without a dump, --element shows how the profile computes one element.
 
@@ -95,7 +95,7 @@ def explain_command(
     target = whole.model
     if dump is None:
         if element is None or html is not None or overlay is not None or discriminate is not None:
-            raise OptionError("give --dump; without one, --element alone shows an element of the profile's own run")
+            raise OptionError("give --dump, or --element alone to show an element of the profile's own run")
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
     from tflq.diagnosis.dump import load_dumps

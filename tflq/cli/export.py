@@ -26,11 +26,11 @@ def export_command() -> None:
 
 @export_command.command("c")
 @click.argument("golden")
-@click.option("-o", "--output", default=".", show_default=True, metavar="FOLDER", help="Where the two files go.")
-@click.option("--name", metavar="NAME", help="What names in the files are made of. [default: the golden's]")
+@click.option("-o", "--output", default=".", show_default=True, metavar="FOLDER", help="The folder of the two files.")
+@click.option("--name", metavar="NAME", help="Prefix of names in the files. [default: the golden's]")
 @click.option("--model", metavar="MODEL", type=click.Path(), help="Also put this model's file into the header.")
 @samples_option
-@click.option("--checksums", is_flag=True, help="Expect outputs by CRC-32, for self-tests that have to be small.")
+@click.option("--checksums", is_flag=True, help="Expect outputs by CRC-32, for small self-tests.")
 @force_option
 @json_option
 def c_command(
@@ -43,9 +43,9 @@ def c_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Write GOLDEN as C99: NAME.h with inputs and expected outputs; NAME_test.c, which holds a firmware against them.
+    """Write GOLDEN as C99: NAME.h with inputs and expected outputs; NAME_test.c, which compares a firmware with them.
 
-    The firmware provides NAME_invoke. The test needs nothing but the C library, and returns how many outputs differ.
+    The firmware provides NAME_invoke. The test needs only the C library, and returns the number of differing outputs.
     """
     from tflq.errors import GoldenError
     from tflq.report.export.c import c_name, export_c

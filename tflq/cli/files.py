@@ -1,4 +1,4 @@
-"""Output files of verbs, which are checked before the work begins, and how they are written."""
+"""Check output files of verbs before the work begins, and write them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_files(outputs: Iterable[str | None], sources: Iterable[str | None], *,
 
 
 def golden_place(text: str) -> str | Path:
-    """Where a golden is: a path even if it has the name of a runtime, or a URL."""
+    """Return the place of a golden: a path, even one with the name of a runtime, or a URL."""
     from tflq.storage.remote import is_url, local_path
 
     place = local_path(text)
@@ -32,7 +32,7 @@ def golden_place(text: str) -> str | Path:
 
 
 def check_golden(path: str, sources: Iterable[str | None], *, force: bool) -> None:
-    """As check_files, for a path at which a golden is to be written."""
+    """Refuse golden outputs; see check_files."""
     from tflq.storage.remote import is_url
     from tflq.verification.goldens import check_golden_output
 
@@ -52,7 +52,7 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
     """Write the first colouring of operators as node data for Model Explorer.
 
     Raises:
-        InputError: There is none: no operator was looked at alone.
+        InputError: There is none: no operator was compared alone.
     """
     from tflq.errors import InputError
     from tflq.report.json import dumps
@@ -60,12 +60,12 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
 
     first = next(iter(colourings), None)
     if first is None:
-        raise InputError("--overlay: nothing is known of single operators; isolated mode compares each")
+        raise InputError("--overlay: there are no results of single operators; isolated mode compares each")
     write_text(path, dumps(overlay(first)))
 
 
 def read_words(path: str) -> list[str]:
-    """The lines of a text file, such as names of classes."""
+    """Return the lines of a text file, such as names of classes."""
     from tflq.errors import FileAccessError
     from tflq.storage.reading import read_bytes
 
@@ -76,9 +76,9 @@ def read_words(path: str) -> list[str]:
 
 
 def write_arrays(path: str, arrays: Mapping[str, Any]) -> dict[str, str]:
-    """Write an `.npz` archive, to standard output where the path is "-"; returns the key of each name.
+    """Write an `.npz` archive, to standard output if the path is "-"; return the key of each name.
 
-    Strings are stored as bytes, since nothing is pickled.
+    Strings are stored as bytes, to avoid pickles.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""`tflq fit`: which profile computes what a device's dump holds."""
+"""`tflq fit`: the profile that computes a device's dump."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tflq.cli.output import say, say_document
     "--profile",
     default="litert-ref",
     show_default=True,
-    help="The profile you expect: of profiles that fit equally well, the nearest to it is named.",
+    help="The profile you expect: if several fit equally well, the nearest to it is named.",
 )
 @click.option(
     "--discriminate",
     metavar="FILE",
     type=click.Path(),
-    help="Search for inputs that tell the fitting profiles apart, and write them to this .npz file.",
+    help="Search for inputs that distinguish the fitting profiles, and write them to this .npz file.",
 )
 @limit_options
 @html_option

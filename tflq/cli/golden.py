@@ -1,4 +1,4 @@
-"""`tflq golden`: what goldens hold, how two differ, and goldens made of goldens."""
+"""`tflq golden`: show, compare, merge and prune goldens."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _output = click.option(
 
 
 def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
-    """10:20 as a slice."""
+    """Return 10:20 as a slice."""
     if text is None:
         return None
     first, colon, stop = text.partition(":")
     numbers = [whole_number(part) for part in (first, stop)]
     if not colon or any(part and number is None for part, number in zip((first, stop), numbers, strict=True)):
-        raise click.BadParameter(f"{text!r:.40} is no range like 10:20")
+        raise click.BadParameter(f"{text!r:.40} is not a range like 10:20")
     return slice(*numbers)
 
 
@@ -52,7 +52,7 @@ def golden_command() -> None:
 @click.argument("golden")
 @json_option
 def show_command(golden: str, as_json: bool) -> int:
-    """Say what GOLDEN holds: of which runtime and model, how many samples and arrays."""
+    """Show the contents of GOLDEN: its runtime and model, the number of samples and arrays."""
     from tflq.report.golden.document import golden_document
     from tflq.report.golden.lines import golden_lines
     from tflq.verification.curation import arrays_of
@@ -75,7 +75,7 @@ def show_command(golden: str, as_json: bool) -> int:
 )
 @json_option
 def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
-    """Say which operators changed bits from recording FIRST to recording SECOND, and explain the first of them.
+    """List the operators whose bits changed from recording FIRST to SECOND, and explain the first of them.
 
     Both need the same inputs; only recordings with --all-tensors hold operators' results. Exit code 0: the same bits;
     1: a difference; 3: something, or everything, could not be compared.
@@ -98,11 +98,11 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
 @force_option
 @json_option
 def merge_command(goldens: tuple[str, ...], output: str, force: bool, as_json: bool) -> int:
-    """Write one golden of several GOLDENS of the same model and runtime; samples of equal inputs once."""
+    """Merge GOLDENS of the same model and runtime into one; samples of equal inputs are stored once."""
     from tflq.verification.curation import merge
 
     check_golden(output, goldens, force=force)
-    return _said("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
+    return _report("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
 
 
 @golden_command.command("prune")
@@ -115,15 +115,15 @@ def merge_command(goldens: tuple[str, ...], output: str, force: bool, as_json: b
 def prune_command(
     golden: str, output: str, samples: slice | None, drop_tensors: bool, force: bool, as_json: bool
 ) -> int:
-    """Write GOLDEN again with samples of equal inputs once, and without arrays that nothing refers to."""
+    """Write GOLDEN again with samples of equal inputs once, and only the arrays that they use."""
     from tflq.verification.curation import prune
 
     check_golden(output, [golden], force=force)
     count = prune(golden, output, samples=samples, drop_tensors=drop_tensors)
-    return _said("tflq/golden-prune/1", output, count, as_json=as_json)
+    return _report("tflq/golden-prune/1", output, count, as_json=as_json)
 
 
-def _said(schema: str, output: str, count: int, *, as_json: bool) -> int:
+def _report(schema: str, output: str, count: int, *, as_json: bool) -> int:
     from tflq.report.layout import Line, counted
 
     if as_json:

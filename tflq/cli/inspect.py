@@ -1,4 +1,4 @@
-"""`tflq inspect`: what a model is made of, and the numbers behind each operator."""
+"""`tflq inspect`: the contents of a model, and the numbers behind each operator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def inspect_command(
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
     Nothing is run. An operator that the profile does not support is listed with the reason. Several models get a row
-    each, and exit code 3 where the profile does not support one of them.
+    each, and exit code 3 if the profile does not support one of them.
 
     \b
     tflq inspect model.tflite
@@ -83,7 +83,7 @@ def inspect_command(
     return Exit.SAME
 
 
-#: What a summary says of each model.
+#: Columns of the summary of several models.
 _COLUMNS = (("operators", ">"), ("unsupported", ">"), ("constants", ">"), ("MACs", ">"))
 
 

@@ -1,4 +1,4 @@
-"""`tflq lint`: breaches of the quantization spec and of what kernels require."""
+"""`tflq lint`: violations of the quantization spec and of the kernels' requirements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--target",
     type=click.Choice(["litert", "tflm", "cmsis-nn"]),
-    help="Also report what this runtime's kernels refuse.",
+    help="Also report operators that this runtime's kernels refuse.",
 )
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
 @baseline_option
@@ -85,7 +85,7 @@ def lint_command(
     return exit_of_run(verdict, "clean", issues_of_lint(result, corrected), {}, kept)
 
 
-#: What a summary says of each model.
+#: Columns of the summary of several models.
 _COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
 
 

@@ -1,4 +1,4 @@
-"""The `tflq` command: finds the verb, loads only that, and turns errors into exit codes.
+"""The `tflq` command: find the verb, load only that, and turn errors into exit codes.
 
 Exit codes are those of `exits.Exit`.
 """
@@ -56,7 +56,7 @@ VERBS = {
 
 
 class Stopped(BaseException):
-    """A signal asks this process to end: it does so through every `finally`, and leaves nothing behind."""
+    """A signal that ends this process: it passes through every `finally`, so nothing is left behind."""
 
     def __init__(self, code: Exit) -> None:
         self.code = code
@@ -64,14 +64,14 @@ class Stopped(BaseException):
 
 
 class Verbs(click.Group):
-    """A group whose commands are imported when they are asked for, and whose errors become exit codes."""
+    """A group that imports commands on demand, and turns their errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in alphabetical order."""
+        """Return the verbs, in alphabetical order."""
         return sorted(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb's command, or None where there is no such verb."""
+        """Return the verb's command, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
         module, name = VERBS[cmd_name]
@@ -81,7 +81,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb, with the defaults that [tool.tflq] gives it; for a misspelt one the verb that may be meant."""
+        """Return the verb, with the defaults from [tool.tflq]; suggest the nearest one for a misspelt verb."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = get_close_matches(args[0], VERBS, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
@@ -92,7 +92,7 @@ class Verbs(click.Group):
         return name, command, rest
 
     def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
-        """Run, and leave with an exit code. With --json among the arguments errors are JSON documents too."""
+        """Run the command and exit with its code. With --json among the arguments, errors are also JSON documents."""
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         if "--watch" in words and not {"--help", "-h"} & set(words):
@@ -109,7 +109,7 @@ class Verbs(click.Group):
         sys.exit(self._run(words, prog_name, extra))
 
     def _run(self, words: list[str], prog_name: str | None, extra: dict[str, Any]) -> int:
-        """Run once; the exit code."""
+        """Run once and return the exit code."""
         try:
             with compiling(quiet="--quiet" in words or "-q" in words):
                 code = super().main(words, prog_name or "tflq", **extra)
@@ -118,7 +118,7 @@ class Verbs(click.Group):
             say_error(f"tflq: {code.name.lower()}")
         except click.exceptions.Abort:
             code = Exit.INTERRUPTED
-        except SystemExit:  # so click ends where nobody reads what it prints itself, such as the help
+        except SystemExit:  # click ends this way if nobody reads its own output, such as the help
             forget_the_reader()
             code = Exit.SAME
         except _NO_WORDS as error:  # a group without a verb
@@ -126,19 +126,19 @@ class Verbs(click.Group):
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             with suppress(FileAccessError):  # standard output is closed or full
-                _tell(error, code, as_json="--json" in words, debug="--debug" in words)
+                _report_error(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
         return int(code or 0)
 
 
-#: The error of click for a group without words; its earlier versions print the help themselves.
+#: The error of click for a group without a verb; its earlier versions print the help themselves.
 _NO_WORDS: tuple[type[click.UsageError], ...] = tuple(
     kind for kind in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if kind is not None
 )
 
 
 def _helped(error: click.UsageError) -> Exit:
-    """Print the help that was asked for by giving no words."""
+    """Print the help of a group that was called without a verb."""
     with suppress(FileAccessError):  # standard output is closed or full
         say_text(error.ctx.get_help() if error.ctx is not None else error.format_message())
     return Exit.SAME
@@ -153,8 +153,8 @@ def _configured(command: click.Command) -> dict[str, Any]:
     return defaults(command, table, path, tuple(VERBS)) if table else {}
 
 
-def _tell(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
-    """Say what went wrong: one line, or a document; the traceback where it is asked for."""
+def _report_error(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
+    """Print an error: one line, or a document; the traceback if it is requested."""
     if debug:
         say_error("\n".join(printable(line) for line in "".join(traceback.format_exception(error)).splitlines()))
     message = _message(error, code)
@@ -169,7 +169,7 @@ def _tell(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> No
 
 
 def _message(error: BaseException, code: Exit) -> str:
-    """The error's text; for one that nobody foresaw also where it arose, and what to do about it."""
+    """Return the error's text; for an unforeseen error also its place and the next step."""
     if isinstance(error, click.ClickException):
         return printable(error.format_message())
     if isinstance(error, MemoryError):
@@ -179,18 +179,18 @@ def _message(error: BaseException, code: Exit) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     return (
-        printable(f"fault in tflq: {type(error).__name__}{where}: {error}", 600)
-        + "; please report it, with the files and what --debug prints"
+        printable(f"error in tflq: {type(error).__name__}{where}: {error}", 600)
+        + "; please report it, with the files and the output of --debug"
     )
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(None, "-V", "--version", package_name="tflq", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Bit-exact execution, verification and quantization of .tflite models.
+    """Run, verify and quantize .tflite models with bit-exact results.
 
     \b
-    tflq inspect model.tflite                        what the model is made of
+    tflq inspect model.tflite                        the contents of the model
     tflq verify model.tflite                         compare with a real runtime
     tflq explain model.tflite --dump device.npz      where a device differs, why
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
@@ -203,7 +203,7 @@ def cli() -> None:
       3    unsupported or incomplete
       4    the runtime failed
       5    close: other bits, within a promise or a tolerance
-      70   a fault of tflq itself, please report it
+      70   an error in tflq itself, please report it
       130  interrupted; 143 terminated
 
     [tool.tflq] in pyproject.toml gives options their defaults. Tab completion: docs/how-to/command-line.md.
@@ -211,14 +211,14 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     accept_all_text()
     if sys.argv[1:2] == ["inspect"]:
-        # Inspecting prepares operators but runs none: small tables are made faster by plain Python than by a compiler
-        # that first has to be imported.
+        # Inspection prepares operators but runs none: plain Python makes small tables faster than a compiler that must
+        # first be imported.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and the like ask for
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and similar commands ignore it
             signal.signal(number, _stop)
     cli()
 

@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """The path of a temporary file with what standard input holds, where the word is "-"; else the word."""
+    """Return the path of a temporary file with standard input's contents if the word is "-"; else the word."""
     if value != "-":
         return value
     data = sys.stdin.buffer.read()
@@ -27,7 +27,7 @@ def from_stdin(context: click.Context, _option: click.Parameter, value: str | No
 
 
 model_argument = click.argument("model", type=click.Path(), callback=from_stdin)
-PROFILE_HELP = "Whose arithmetic to compute: a name that `tflq profiles` lists, or the YAML file of a profile."
+PROFILE_HELP = "The arithmetic to compute: a name that `tflq profiles` lists, or the YAML file of a profile."
 profile_option = click.option("--profile", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
 python_option = click.option(
     "--python", metavar="PATH", help="The Python in which the runtime is installed, if not this one."
@@ -40,10 +40,10 @@ debug_option = click.option(
 
 
 def json_option(function: F) -> F:
-    """--json; and --quiet, --watch and --debug, which are read where reports are printed and errors are told."""
+    """Add --json, and --quiet, --watch and --debug, which are read where reports and errors are printed."""
     for name, text in (
         ("--watch", "Run again whenever a file that the command names has changed; Ctrl-C ends."),
-        ("--quiet", "Print only the first line, the verdict; and not how far it is."),
+        ("--quiet", "Print only the first line, the verdict, and no progress."),
     ):
         names = ("-q", name) if name == "--quiet" else (name,)
         function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
@@ -61,12 +61,12 @@ overlay_option = click.option(
     "--overlay",
     metavar="FILE",
     type=click.Path(),
-    help="Also write what the page colours operators by as node data for Model Explorer (JSON).",
+    help="Also write the page's colours of operators as node data for Model Explorer (JSON).",
 )
 
 
 def _remember(context: click.Context, option: click.Parameter, value: bool) -> None:
-    """Keep a flag with the command that is run."""
+    """Keep a flag with the running command."""
     context.meta[f"tflq.{option.name}"] = value
 
 
@@ -87,17 +87,17 @@ sample_option = click.option(
 )
 
 
-#: Digits of a whole number on the command line.
+#: Maximum number of digits of a whole number on the command line.
 _DIGITS = 18
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that decimal digits stand for; None for any other text, or too many digits."""
+    """Return the number in decimal digits; None for any other text, or too many digits."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def _sample(text: str) -> int | None:
-    """A sample's number; None for all."""
+    """Return a sample's number; None for all."""
     number = whole_number(text)
     if text != "all" and number is None:
         raise click.BadParameter(f"{text!r:.40} is neither a number nor all")
@@ -105,7 +105,7 @@ def _sample(text: str) -> int | None:
 
 
 def _tolerances(_context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
-    """OP=N, by operator."""
+    """Return the bounds of OP=N words, by operator."""
     limits = {}
     for word in words:
         name, _, text = word.rpartition("=")
@@ -127,10 +127,10 @@ tolerance_option = click.option(
 
 
 def input_options(function: F) -> F:
-    """--inputs, --samples and --seed."""
+    """Add --inputs, --samples and --seed."""
     for option in (
         click.option("--seed", default=0, show_default=True, help="Seed of generated inputs."),
-        click.option("--samples", default=1, show_default=True, help="How many inputs to generate."),
+        click.option("--samples", default=1, show_default=True, help="The number of inputs to generate."),
         click.option(
             "--inputs",
             metavar="SOURCE",
@@ -144,19 +144,19 @@ def input_options(function: F) -> F:
 
 
 def scaling_options(function: F) -> F:
-    """--mean and --std, handed on together as `scaling`: a Scaling, or None where neither is given."""
+    """Add --mean and --std, passed on together as `scaling`: a Scaling, or None if neither is given."""
 
     @functools.wraps(function)
     def scaled(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
         return function(*words, scaling=_scaling(mean, std), **options)
 
     for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
-        scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one a channel.")(scaled)
+        scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(scaled)
     return cast(F, scaled)
 
 
 def preparation_options(function: F) -> F:
-    """--mean, --std and --quantize-inputs, handed on as lists of numbers or None, and a flag."""
+    """Add --mean, --std and --quantize-inputs, passed on as lists of numbers or None, and a flag."""
 
     @functools.wraps(function)
     def prepared(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
@@ -167,7 +167,7 @@ def preparation_options(function: F) -> F:
         "--quantize-inputs", is_flag=True, help="Quantize float values that are given for integer inputs."
     )(prepared)
     for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
-        prepared = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one a channel.")(prepared)
+        prepared = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(prepared)
     return cast(F, prepared)
 
 
@@ -183,11 +183,11 @@ def _numbers(text: str, option: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no number or list like 0.5,0.5,0.5", param_hint=option) from None
+        raise click.BadParameter(f"{text!r} is not a number or a list like 0.5,0.5,0.5", param_hint=option) from None
 
 
 def limit_options(function: F) -> F:
-    """--memory-limit and --work-limit, which hold for every plan that the verb makes."""
+    """Add --memory-limit and --work-limit, which apply to every plan that the verb makes."""
 
     @functools.wraps(function)
     def limited(*words: Any, memory_limit: int, work_limit: int, **options: Any) -> Any:
@@ -210,6 +210,6 @@ def limit_options(function: F) -> F:
         metavar="BYTES",
         default=4 << 30,
         show_default=True,
-        help="Bytes of memory that a run may use at a time, constants not counted.",
+        help="Bytes of memory that a run may use at a time, without constants.",
     )(limited)
     return cast(F, limited)

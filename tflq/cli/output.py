@@ -1,4 +1,4 @@
-"""Standard output and standard error: reports, documents, errors, and readers that may leave before the end."""
+"""Standard output and standard error: reports, documents, errors, and readers that leave early."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.errors import FileAccessError
 if TYPE_CHECKING:
     from tflq.report.layout import Line
 
-#: The path that errors of printing name.
+#: The path that printing errors name.
 STANDARD_OUTPUT = "standard output"
 
 
@@ -29,7 +29,7 @@ def say(lines: Iterable[Line]) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether --quiet was given: only the verdict is printed, and nothing is told of progress."""
+    """Return whether --quiet was given: only the verdict is printed, and no progress."""
     import click
 
     context = click.get_current_context(silent=True)
@@ -37,7 +37,7 @@ def is_quiet() -> bool:
 
 
 def say_document(document: Mapping[str, Any]) -> None:
-    """Print a JSON document, in ASCII where standard output has another encoding than UTF-8."""
+    """Print a JSON document, in ASCII unless standard output is UTF-8."""
     from tflq.report.json import dumps
 
     encoding = getattr(sys.stdout, "encoding", None) or ""
@@ -45,19 +45,19 @@ def say_document(document: Mapping[str, Any]) -> None:
 
 
 def say_text(text: str) -> None:
-    """Print text as it is, and end its last line."""
+    """Print text unchanged, and end its last line."""
     _print(text + "\n")
 
 
 def say_error(line: str) -> None:
-    """Print one line on standard error, where there is one that takes it."""
+    """Print one line on standard error, if it can be written."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
 def accept_all_text() -> None:
-    """Let standard output and error escape what their encoding lacks, instead of failing."""
+    """Let standard output and error escape characters that their encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -78,7 +78,7 @@ def end_output() -> None:
 
 
 def _print(text: str) -> None:
-    """Print text; a reader that has left (`| head`) is no error, so that the exit code still gives the verdict.
+    """Print text. A reader that has left (`| head`) is not an error, so the exit code still gives the verdict.
 
     Raises:
         FileAccessError: Standard output is closed or full.

@@ -1,4 +1,4 @@
-"""`tflq profiles`: the runtimes whose arithmetic tflq computes, and where two of them differ."""
+"""`tflq profiles`: the runtimes whose arithmetic tflq computes, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from tflq.cli.several import Found, each_model, only_of_one
     type=click.Path(),
     multiple=True,
     callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
-    help="List which of this model's operators differ, and in which constant; repeatable.",
+    help="List this model's operators that differ, and in which constant; repeatable.",
 )
-@click.option("--prove", is_flag=True, help="With --model: leave out what is proved to change no bit for any input.")
+@click.option(
+    "--prove", is_flag=True, help="With --model: leave out differences that are proved to change no bit for any input."
+)
 @click.option("--all", "everything", is_flag=True, help="With --model: name every profile, not only the first few.")
-@click.option("--since", metavar="RELEASE", help="With --model: list which releases from this one on agree on it.")
+@click.option("--since", metavar="RELEASE", help="With --model: list the releases from this one on that agree on it.")
 @html_option
 @overlay_option
 @force_option
@@ -48,13 +50,13 @@ def profiles_command(
     With "show" and a PROFILE: the file that states it, in YAML (with --json: in JSON). Change it, and give it to any
     verb as --profile FILE.yaml.
 
-    With two PROFILEs: the operators and types whose arithmetic differs, and the primitive that does.
+    With two PROFILEs: the operators and types whose arithmetic differs, and the differing primitive.
 
-    With --model: which operators can give other bits than under the first PROFILE (default: litert-ref) under the
-    others (default: all). Nothing is run; --prove also says which of these give the same bits for every input.
+    With --model: the operators that can give other bits under other PROFILEs (default: all) than under the first
+    (default: litert-ref). Nothing is run; --prove also finds those that give the same bits for every input.
 
-    With --model and --since: which releases of tflite-runtime and LiteRT give the same bits for every operator of it,
-    by resolver, and where others can part from the newest.
+    With --model and --since: the releases of tflite-runtime and LiteRT that give the same bits for all its operators,
+    by resolver, and where others can differ from the newest.
 
     PROFILE+single-rounding is that profile with fixed-point multiplications that round once (TFLITE_SINGLE_ROUNDING).
     tf-1.15-ref+static-alpha: uint8 LEAKY_RELUs of one process share the alpha of the first one that runs.
@@ -79,7 +81,7 @@ def profiles_command(
         return Exit.SAME
     only_of_one(models, (("--html", html), ("--overlay", overlay), ("--since", since)))
     if overlay is not None and not models:
-        raise OptionError("--overlay is of a --model")
+        raise OptionError("--overlay needs --model")
     check_files([html, overlay], models, force=force)
     if len(models) > 1:
         return each_model(
@@ -108,7 +110,7 @@ def profiles_command(
             say(effects_lines(effects, all_profiles=everything))
         return Exit.SAME
     if prove:
-        raise OptionError("--prove is of a --model")
+        raise OptionError("--prove needs --model")
     if not names:
         listed = list(PROFILES.values())
         if html is not None:
@@ -147,7 +149,7 @@ def _show(name: str, as_json: bool) -> None:
         click.echo(text_of(by_name(name)), nl=False)
 
 
-#: What a summary says of each model.
+#: Columns of the summary of several models.
 _COLUMNS = (("operators", ">"), ("can differ", ">"), ("the same under", ">"), ("first", "<"))
 
 

@@ -1,4 +1,4 @@
-"""`tflq prove`: whether profiles give the same bits for every input."""
+"""`tflq prove`: prove that profiles give the same bits for every input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tflq.cli.output import say, say_document
 @model_argument
 @click.option("--between", nargs=2, metavar="A B", required=True, help="Two profiles (`tflq profiles` lists them).")
 @click.option("--and", "more", multiple=True, metavar="PROFILE", help="A further profile; every pair is compared.")
-@click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that tell profiles apart (.npz).")
+@click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that distinguish profiles (.npz).")
 @force_option
 @limit_options
 @json_option
@@ -26,7 +26,7 @@ def prove_command(
     """Prove, operator by operator, that profiles give the same bits for every input, or show an input that differs.
 
     Every operator of MODEL, of all its subgraphs, is taken alone, with any codes as its inputs, for the shapes in the
-    file. It is "equal" where that is proved, "differs" where an input was found and run under both profiles, or "not
+    file. It is "equal" if that is proved, "differs" if an input was found and run under both profiles, or "not
     decided". Exit code 0: all equal; 1: some differ; 3: none differs, some are not decided.
 
     \b
@@ -48,7 +48,7 @@ def prove_command(
 
 
 def _arrays(proof: Any) -> dict[str, Any]:
-    """Return inputs of all witnesses, as OPERATOR/A/B/TENSOR; OPERATOR is SUBGRAPH:INDEX beyond the first subgraph."""
+    """Return inputs of all witnesses, as OPERATOR/A/B/TENSOR; OPERATOR is SUBGRAPH:INDEX beyond subgraph 0."""
     return {
         f"{operator.place}/{verdict.first}/{verdict.second}/{tensor}": values
         for operator in proof.operators

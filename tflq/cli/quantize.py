@@ -1,4 +1,4 @@
-"""`tflq quantize`: a float model and calibration data to an integer model that is verified."""
+"""`tflq quantize`: from a float model and calibration data to a verified integer model."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ from tflq.errors import RuntimeMissing, TflqError
     help="Runtimes that the file is for, with commas: candidates are judged on all, refined on the first. "
     "[default: the recipe's]",
 )
-@click.option("--sensitivity", is_flag=True, help="Also measure what quantizing each operator alone costs.")
+@click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone.")
 @click.option(
-    "--labels", metavar="FILE", type=click.Path(), help="Right classes, one a sample: .npy, .npz (y) or text."
+    "--labels", metavar="FILE", type=click.Path(), help="Right classes, one per sample: .npy, .npz (y) or text."
 )
 @scaling_options
 @python_option
@@ -91,17 +91,17 @@ from tflq.errors import RuntimeMissing, TflqError
 @click.option(
     "--resume",
     is_flag=True,
-    help="Note in FILE.journal what is done, and go on from there if the same run was interrupted before.",
+    help="Log finished work in FILE.journal, and continue from there if the same run was interrupted before.",
 )
 @click.option(
     "--requantize",
     type=click.Choice(["bias"]),
-    help="MODEL is integer: improve its biases, and keep everything else as it is.",
+    help="MODEL is integer: improve its biases, and keep everything else unchanged.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
-    help="Processes at the same time; as many as there are processors by default. The file is the same for any number.",
+    help="Number of worker processes; by default one per processor. Does not change the file.",
 )
 @json_option
 def quantize_command(
@@ -130,7 +130,7 @@ def quantize_command(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Quantize float MODEL with the configuration that does best on calibration samples held back, and verify it.
+    """Quantize float MODEL with the best configuration on held-back calibration samples, and verify it.
 
     MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow.
 
@@ -161,7 +161,7 @@ def quantize_command(
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
     source = float_subject(model, python)
-    with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_told(journal):
+    with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)
         result = quantize(
@@ -199,29 +199,31 @@ def quantize_command(
 
 
 @contextmanager
-def _journal_told(journal: str | None) -> Iterator[None]:
-    """Tell on the way out of a run that has not reached its end where it can go on."""
+def _journal_reported(journal: str | None) -> Iterator[None]:
+    """Report, at the exit from an unfinished run, where it can continue."""
     try:
         yield
     finally:
         if journal is not None and os.path.exists(journal) and not isinstance(sys.exc_info()[1], TflqError):
             size = os.path.getsize(journal)
-            say_error(f"tflq: {journal} ({size:,} bytes) tells what is done; the same command goes on from there")
+            say_error(
+                f"tflq: {journal} ({size:,} bytes) holds the finished work; the same command continues from there"
+            )
 
 
 def _mode(mode: str | None, weights: str | None) -> str | None:
-    """The mode, given what --weights says."""
+    """Return the mode for --mode and --weights."""
     if weights is None:
         return mode
     kinds = {"int8": "int8x4", "int8x4": "int8x4", "dynamic": "dynamicx4", "dynamicx4": "dynamicx4"}
     narrow = kinds.get(mode or "int8")
     if narrow is None:
-        raise click.BadParameter(f"is of modes int8 and dynamic, not of {mode}", param_hint="--weights")
+        raise click.BadParameter(f"applies to modes int8 and dynamic, not to {mode}", param_hint="--weights")
     return narrow if weights == "int4" else narrow.removesuffix("x4")
 
 
 def _exit(verdict: str | None, error: Exception | None) -> int:
-    """The exit code of what verification said; without a verdict it met an error, or LiteRT is missing."""
+    """Return the exit code of a verification; without a verdict it met an error, or LiteRT is missing."""
     if verdict is not None:
         return exit_of_verdict(verdict)
     return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)

@@ -1,4 +1,4 @@
-"""`tflq record`: keep what a runtime produced, to compare with it later and elsewhere."""
+"""`tflq record`: save a runtime's results, for comparison later and elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def record_command(
 ) -> int:
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
-    A golden of the same model is renewed without --force. docs/golden-format.md describes bundles.
+    A golden of the same model is replaced even without --force. docs/golden-format.md describes bundles.
 
     \b
     tflq record model.tflite -o model.npz --all-tensors
@@ -79,7 +79,7 @@ def record_command(
 
 
 def _is_golden_of(path: str, model: str) -> bool:
-    """Whether there is a golden file of that model already."""
+    """Return whether there is already a golden file of that model."""
     from tflq.api.subject import subject
     from tflq.errors import TflqError
     from tflq.verification.goldens import model_of

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tflq.diagnosis.reduction import Check, Reduced, Sample
     from tflq.ir import Model
 
-#: Endings of the files that are written.
+#: Endings of the output files.
 _WRITTEN = (".tflite", ".npz", ".expected.npz")
 
 
@@ -64,7 +64,7 @@ def reduce_command(
     Writes NAME.tflite; NAME.npz, a golden file with the inputs and, with --dump, the device's outputs; and
     NAME.expected.npz, with the profile's outputs.
 
-    With --dump each operator is fed the dump's own inputs, and nothing is run but the profile.
+    With --dump each operator gets the dump's own inputs, and only the profile is run.
 
     \b
     tflq reduce model.tflite --dump device.npz -o small
@@ -89,7 +89,7 @@ def reduce_command(
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"
     elif check is not None and dump is None:
         if "{model}" not in check:
-            raise OptionError(f"--check {check!r}: names no {{model}}, where the candidate's path goes")
+            raise OptionError(f"--check {check!r}: needs {{model}} in place of the candidate's path")
         with temporary_folder() as folder:
             runs = _command(check, os.path.join(folder, "part"), target.model)
             reduced = reduce(target.model, None, by_name(profile), check=runs, inputs=inputs, sample=sample, seed=seed)
@@ -109,9 +109,9 @@ def _filled(command: str, name: str) -> str:
 
 
 def _command(command: str, name: str, whole: Model) -> Check:
-    """Runs the command on candidates, which are written to NAME.tflite and NAME.npz.
+    """Return a check that runs the command on candidates, which are written to NAME.tflite and NAME.npz.
 
-    A candidate on which it fails shows no difference; for the whole model it has to work.
+    A candidate on which the command fails shows no difference; for the whole model it must work.
     """
     from tflq.errors import OptionError
     from tflq.runtimes.children import started

@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 @input_options
 @preparation_options
 @click.option(
-    "--labels", metavar="FILE", type=click.Path(), help="Names of the classes, one a line; the 5 likeliest are listed."
+    "--labels",
+    metavar="FILE",
+    type=click.Path(),
+    help="Names of the classes, one per line; the 5 likeliest are listed.",
 )
 @click.option(
     "-o", "--output", metavar="OUT.npz", type=click.Path(), help="Where to write the outputs; - for standard output."
 )
-@click.option("--all-tensors", is_flag=True, help="Write every tensor, as t<index>, beside the outputs.")
+@click.option("--all-tensors", is_flag=True, help="Also write every tensor, as t<index>.")
 @html_option
 @force_option
 @profile_option
@@ -87,7 +90,7 @@ def run_command(
     return Exit.SAME
 
 
-#: What a summary says of each model.
+#: Columns of the summary of several models.
 _COLUMNS = (("samples", ">"), ("outputs", ">"), ("promise", "<"), ("written to", "<"))
 
 
@@ -103,7 +106,7 @@ def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Done:
-    """One model's outputs by name, what they are promised to be, the lines of its classes, its page."""
+    """One model's outputs by name, their promises, the lines of its classes, its page."""
 
     facts: ModelFacts
     profile: str
@@ -114,7 +117,7 @@ class Done:
     page: str
 
     def document(self, output: str | None) -> dict[str, Any]:
-        """The run as a document."""
+        """Return the run as a document."""
         from tflq.report.run.document import run_document
 
         return run_document(self.facts, self.profile, self.inputs, output or "", self.arrays, self.promises)
@@ -164,7 +167,7 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
 
 
 def _sources(inputs: str | None, files: Sequence[str]) -> list[str]:
-    """The paths that inputs are read from."""
+    """Return the paths that inputs are read from."""
     return [path for path in (inputs, *(word.rpartition("=")[2] for word in files)) if path]
 
 
@@ -180,7 +183,7 @@ def _page(model: str, profile: Profile, fed: Inputs, sample: Sequence[Any], trac
 
 
 def _pair(word: str, model: Model) -> tuple[str, str]:
-    """NAME=FILE; a model of one input needs no name."""
+    """Return NAME=FILE as a pair; a model of one input needs no name."""
     from tflq.errors import OptionError
     from tflq.verification.inputs import input_specs
 
@@ -194,7 +197,7 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
 
 
 def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
-    """Tensors by the names of their arrays: the outputs' own, and indices in a form that is no other tensor's name."""
+    """Return tensors by the names of their arrays: the outputs' own, or indices in a form without collisions."""
     from tflq.ir import view
 
     graph = view(model)

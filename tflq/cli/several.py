@@ -1,4 +1,4 @@
-"""Verbs that take several models: each is done by itself, and a model that fails is one row of the summary."""
+"""Verbs for several models: each runs by itself, and a model that fails is one row of the summary."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ models_argument = click.argument(
     callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
 )
 
-#: Of one model: a word for what became of it, the cells of its row, its document, its exit code.
+#: The result for one model: a word for the outcome, the cells of its row, its document, its exit code.
 Found = tuple[str, tuple[str, ...], Mapping[str, Any], Exit]
 
 
 def each_model(
     verb: str, models: Sequence[str], columns: Sequence[tuple[str, str]], one: Callable[[str], Found], *, as_json: bool
 ) -> Exit:
-    """Call `one` with each model and print a summary; the exit code is that of the gravest."""
+    """Call `one` with each model and print a summary; return the gravest exit code."""
     from tflq.report.several import FAILED, Outcome, summary_document, summary_lines
 
     outcomes = []
@@ -46,15 +46,15 @@ def each_model(
 
 
 def only_of_one(models: Sequence[str], options: Iterable[tuple[str, object]]) -> None:
-    """Refuse options that make sense of one model only, where there are several."""
+    """Refuse options for a single model if there are several."""
     from tflq.errors import OptionError
 
     names = [name for name, value in options if value is not None and value is not False]
     if len(models) > 1 and names:
-        raise OptionError(f"{', '.join(names)}: of one model only, but {len(models)} are given")
+        raise OptionError(f"{', '.join(names)}: for one model only, but {len(models)} are given")
 
 
 def filled(pattern: str, model: str) -> str:
-    """A pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
+    """Return a pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
     path = Path(model)
     return pattern.replace("{stem}", path.stem).replace("{folder}", str(path.parent))

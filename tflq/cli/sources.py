@@ -1,4 +1,4 @@
-"""Float models that users name: `.tflite` files, and what TensorFlow makes into one."""
+"""Float models from the command line: `.tflite` files, and formats that TensorFlow converts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def float_subject(path: str, python: str | None) -> Subject:
-    """The model at a path; a Keras file or SavedModel as converted by the TensorFlow of the Python at `python`."""
+    """Return the model at a path; TensorFlow of the Python at `python` converts a Keras file or SavedModel."""
     from tflq.api.subject import subject
     from tflq.runtimes.conversion import converted, is_of_tensorflow
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--baseline",
     metavar="PATTERN",
-    help="Golden files of several models: {stem} stands for a model's name without .tflite, {folder} for its folder. "
+    help="Golden files of several models: {stem} is a model's name without .tflite, {folder} its folder. "
     "Or a file of accepted differences (.json): then only new ones fail.",
 )
 @click.option(
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @tolerance_option
 @python_option
 @click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
-@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML (of one model).")
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML (for one model).")
 @continuous_options
 @html_option
 @overlay_option
@@ -82,8 +82,8 @@ def verify_command(
     cumulative: the whole model, end to end.
 
     MODEL is computed under the runtime's own profile unless --profile names another. Exit code 0: the same bits; 1: a
-    difference; 3: something could not be compared; 5: differences only where the profile promises results to be close,
-    within what was measured, or where a --tolerance allows them. Several models are summarized, with the worst exit
+    difference; 3: something could not be compared; 5: only differences within the bounds of results that the profile
+    promises to be close, or within a --tolerance. Several models are summarized, with the worst exit
     code.
 
     Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
@@ -99,15 +99,15 @@ def verify_command(
     known = baseline if baseline is not None and baseline.endswith(".json") else None
     baseline = None if known else baseline
     if (against or golden) and not _typed(context, "baseline"):
-        baseline = None  # of a configuration, which the command line overrules
+        baseline = None  # from a configuration, which the command line overrides
     if (golden or baseline) and not _typed(context, "inputs"):
         options["inputs"] = None  # likewise: golden files bring their own
     if sum(word is not None for word in (against, golden, baseline)) > 1:
         raise OptionError("give one of --against, --golden and --baseline")
     if len(models) > 1 and (golden or junit or html or overlay or sarif or known):
         raise OptionError(
-            "--golden, --junit, --html, --overlay, --sarif and a .json baseline are of one model; "
-            "--baseline 'folder/{stem}.npz' is of several"
+            "--golden, --junit, --html, --overlay, --sarif and a .json baseline are for one model; "
+            "--baseline 'folder/{stem}.npz' is for several"
         )
     check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"]], force=force)
     if len(models) > 1:
@@ -151,7 +151,7 @@ def _verified(model: str, against: str | None, golden: str | None, options: dict
 def _verify_several(
     models: tuple[str, ...], against: str | None, baseline: str | None, options: dict[str, Any], *, as_json: bool
 ) -> int:
-    """One summary; a model that fails is one row of it."""
+    """Return one summary; a model that fails is one row of it."""
     from tflq.report.verify.summary import Outcome, summary_document, summary_lines
 
     outcomes = []
@@ -170,10 +170,10 @@ def _verify_several(
 
 
 def _golden_of(model: str, baseline: str | None) -> str | None:
-    """The golden file that a pattern names for a model."""
+    """Return the golden file of a model, from a pattern."""
     return None if baseline is None else filled(baseline, model)
 
 
 def _typed(context: click.Context, option: str) -> bool:
-    """Whether the command line gives the option."""
+    """Return whether the command line gives the option."""
     return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE

@@ -1,4 +1,4 @@
-"""`tflq view`: a model, and what is known of it, in the browser."""
+"""`tflq view`: a model and its results in the browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.cli.output import say, say_error
 @model_argument
 @click.argument("other", required=False, type=click.Path(), metavar="[DUMP|GOLDEN|INT8]")
 @profile_option
-@click.option("--data", metavar="PATH", type=click.Path(), help="Inputs on which MODEL and INT8 are compared.")
+@click.option("--data", metavar="PATH", type=click.Path(), help="Inputs for the comparison of MODEL and INT8.")
 @click.option(
     "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Port of the page. [default: a free one]"
 )
@@ -38,8 +38,8 @@ def view_command(
 ) -> int:
     """Open a page about MODEL in the browser; it is updated whenever a file changes, until Ctrl-C.
 
-    The page of MODEL alone is that of `inspect`; with a golden file that of `verify`, with a dump that of `explain`,
-    with another model that of `diff`, or with --data that of `compare`.
+    The page of MODEL alone is that of `inspect`; with a golden file, that of `verify`. With a dump it is that of
+    `explain`; with another model that of `diff`, or of `compare` with --data.
 
     Only this machine can open the page.
 
@@ -74,7 +74,7 @@ def view_command(
 
     watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
     with served(watched, port) as address:
-        say([Line(address, "strong"), Line("made again when a file changes; Ctrl-C ends", "faint")])
+        say([Line(address, "strong"), Line("updated when a file changes; Ctrl-C ends", "faint")])
         if not no_browser:
             webbrowser.open(address)
         follow(watched, threading.Event())

@@ -1,4 +1,4 @@
-"""`tflq warm`: compile what models need, once, before it is needed."""
+"""`tflq warm`: compile the code of models in advance."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tflq.cli.output import say, say_document
 @limit_options
 @json_option
 def warm_command(models: tuple[str, ...], profile: str, as_json: bool) -> int:
-    """Compile what MODELs need and keep it, so that later processes begin at once.
+    """Compile the code of MODELs and keep it, so that later processes start at once.
 
-    Machine code is kept in tflq/machine-code of NUMBA_CACHE_DIR, or of your folder of caches. Without MODEL it is made
-    for a sample of all operators.
+    Machine code is kept in tflq/machine-code of NUMBA_CACHE_DIR, or of your folder of caches. Without MODEL, it is
+    compiled for a sample of all operators.
 
     \b
     tflq warm model.tflite

@@ -9,9 +9,9 @@ from functools import partial
 
 from tflq.cli.exits import Exit
 
-#: Seconds between two looks at the files.
+#: Seconds between two polls of the files.
 INTERVAL = 0.5
-#: Files and folders that are looked at below a folder.
+#: Maximum number of files and folders that are watched below a folder.
 _MOST = 10_000
 #: Options of files and folders that commands write.
 _OUTPUTS = ("-o", "--output", "--html", "--junit", "--sarif", "--overlay", "--work")
@@ -20,7 +20,7 @@ State = dict[str, tuple[int, int] | None]
 
 
 def files_of(words: Sequence[str]) -> list[str]:
-    """Return the words, and what follows their "=", that name files or folders and are no outputs."""
+    """Return the words, and parts after their "=", that name input files or folders."""
     outputs = {words[i + 1] for i, word in enumerate(words[:-1]) if word in _OUTPUTS}
     outputs |= {word.partition("=")[2] for word in words if word.partition("=")[0] in _OUTPUTS}
     outputs |= {word[2:] for word in words if word.startswith("-o")}
@@ -29,7 +29,7 @@ def files_of(words: Sequence[str]) -> list[str]:
 
 
 def state_of(paths: Sequence[str], outputs: frozenset[str] = frozenset()) -> State:
-    """Return time and size of each file that is no output, also of those in folders; None for one that is missing."""
+    """Return time and size of each input file, also of those in folders; None for a missing one."""
     state: State = {}
     for path in paths:
         if os.path.realpath(path) in outputs:
@@ -49,14 +49,14 @@ def watch(
     look: Callable[[Sequence[str], frozenset[str]], State] = state_of,
     pause: Callable[[], None] = lambda: time.sleep(INTERVAL),
 ) -> int:
-    """Run, and again after each change of a file, until a signal ends it. Return the exit code then.
+    """Run, and again after each change of a file, until a signal ends it; then return the exit code.
 
     Args:
         run: Runs the command once and returns its exit code.
-        paths: The files and folders to watch. Files that a run wrote are left out of them.
+        paths: The files and folders to watch. Files that a run wrote are ignored.
         say: Prints a line.
         look: Returns the state of the files.
-        pause: Waits for the time between two looks.
+        pause: Waits for the time between two polls.
     """
     from tflq.storage.output import recorded_outputs
 
@@ -74,7 +74,7 @@ def watch(
 
 
 def _wait_for_change(before: State, look: Callable[[], State], pause: Callable[[], None]) -> None:
-    """Return when the files differ from before, none is missing, and two looks in a row saw the same."""
+    """Return when the files differ from before, none is missing, and two polls in a row are equal."""
     now = look()
     while True:
         pause()
@@ -84,7 +84,7 @@ def _wait_for_change(before: State, look: Callable[[], State], pause: Callable[[
 
 
 def _files(path: str, outputs: frozenset[str]) -> Iterator[str]:
-    """Yield a file, or the files in a folder that are no outputs."""
+    """Yield a file, or the input files in a folder."""
     if not os.path.isdir(path):
         yield path
         return

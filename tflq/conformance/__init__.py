@@ -1,1 +1,1 @@
-"""The bench on which a device, a compiler or a release is held against a profile: suites, targets, verdicts."""
+"""Compare a device, a compiler or a release with a profile: suites, targets, verdicts."""

@@ -1,8 +1,8 @@
-"""Causes of what differs: failing cases in groups, and one cause for as many groups as possible.
+"""Explain failing cases in groups, with one cause for as many groups as possible.
 
-A group is the differing cases that are alike in operator, types and profiles told apart. One case of a group is
-explained; what reproduces it is then compared with further cases of the group, and of all groups' causes those are kept
-that reproduce most groups. A fault while explaining is noted, and no verdict is lost.
+A group is the differing cases with the same operator, types and distinguished profiles. One case of a group is
+explained. The causes that reproduce it are then compared with further cases of the group, and of all groups' causes
+those that reproduce most groups are kept. A fault in an explanation is noted, and no verdict is lost.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tflq.profiles import Profile, by_name
 from tflq.storage.archive import Archive
 from tflq.verification.dump import Dump
 
-#: Groups that are explained, further cases of each that causes are compared with, and causes that are kept of a case.
+#: Limits on explained groups, on further cases of each, and on causes that are kept of a case.
 EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
 
 
 def group_of(judged: Judged) -> Hashable:
-    """Return what cases of one group have in common."""
+    """Return the key that cases of one group share."""
     return judged.case.op, judged.case.types, judged.case.tells
 
 
 def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
-    """The number of groups that were explained, and of all groups."""
+    """Return the number of explained groups, and the number of all groups."""
     differing = [one for one in judged if one.result == Result.DIFFERS]
     return len({group_of(one) for one in differing if one.is_explained}), len({group_of(one) for one in differing})
 
@@ -44,7 +44,7 @@ def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
 def explained(
     job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED
 ) -> tuple[Judged, ...]:
-    """Add causes to cases of the first groups, of so many at most."""
+    """Add causes to cases of the first groups, at most `most` of them."""
     groups: dict[Hashable, list[int]] = {}
     for position, one in enumerate(judged):
         if one.result == Result.DIFFERS:
@@ -72,14 +72,14 @@ def explained(
 class _Found:
     """Causes of a group's first case, the likeliest first: the numbers of the cases that each reproduces.
 
-    `leading` are the profiles that the case is there to tell apart, else those that are no other names of these.
+    `leading` are the fitting profiles that the case was made to distinguish, else the first names of its causes.
     """
 
     names: Mapping[str, tuple[int, ...]]
     leading: tuple[str, ...]
 
     def chosen(self, reach: Mapping[str, int]) -> tuple[str, ...]:
-        """The causes that reproduce most cases of the group, and of these the ones that reproduce most groups."""
+        """Return the causes that reproduce most cases of the group, and of these the ones with most groups."""
         most = max((len(cases) for cases in self.names.values()), default=0)
         fitting = [name for name, cases in self.names.items() if len(cases) == most]
         farthest = max((reach[name] for name in fitting), default=0)
@@ -103,7 +103,7 @@ def _found(job: Job, archive: Archive, cases: Sequence[Judged], profile: Profile
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """A case's model, and what the target was fed and gave, a dump a sample."""
+    """A case's model, and the target's inputs and outputs: one dump per sample."""
 
     model: Model
     dumps: tuple[Dump, ...]
@@ -123,7 +123,7 @@ def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
 
 
 def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
-    """The case's operator in every sample; nothing where it is none alone, or the profile refuses it."""
+    """Yield the case's operator in every sample; nothing if it has several, or the profile refuses it."""
     if len(view(observed.model).ops) != 1:
         return
     for dump in observed.dumps:

@@ -1,4 +1,4 @@
-"""What is installed here, which profile each runtime stands for, and a self-test against bits that were recorded."""
+"""Examine the installation: runtimes, the profile of each, and a self-test against recorded bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tflq.profiles.profile import Source
 from tflq.runtimes import RUNTIMES, Description
 from tflq.runtimes import by_name as runtime_by_name
 
-#: Every so-manieth draft of the standard suite is a case of the self-test.
+#: Every n-th draft of the standard suite is a case of the self-test.
 _STEP = 500
 #: SHA-256 of their scales, zero points and inputs, and of the outputs of LiteRT 2.3.0, BUILTIN_REF, x86-64, one thread.
 DRAWN = "3c511d7604c4881d003e9b6099fe5bde5fe5b600d27a247f616e45d7d0102880"
@@ -31,7 +31,7 @@ RECORDED = "f97af0591720d3043ecdd12d0ecaf255d389e794d80d865c0beecb85fd4b3efc"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A runtime: its package's version where it is installed, else why not; and the profile that it stands for."""
+    """A runtime: its package's version if it is installed, else the reason; and its profile."""
 
     name: str
     package: str
@@ -42,7 +42,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The machine, the runtimes and the self-test. `kernels` are the instructions that integer products take."""
+    """The machine, the runtimes and the self-test. `kernels` are the instructions that integer products use."""
 
     tflq: str
     python: str
@@ -53,11 +53,11 @@ class Examination:
     machine_code: str
     runtimes: tuple[Found, ...]
     tested: int
-    failing: str  # what is wrong in the self-test; empty where nothing is
+    failing: str  # the error of the self-test; empty if it passes
 
 
 def examine(python: str | None = None) -> Examination:
-    """Look at everything. `python` is the path of the Python that has the runtimes installed, None for this one."""
+    """Examine everything. `python` is the path of the Python with the runtimes, None for this one."""
     form = chosen(is_wide=False)
     tested, failing = _self_test()
     return Examination(
@@ -77,26 +77,32 @@ def examine(python: str | None = None) -> Examination:
 def _runtime(name: str, python: str | None) -> Found:
     package = RUNTIMES[name].package
     try:
-        said = runtime_by_name(name, python=python).describe()
+        description = runtime_by_name(name, python=python).describe()
     except TflqError as error:
         return Found(name, package, "", "", str(error))
-    profile = next((p for p, known in PROFILES.items() if _stands_for(known.source, said)), "")
-    return Found(name, said.package, said.version, profile, "" if profile else "no profile of this version")
+    profile = next((p for p, known in PROFILES.items() if _describes(known.source, description)), "")
+    return Found(
+        name, description.package, description.version, profile, "" if profile else "no profile of this version"
+    )
 
 
-def _stands_for(source: Source, said: Description) -> bool:
-    """Whether a profile's source is what a runtime says of itself."""
+def _describes(source: Source, description: Description) -> bool:
+    """Return whether a profile's source matches a runtime's description of itself."""
     is_here = source.cpu == "any" or ("AArch64" in source.cpu) == (machine() == "aarch64")
-    return is_here and (source.package, source.version, source.resolver) == (said.package, said.version, said.resolver)
+    return is_here and (source.package, source.version, source.resolver) == (
+        description.package,
+        description.version,
+        description.resolver,
+    )
 
 
 def cases() -> list[Draft]:
-    """The one-operator models of the self-test: of all kinds of operators that suites have."""
+    """Return the one-operator models of the self-test, which cover all kinds of operators in suites."""
     return list(drafts(0, "standard"))[::_STEP]
 
 
 def digests() -> tuple[int, str, str]:
-    """How many cases the self-test has; SHA-256 of what they are drawn from; SHA-256 of what `litert-ref` gives."""
+    """Return the number of cases, and the SHA-256 of their inputs and of the results of `litert-ref`."""
     profile, drawn, computed, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
     for draft in cases():
         model = load(draft.model())
@@ -119,6 +125,6 @@ def _self_test() -> tuple[int, str]:
         count, drawn, computed = digests()
     except TflqError as error:
         return 0, str(error)
-    if drawn != DRAWN:  # another NumPy or C library draws other scales
+    if drawn != DRAWN:  # another NumPy or C library draws different scales
         return 0, ""
-    return count, "" if computed == RECORDED else "results are not those that were recorded from LiteRT 2.3"
+    return count, "" if computed == RECORDED else "results differ from those recorded from LiteRT 2.3"

@@ -1,4 +1,4 @@
-"""One case before its expected outputs are known, and the random choices that drafts are made of."""
+"""One case before its expected outputs are known, and the random choices that build drafts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1)}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A model of one operator and what it is fed. `aim` says which rounding, limit or geometry it is there for."""
+    """A model of one operator and its inputs. `aim` names the rounding, limit or geometry that it tests."""
 
     op: str
     aim: str
@@ -32,7 +32,7 @@ class Draft:
     version: int = 1
 
     def model(self) -> bytes:
-        """The `.tflite` file."""
+        """Return the `.tflite` file."""
         return build(self.op, self.inputs, self.outputs, self.options, self.version)
 
     @property
@@ -43,12 +43,12 @@ class Draft:
 
 
 def fed(inputs: Sequence[T | None]) -> list[T]:
-    """The operands that are the model's inputs."""
+    """Return the operands that are inputs of the model."""
     return [t for t in inputs if t is not None and t.value is None]
 
 
 def samples_of(rng: np.random.Generator, inputs: Sequence[T | None]) -> tuple[Sample, ...]:
-    """Codes that are all alike probable; then the lowest, the highest and the zero point only."""
+    """Return uniformly distributed codes; then the lowest, the highest and the zero point only."""
     return tuple(tuple(_values(rng, t, ends) for t in fed(inputs)) for ends in (False, True))
 
 
@@ -63,6 +63,6 @@ def _values(rng: np.random.Generator, tensor: T, ends: bool) -> Array:
 
 
 def zero_point(rng: np.random.Generator, kind: str) -> int:
-    """Anywhere for 8 bits, 0 for 16."""
+    """Return a zero point: any code for 8 bits, 0 for 16."""
     low, high = CODES[kind]
     return 0 if kind == "int16" else int(rng.integers(low, high + 1))

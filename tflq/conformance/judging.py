@@ -1,4 +1,4 @@
-"""A target's results against what a suite expects: a verdict a case."""
+"""Judge a target's results against a suite's expectations: one verdict per case."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class SuiteVerdict(str, Enum):
 
     PASSES = "passes"
     FAILS = "fails"
-    ENDED = "target failed"  # no case fails, but the target did not end as it should after its last answer
+    ENDED = "target failed"  # no case fails, but the target ended abnormally after its last answer
     NOTHING = "nothing compared"  # no case was compared: there is none, or the target refused all
-    REFUSES = "refuses too much"  # more than is allowed
+    REFUSES = "refuses too much"  # more than the limit
 
 
 class Result(str, Enum):
-    """What a target did with a case."""
+    """The result of a target in a case."""
 
     PASSES = "passes"
     DIFFERS = "differs"
-    REFUSED = "refused"  # but should have run
-    ACCEPTED = "accepted"  # but should have been refused
-    ENDED = "ended"  # the target crashed, hung or said nothing
+    REFUSED = "refused"  # it should have run
+    ACCEPTED = "accepted"  # it should have been refused
+    ENDED = "ended"  # the target crashed, hung or gave no answer
     MALFORMED = "malformed"  # outputs of another size
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One case. `difference` is that of the first output that differs, in sample `sample`; `causes` give its bits.
+    """One case. `difference` is that of the first differing output, in sample `sample`; `causes` reproduce its bits.
 
     `differences` are those of all outputs that differ, by sample and position.
     """
@@ -47,21 +47,24 @@ class Judged:
     difference: Difference | None = None
     causes: tuple[str, ...] = ()
     differences: tuple[tuple[int, int, Difference], ...] = ()
-    is_explained: bool = False  # causes were sought for it
-    fault: str = ""  # why no cause could be sought
+    is_explained: bool = False  # causes were searched for it
+    fault: str = ""  # reason why no cause could be searched
 
     @property
     def fails(self) -> bool:
-        """Whether the target is not what the suite expects; a refusal is, where the target takes no such model."""
+        """True if the target's result differs from the suite's.
+
+        A refusal of a model that the target does not take is such a result, too.
+        """
         return self.result not in (Result.PASSES, Result.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The results of a target in a suite. `profile` is whose outputs the suite expects.
+    """The results of a target in a suite. `profile` is the one whose outputs the suite expects.
 
-    `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is how
-    many cases may be refused; None if any number may, except all.
+    `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is the
+    limit on refused cases; None for any number except all.
     """
 
     target: str
@@ -73,12 +76,12 @@ class Verdicts:
 
     @property
     def verdict(self) -> SuiteVerdict:
-        """The worst that is known, of the cases and of the run."""
+        """The worst verdict on the cases and the run."""
         return SuiteVerdict.FAILS if self.failing else self.rest
 
     @property
     def rest(self) -> SuiteVerdict:
-        """The verdict if every case that fails were as expected."""
+        """The verdict if every failing case had passed."""
         if self.endings:
             return SuiteVerdict.ENDED
         if not self.compared and (self.runnable or not self.cases):
@@ -89,17 +92,17 @@ class Verdicts:
 
     @property
     def runnable(self) -> int:
-        """How many cases a target has to run; the others it has to refuse."""
+        """Number of cases that a target must run; it must refuse the others."""
         return sum(not judged.case.is_refused for judged in self.cases)
 
     @property
     def compared(self) -> int:
-        """How many cases' outputs were compared with the expected ones, bit by bit."""
+        """Number of cases whose outputs were compared with the expected ones, bit by bit."""
         seen = (Result.PASSES, Result.DIFFERS)
         return sum(not judged.case.is_refused and judged.result in seen for judged in self.cases)
 
     def count(self, result: Result) -> int:
-        """How many cases came to that."""
+        """Return the number of cases with that result."""
         return sum(judged.result == result for judged in self.cases)
 
     @property
@@ -109,7 +112,7 @@ class Verdicts:
 
 
 def judge(job: Job, archive: Archive, cases: Sequence[Case], ended: Mapping[str, str]) -> tuple[Judged, ...]:
-    """A verdict for every case. `ended` says in which the target ended, and how."""
+    """Return a verdict for every case. `ended` describes how the target ended, by case."""
     return tuple(_judged(job, archive, case, ended.get(case.id, "")) for case in cases)
 
 

@@ -1,4 +1,4 @@
-"""From drafts to a suite: outputs that the profile gives, inputs on which other profiles part, levels."""
+"""Build a suite from drafts: the profile's outputs, inputs on which other profiles differ, and levels."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from tflq.storage.arrays import digest
 
 Array = NDArray[Any]
 
-#: Profiles whose arithmetic a device may have instead: where one gives other bits, a case has to show it.
+#: Profiles whose arithmetic a device may have instead: if one gives other bits, a case must reveal it.
 CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-ref+single-rounding", "litert-ref")
-#: Operators for which inputs are made that reach what two profiles compute differently.
+#: Operators with generated inputs that reach the differences between two profiles.
 _REACHED = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 
 
-#: What aims say of fused activations.
+#: Names of fused activations in aims.
 _ACTIVATIONS = frozenset(("no activation", "RELU", "RELU6"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SuiteData:
-    """A suite and the data that its digests stand for; `left_out` counts drafts that the profile refuses."""
+    """A suite and the data of its digests; `left_out` counts drafts that the profile refuses."""
 
     suite: Suite
     data: dict[str, Array]
@@ -49,7 +49,7 @@ class SuiteData:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to make. `every`: only each so-manieth draft, from the second on; 1 is all of them."""
+    """The specification of a suite. `every` = n takes every n-th draft, from the second on; 1 takes all."""
 
     profile: str = "litert-ref"
     level: str = "standard"
@@ -57,9 +57,9 @@ class Order:
     every: int = 1
 
     def drafts(self) -> Iterator[tuple[int, Draft, str]]:
-        """Number, draft and level of each case.
+        """Yield number, draft and level of each case.
 
-        The first of its operator, types and aim, whatever its activation, belongs to smoke.
+        The first case of its operator, types and aim, with any activation, belongs to smoke.
         """
         covered: set[tuple[str, ...]] = set()
         for number, draft in islice(enumerate(drafts(self.seed, self.level)), self.every > 1, None, self.every):
@@ -71,7 +71,7 @@ class Order:
 
 
 def make(order: Order, jobs: int = 1) -> SuiteData:
-    """Make a suite of what a profile computes, in so many processes. Their number changes no byte of it.
+    """Build a suite of a profile's results in `jobs` processes, whose number changes no byte of it.
 
     Raises:
         UnknownNameError: No profile has that name.
@@ -94,7 +94,7 @@ def make(order: Order, jobs: int = 1) -> SuiteData:
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """What one process makes."""
+    """The part of a suite that one process builds."""
 
     cases: list[Case]
     data: dict[str, Array]
@@ -102,7 +102,7 @@ class _Part:
 
 
 def _part(order: Order, jobs: int, turn: int) -> _Part:
-    """The cases of one process out of `jobs`: every so-manieth."""
+    """Return the cases of one process: every `jobs`-th, from `turn` on."""
     profile = by_name(order.profile)
     others = [by_name(name) for name in CONTRASTS if name != order.profile]
     part = _Part([], {})
@@ -142,7 +142,7 @@ def _case(
 def _samples(
     draft: Draft, model: Model, profile: Profile, others: Sequence[Profile]
 ) -> tuple[tuple[Sample, ...], set[str]]:
-    """The draft's own, and one for each other arithmetic on which it parts from the profile's."""
+    """Return the draft's own samples, and one for each other arithmetic that differs from the profile's."""
     if draft.op not in _REACHED:
         return draft.samples, set()
     witnesses: dict[bytes, Sample] = {}

@@ -1,4 +1,4 @@
-"""Models with one operator, built from a few words."""
+"""Build models with one operator from a short description."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class T:
     variable: bool = False
 
     def spec(self, name: str, buffer: int) -> TensorSpec:
-        """The tensor as the file describes it; its data lie in that buffer."""
+        """Return the tensor as the file describes it; its data are in that buffer."""
         quantization = None
         if self.scale is not None:
             scale = np.atleast_1d(np.asarray(self.scale, np.float32))
@@ -68,10 +68,10 @@ def build(
     intermediates: Sequence[T] = (),
     body: str = "",
 ) -> bytes:
-    """The file of a model with one operator. `options` is ("AddOptions", {field: value}); None inputs are absent.
+    """Return the file of a model with one operator.
 
-    Options of a custom operator are ("", {name: value}). `body` is the one operator of a second subgraph, for operators
-    that read its name.
+    `options` is ("AddOptions", {field: value}); None inputs are absent. Options of a custom operator are ("", {name:
+    value}). `body` is the one operator of a second subgraph, for operators that read its name.
     """
     buffers = [Buffer()]
     tensors: list[TensorSpec] = []
@@ -112,12 +112,12 @@ def build(
 
 
 def in_second_union() -> frozenset[str]:
-    """The options tables that the schema keeps in its second union."""
+    """Return the options tables that the schema keeps in its second union."""
     return frozenset(schema()["unions"]["BuiltinOptions2"])
 
 
 def data_of(tensor: T) -> Array:
-    """The bytes of a constant, as the file stores them."""
+    """Return the bytes of a constant, as the file stores them."""
     type_ = TensorType[tensor.type.upper()]
     value = np.broadcast_to(np.asarray(tensor.value, CARRIER[type_]), tuple(tensor.shape))
     bits = STORED_BITS[type_]

@@ -1,4 +1,4 @@
-"""Output of a child process: keeps its end, and detects a process that prints without end."""
+"""Capture the output of a child process: keep its end, and detect endless output."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import subprocess
 import threading
 import time
 
-#: Bytes that a target may print in one call.
+#: Maximum number of bytes that a target may print in one call.
 MOST_PRINTED = 64 << 20
-#: Bytes printed last that go into an error.
+#: Number of last bytes that an error quotes.
 _LAST_WORDS = 300
 _PIECE = 1 << 16
-#: Seconds between two looks at a child, and seconds to wait for the rest of its output when it has ended.
+#: Seconds between two polls of a child, and seconds to wait for the rest of its output after it ends.
 _LOOK, _REST = 0.05, 1.0
 
 
 class Printed:
-    """The output of a child whose stdout is a pipe. A thread reads it until it ends or is too much."""
+    """The output of a child whose stdout is a pipe. A thread reads it until it ends or exceeds the limit."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        assert child.stdout is not None  # it was asked for
+        assert child.stdout is not None  # the child was started with a pipe
         self._child, self._size, self._last = child, 0, b""
-        self._pipe = os.dup(child.stdout.fileno())  # the thread may read on when the child's own is closed
+        self._pipe = os.dup(child.stdout.fileno())  # the thread may read on after the child's own is closed
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -30,7 +30,7 @@ class Printed:
         """Return the child's exit status, or None if it printed too much.
 
         Raises:
-            subprocess.TimeoutExpired: It has not ended in that many seconds.
+            subprocess.TimeoutExpired: It has not ended after that many seconds.
         """
         end = time.monotonic() + timeout
         while self._size <= MOST_PRINTED:

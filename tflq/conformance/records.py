@@ -1,6 +1,6 @@
-"""The record of a folder of cases: which suite they are of, and which target left what is in them.
+"""The record of a folder of cases: the suite that they belong to, and the target that wrote the outputs.
 
-A folder that is continued with another suite or target would mix two runs into one verdict, so that is refused.
+Continuing a folder with another suite or target would mix two runs in one verdict, so that is refused.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tflq.storage.documents import read_document
 from tflq.storage.reading import open_file
 
 SCHEMA = "tflq/conform-work/1"
-#: Bytes that are read of a file at a time.
+#: Bytes that are read from a file at a time.
 _CHUNK = 1 << 20
 
 
 def suite_mark(archive: Archive) -> str:
-    """Return a digest of a suite: of its list of cases, which names all models and arrays by their digests."""
+    """Return a digest of a suite: of its list of cases, which contains the digests of all models and arrays."""
     return hashlib.sha256(archive[MANIFEST].tobytes()).hexdigest()
 
 
 def file_marks(words: tuple[str, ...]) -> dict[str, str]:
-    """Return a digest of each word that is the path of a file: a program or a script that is replaced is another."""
+    """Return a digest of each word that is the path of a file, which reveals a replaced program or script."""
     return {word: _file_mark(word) for word in words if os.path.isfile(word)}
 
 
@@ -47,7 +47,7 @@ def _file_mark(path: str) -> str:
 
 
 def claim(job: Job, suite: Suite, mark: str, target: Mapping[str, Any] | None) -> None:
-    """Record whose outputs the folder holds; `target` is None if a device elsewhere fills it.
+    """Record the target whose outputs the folder holds; `target` is None if another device fills it.
 
     Raises:
         InputError: The folder holds outputs of another suite or target, or of an unknown one.
@@ -83,11 +83,11 @@ def claim(job: Job, suite: Suite, mark: str, target: Mapping[str, Any] | None) -
 
 
 def check_suite(job: Job, mark: str) -> None:
-    """Raise an InputError if the folder's cases are of another suite, or of an unknown one."""
+    """Raise an InputError if the folder's cases belong to another suite, or to an unknown one."""
     found = _read(job.folder / RECORD)
     if found is None:
         raise InputError(
-            f"has no record ({RECORD}) of the suite that its cases are of: make it with tflq conform pack",
+            f"has no record ({RECORD}) of the suite that its cases belong to: make it with tflq conform pack",
             name=str(job.folder),
         )
     if found["suite"] != mark:
@@ -106,15 +106,17 @@ def _read(place: Path) -> dict[str, Any] | None:
     except OSError:
         return None
     if not is_regular:
-        raise InputError("is no regular file", name=str(place), expected="a record of a folder of cases")
+        raise InputError("is not a regular file", name=str(place), expected="a record of a folder of cases")
     document = read_document(place)
     fits = isinstance(document, dict) and document.get("schema") == SCHEMA
     words = [document.get(name) for name in ("suite", "profile")] if fits else []
     if not fits or not all(isinstance(w, str) for w in words):
-        raise InputError("is no record of a folder of cases", name=str(place), expected=SCHEMA)
+        raise InputError("is not a record of a folder of cases", name=str(place), expected=SCHEMA)
     target = document.get("target")
     if target is not None and not isinstance(target, dict):
-        raise InputError("does not say whose outputs the folder holds", name=str(place), got=f"{target!r:.80}")
+        raise InputError(
+            "does not name the target whose outputs the folder holds", name=str(place), got=f"{target!r:.80}"
+        )
     return {"suite": words[0], "profile": words[1], "target": target}
 
 

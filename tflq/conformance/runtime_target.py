@@ -1,7 +1,7 @@
 """A target of the conformance suite: a real runtime in Python. Arguments: adapter, resolver, folder.
 
-It stands alone, as tflq/runtimes/child.py does, whose ways to call a runtime it uses: Python 3.8, NumPy of any version
-and the runtime are all it needs.
+It is a stand-alone program that calls runtimes through tflq/runtimes/child.py: it needs only Python 3.8, NumPy of any
+version, and the runtime.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "ru
 
 def _child() -> Any:
     spec = importlib.util.spec_from_file_location("tflq_child", _CHILD)
-    assert spec is not None  # the file lies beside this one
+    assert spec is not None  # the file is next to this one
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -25,7 +25,7 @@ def _child() -> Any:
 
 
 def main(adapter: str, resolver: str, folder: str) -> None:
-    """Do every case that the folder lists."""
+    """Run every case that the folder lists."""
     child = _child()
     import numpy as np
 

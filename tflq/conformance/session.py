@@ -20,9 +20,9 @@ from tflq.storage.archive import Archive, opened
 
 __all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "run_suite", "share"]
 
-#: How many of some cases a target may refuse; None: any number, except all.
+#: Limit on the number of cases that a target may refuse; None: any number, except all.
 MostRefused: TypeAlias = "Callable[[Sequence[Case]], int | None]"
-#: Cases that are unpacked and handed to a target together.
+#: Number of cases that are unpacked and given to a target together.
 BATCH = 500
 
 
@@ -32,7 +32,7 @@ def any_number(_cases: Sequence[Case]) -> int | None:
 
 
 def share(percent: float) -> MostRefused:
-    """Allow a share of the cases that a target has to run to be refused, rounded down."""
+    """Allow a share of the runnable cases to be refused, rounded down."""
     return lambda cases: int(percent * sum(not case.is_refused for case in cases) / 100)
 
 
@@ -42,7 +42,7 @@ def at_most(count: int) -> MostRefused:
 
 
 def make_suite(path: str, order: Order, jobs: int = 1) -> SuiteData:
-    """Make a suite of what a profile computes, in so many processes, and write it to `path`.
+    """Build a suite of a profile's results in `jobs` processes, and write it to `path`.
 
     Raises:
         FileAccessError: The path cannot be written.
@@ -63,19 +63,19 @@ def run_suite(
     batch: int = BATCH,
     most: MostRefused = any_number,
 ) -> Verdicts:
-    """Hold a target against a suite.
+    """Run a target on a suite and judge it.
 
     Args:
         path: The suite.
-        target: What is held against it.
+        target: The target to judge.
         level: Cases up to this level.
         shard: (i, n): the i-th of n parts.
-        work: A folder that keeps what the target did, so that a run which was interrupted goes on. None: none is kept.
+        work: A folder that keeps the target's outputs, so that an interrupted run can continue. None: none is kept.
         batch: Cases in one call of the target.
-        most: How many of the cases may be refused.
+        most: The limit on refused cases.
 
     Raises:
-        InputError: The file is no suite, or the folder holds outputs of another suite or target.
+        InputError: The file is not a suite, or the folder holds outputs of another suite or target.
         FileAccessError: The folder cannot be written.
         RuntimeMissing: There is no such target.
     """
@@ -94,14 +94,14 @@ def run_suite(
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Cases that a target did, judged, and how its calls failed after it had answered all of theirs."""
+    """The judged cases of a target, and the errors of its calls after it had answered all of their cases."""
 
     cases: tuple[Judged, ...]
     endings: tuple[str, ...]
 
 
 def judged_cases(archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED) -> Ran:
-    """Hold a target against a suite, or some of its cases; at most so many `groups` of failing cases are explained."""
+    """Run a target on a suite, or some of its cases; at most `groups` groups of failing cases are explained."""
     with temporary_folder() as folder:
         Job(folder).create()
         return _run(archive, suite, target, folder, batch, groups)
@@ -124,10 +124,10 @@ def _run(archive: Archive, suite: Suite, target: Target, folder: str, batch: int
 
 
 def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", shard: tuple[int, int] = (1, 1)) -> int:
-    """Unpack a suite's cases for a device that is elsewhere. Returns how many there are.
+    """Unpack a suite's cases for a device elsewhere, and return their number.
 
     Raises:
-        InputError: The file is no suite.
+        InputError: The file is not a suite.
         FileAccessError: The folder holds something else, or cannot be written.
     """
     with opened(path) as archive:
@@ -152,7 +152,7 @@ def check(
     """Judge a folder that was packed and that a device filled.
 
     Raises:
-        InputError: The file is no suite, or the folder's cases are of another one.
+        InputError: The file is not a suite, or the folder's cases belong to another one.
     """
     with opened(path) as archive:
         suite = read_suite(archive).part(level, shard)

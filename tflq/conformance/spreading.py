@@ -1,4 +1,4 @@
-"""A suite in parts, on several processes or on a Dask cluster: every case judged once, whoever dies."""
+"""Run a suite in parts, in processes or on a Dask cluster. Each case is judged exactly once, even if workers die."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tflq.conformance.targets import target_of
 from tflq.errors import OptionError, RuntimeFailed
 from tflq.storage.archive import Archive, opened
 
-#: Cases of a part, and parts that a cluster has before it at a time.
+#: Number of cases of a part, and of parts that a cluster holds at a time.
 _PART, _AHEAD = 100, 64
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Cases `start` to `stop` - 1 of a suite's level and shard, and the target that is held against them. `groups`: how
-    many groups of failing cases are explained.
+    """Cases `start` to `stop` - 1 of a suite's level and shard, and the target that is judged on them.
 
-    Whoever does it has to reach the suite, and the target, under these names.
+    `groups` is the number of groups of failing cases that are explained. Every worker must reach the suite and the
+    target under these names.
     """
 
     suite: str
@@ -45,10 +45,10 @@ class Part:
 
 
 def parts_of(whole: Part, size: int = _PART) -> list[Part]:
-    """The whole suite in parts.
+    """Return the whole suite in parts.
 
     Raises:
-        InputError: The file is no suite.
+        InputError: The file is not a suite.
     """
     with opened(whole.suite) as archive:
         count = len(read_suite(archive).part(whole.level, whole.shard).cases)
@@ -58,22 +58,22 @@ def parts_of(whole: Part, size: int = _PART) -> list[Part]:
 
 
 def do(part: Part) -> Ran:
-    """Run the target on a part. What it left is judged here, so that only verdicts travel.
+    """Run the target on a part. Its outputs are judged here, so that only verdicts travel.
 
     Raises:
         FileAccessError: The suite cannot be read.
-        InputError: The file is no suite.
+        InputError: The file is not a suite.
         RuntimeMissing: There is no such target.
     """
     target = target_of(part.target, part.python, part.timeout)
-    held = _held(part.suite, _stamp(part.suite))
-    suite = held.suite.part(part.level, part.shard)
+    opened = _open_suite(part.suite, _stamp(part.suite))
+    suite = opened.suite.part(part.level, part.shard)
     chosen = replace(suite, cases=suite.cases[part.start : part.stop])
-    return judged_cases(held.archive, chosen, target, part.batch, part.groups)
+    return judged_cases(opened.archive, chosen, target, part.batch, part.groups)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _OpenSuite:
     """A suite's open archive, which closes with the last of its `reading`, and its cases."""
 
     archive: Archive
@@ -82,15 +82,15 @@ class _Held:
 
 
 @lru_cache(maxsize=1)
-def _held(path: str, stamp: tuple[int, ...]) -> _Held:
+def _open_suite(path: str, stamp: tuple[int, ...]) -> _OpenSuite:
     """Return the suite at a path, which this process keeps open for the next part; another stamp is another suite."""
     with ExitStack() as stack:
         archive = stack.enter_context(opened(path, streamed=True))
-        return _Held(archive, read_suite(archive), stack.pop_all())
+        return _OpenSuite(archive, read_suite(archive), stack.pop_all())
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """What tells a file from one that took its place; empty where there is none."""
+    """Return the key that distinguishes a file from its replacement; empty if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -99,7 +99,7 @@ def _stamp(path: str) -> tuple[int, ...]:
 
 
 def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[Ran]:
-    """Parts in so many processes of this machine, in their order.
+    """Yield the results of parts, in order, from `jobs` processes of this machine.
 
     Raises:
         RuntimeFailed: A process was killed.
@@ -112,10 +112,10 @@ def in_processes(parts: Sequence[Part], jobs: int) -> Iterator[Ran]:
 
 
 def on_cluster(parts: Sequence[Any], scheduler: str, work: Any = do) -> Iterator[Any]:
-    """Parts on the workers of a Dask cluster, as they are done. A part whose worker dies is done by another one.
+    """Yield the results of parts on the workers of a Dask cluster, in order of completion.
 
-    A few parts at a time are known to the cluster, and results are forgotten once they are given, so that neither it
-    nor this process grows with their number.
+    If a worker dies, another one does its part. The cluster holds a few parts at a time, and results are forgotten once
+    they are yielded. So neither the cluster nor this process grows with their number.
 
     Raises:
         OptionError: The extra `cluster` is not installed.
@@ -153,10 +153,10 @@ def on_cluster(parts: Sequence[Any], scheduler: str, work: Any = do) -> Iterator
 def spread(
     whole: Part, name: str, jobs: int = 1, scheduler: str | None = None, most: MostRefused = any_number
 ) -> Verdicts:
-    """Hold a target, which reports call `name`, against a suite: on a cluster, or in so many processes.
+    """Judge a target, reported as `name`, on a suite: on a cluster, or in `jobs` processes.
 
     Raises:
-        InputError: The file is no suite.
+        InputError: The file is not a suite.
         OptionError: The extra `cluster` is not installed.
         RuntimeFailed: A process was killed, or the scheduler cannot be reached.
         RuntimeMissing: There is no such target.

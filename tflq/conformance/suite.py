@@ -1,4 +1,4 @@
-"""A suite of cases on disk: one archive, equal arrays and models stored once, equal suites in equal bytes.
+"""A suite of cases on disk: one archive that stores equal arrays and models once; equal suites have equal bytes.
 
 The archive (`.npz`, no pickles) holds `suite`, UTF-8 JSON, and `data/DIGEST` for every model (uint8) and array, named
 by the first 32 digits of the SHA-256 of its type, shape and bytes. docs/conformance.md describes it.
@@ -31,10 +31,10 @@ LEVELS = ("smoke", "standard", "exhaustive")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One model with what it is fed and must give; digests stand for models and arrays.
+    """One model with its inputs and expected outputs; digests represent models and arrays.
 
-    `aim` is what the case is there for; `tells` names profiles that give other bits than expected. `samples` holds the
-    inputs of each run, `expected` the outputs; that is empty where the model must be refused.
+    `aim` is the subject of the test; `tells` names profiles that give other bits than expected. `samples` holds the
+    inputs of each run, `expected` the outputs; it is empty if the model must be refused.
     """
 
     id: str
@@ -49,13 +49,13 @@ class Case:
 
     @property
     def is_refused(self) -> bool:
-        """Whether a target must refuse the model."""
+        """True if a target must refuse the model."""
         return not self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """All cases, and whose outputs are expected."""
+    """All cases, and the profile whose outputs are expected."""
 
     profile: str
     level: str
@@ -64,13 +64,13 @@ class Suite:
     cases: tuple[Case, ...]
 
     def part(self, level: str, shard: tuple[int, int] = (1, 1)) -> Suite:
-        """Cases up to that level, of which the shard (number from 1, of so many) takes every so-manieth."""
+        """Return the cases up to that level; shard (i, n) takes every n-th of them, from the i-th on."""
         kept = [c for c in self.cases if LEVELS.index(c.level) <= LEVELS.index(level)]
         return Suite(self.profile, level, self.seed, self.version, tuple(kept[shard[0] - 1 :: shard[1]]))
 
 
 def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:
-    """Write a suite with the data that its digests stand for."""
+    """Write a suite with the data of its digests."""
     document = {
         "schema": SCHEMA,
         "profile": suite.profile,
@@ -85,36 +85,36 @@ def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:
 
 
 def read_suite(archive: Archive) -> Suite:
-    """The suite of an open archive, checked; its data are read as they are asked for.
+    """Return the suite of an open archive, checked; its data are read on demand.
 
     Raises:
-        InputError: The archive holds no suite, or one that is not as the schema has it.
+        InputError: The archive holds no suite, or one that does not match the schema.
     """
     source = archive.source
     if MANIFEST not in archive:
-        raise InputError("is no conformance suite", name=source)
+        raise InputError("is not a conformance suite", name=source)
     manifest = read_json(archive[MANIFEST].tobytes(), source)
     is_suite = isinstance(manifest, dict) and manifest.get("schema") == SCHEMA
     if not is_suite or not isinstance(manifest.get("cases"), list):
-        raise InputError("is no conformance suite that this version reads", name=source, expected=SCHEMA)
+        raise InputError("is not a conformance suite that this version reads", name=source, expected=SCHEMA)
     words = [manifest.get(name) for name in ("profile", "level", "version")]
     seed = manifest.get("seed")
     if not all(isinstance(w, str) for w in words) or words[1] not in LEVELS or not isinstance(seed, int):
-        raise InputError("does not say whose outputs it holds", name=source)
+        raise InputError("does not name the profile whose outputs it holds", name=source)
     cases = tuple(_case(row, archive) for row in manifest["cases"])
     if len({case.id for case in cases}) != len(cases):
-        raise InputError("names two cases alike", name=source)
+        raise InputError("has two cases of the same name", name=source)
     return Suite(str(words[0]), str(words[1]), seed, str(words[2]), cases)
 
 
 def _case(row: Any, archive: Archive) -> Case:
     if not isinstance(row, list) or len(row) != len(Case.__slots__):
-        raise InputError("holds a case that is none", name=archive.source)
+        raise InputError("holds a malformed case", name=archive.source)
     name, op, types, level, aim, tells, model, samples, expected = row
     words = (name, op, types, level, aim, model)
     fits = all(isinstance(w, str) for w in words) and level in LEVELS and _ID.fullmatch(name) and _strings(tells)
     if not fits or not _rows(samples) or not _rows(expected) or (expected and len(expected) != len(samples)):
-        raise InputError("holds a case that is none", name=archive.source, got=str(name)[:80])
+        raise InputError("holds a malformed case", name=archive.source, got=str(name)[:80])
     digests = [model, *(d for sample in (*samples, *expected) for d in sample)]
     if not all(_DIGEST.fullmatch(d) and f"data/{d}" in archive for d in digests):
         raise InputError("lacks data of a case", name=archive.source, got=name)
@@ -131,7 +131,7 @@ def _rows(value: Any) -> bool:
 
 
 def arrays(archive: Archive, digests: Iterable[str]) -> list[Array]:
-    """The arrays that digests stand for, each held against its name.
+    """Return the arrays of digests, each checked against its name.
 
     Raises:
         InputError: The data were changed.
@@ -142,16 +142,16 @@ def arrays(archive: Archive, digests: Iterable[str]) -> list[Array]:
 def _checked(archive: Archive, name: str) -> Array:
     array = archive[f"data/{name}"]
     if digest(array) != name:
-        raise InputError("holds data that do not go with their digest", name=archive.source, got=name)
+        raise InputError("holds data that do not match their digest", name=archive.source, got=name)
     return array
 
 
 def model_of(archive: Archive, case: Case) -> bytes:
-    """The case's model file."""
+    """Return the case's model file."""
     return _checked(archive, case.model).tobytes()
 
 
 def kept(cases: Sequence[Case], archive: Archive) -> dict[str, Array]:
-    """All data of some cases."""
+    """Return all data of some cases."""
     names = {d for c in cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
     return {name: _checked(archive, name) for name in sorted(names)}

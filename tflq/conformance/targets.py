@@ -1,4 +1,4 @@
-"""Systems under test: a command that is given a folder of cases, or one of tflq's own profiles."""
+"""Systems under test: a command that takes a folder of cases, or one of tflq's own profiles."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _SCRIPT = Path(__file__).with_name("runtime_target.py")
 
 
 class Target(Protocol):
-    """Anything that does the cases of a job, as far as it can."""
+    """A system that does the cases of a job, as far as it can."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The target's name in reports."""
         ...
 
     def identity(self) -> Mapping[str, Any]:
-        """Return what makes it this target and no other, in terms that JSON has."""
+        """Return the facts that identify this target, as JSON values."""
         ...
 
     def do(self, job: Job, cases: Sequence[Case]) -> str:
-        """Do what `job` lists, and leave outputs there. Returns how it ended where that was not as it should."""
+        """Do the cases that `job` lists, and leave outputs there; return a description of an abnormal end."""
         ...
 
 
 def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> Target:
-    """The target that `profile:NAME`, `runtime:NAME` or a command line stands for.
+    """Return the target for `profile:NAME`, `runtime:NAME` or a command line.
 
     Raises:
         OptionError: The words name no runtime, or no command.
@@ -71,7 +71,7 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
 
 
 def _version(package: str, python: str) -> str:
-    """Return the version of a package that a Python has; empty if it cannot be found."""
+    """Return the version of a package in a Python installation; empty if it cannot be found."""
     words = [python, "-c", "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))", package]
     try:
         done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
@@ -127,7 +127,7 @@ class CommandTarget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileTarget:
-    """What a profile computes, in this process."""
+    """The results of a profile, computed in this process."""
 
     profile: Profile
 
@@ -168,17 +168,17 @@ class ProfileTarget:
 
 @dataclass(slots=True)
 class Endings:
-    """How calls of a target ended otherwise than they should: by case, and after every case of a call was answered."""
+    """Abnormal ends of calls of a target: by case, and after every case of a call was answered."""
 
     by_case: dict[str, str] = field(default_factory=dict)
     afterwards: list[str] = field(default_factory=list)
 
 
 def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endings:
-    """Have all cases done that are not, `batch` of them in one call.
+    """Have the target do all cases that are not done, `batch` of them in one call.
 
-    A call that ends early has ended in the first case that it left nothing of; the next call goes on after that. What
-    a call left of a case that is not done is removed before the next one.
+    A call that ends early is taken to have ended in the first case without outputs; the next call continues after it.
+    Partial outputs of a case are removed before the next call.
     """
     endings = Endings()
     ended = endings.by_case
@@ -191,7 +191,7 @@ def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endin
         how = target.do(job, part)
         left = [case for case in part if not job.is_done(case)]
         if left and not how:
-            ended |= {case.id: "the target left nothing of it" for case in left}
+            ended |= {case.id: "the target left no outputs for it" for case in left}
             left = []
         elif left:
             ended[left[0].id] = how

@@ -1,1 +1,1 @@
-"""A device held against a profile: where a dump differs, why, and what follows."""
+"""Compare a device's dump with a profile: where they differ, the cause, and the consequences."""

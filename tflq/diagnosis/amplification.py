@@ -1,4 +1,4 @@
-"""What one operator's difference does to all that follows: the rest of the model is run from both of its results."""
+"""The effect of one operator's difference on all later ones: the rest of the model runs from both results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Mapping[int, Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """What arrives at one later operator: how its results differ, and nothing else being different, only through it."""
+    """The effect at one later operator: how its results differ if nothing else differs."""
 
     index: int
     op: str
@@ -34,7 +34,7 @@ class Spread:
 class Choice:
     """The arg-max along the last axis of a graph output: of `rows` rows, `flipped` choose another element.
 
-    `first` is the first of them: its row, and the element chosen before and after.
+    `first` is the first flipped row, and its elements chosen before and after.
     """
 
     tensor: int
@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Amplification:
-    """How the difference of operator `index` grows. `reason` says why the rest of the model could not be run."""
+    """The growth of operator `index`'s difference. `reason` is the reason if the rest of the model cannot run."""
 
     index: int
     spreads: tuple[Spread, ...] = ()
@@ -54,17 +54,20 @@ class Amplification:
 
     @property
     def reached(self) -> tuple[Spread, ...]:
-        """The later operators at which something of it arrives."""
+        """The later operators that the difference reaches."""
         return tuple(spread for spread in self.spreads if spread.difference.differing)
 
     @property
     def farthest(self) -> Spread | None:
-        """The first of the later operators at which it is largest; None where nothing arrives."""
+        """The first of the later operators at which it is largest; None if it reaches none."""
         return max(self.reached, key=lambda spread: spread.difference.largest, default=None)
 
 
 def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplification:
-    """Run what follows operator `index` twice: from the profile's results, and from the dump's; all else is equal."""
+    """Run the operators after operator `index` twice: from the profile's results and from the dump's.
+
+    All other inputs are equal.
+    """
     try:
         alone = operator_alone(model, dump, index, profile)
         expected = alone.run(alone.plan(profile))
@@ -77,7 +80,7 @@ def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplifica
 
 
 def _rest(model: Model, index: int, values: Values, profile: Profile) -> dict[int, Array]:
-    """What all operators after one make of `values`, and these themselves."""
+    """Return `values` and the results of all operators after `index` on them."""
     rest = part_of(model, _after(model, index), values)
     return {**values, **rest.run(rest.plan(profile))}
 
@@ -87,7 +90,7 @@ def _after(model: Model, index: int) -> range:
 
 
 def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> dict[int, Array]:
-    """What later operators read of the time before: the dump's, or computed from the model's inputs."""
+    """Return earlier values that later operators read: the dump's, or computed from the model's inputs."""
     needed = set(reads(model, _after(model, index))) - set(view(model).op(index).writes)
     known = {t: dump.tensors[t] for t in needed if t in dump.tensors}
     if needed <= set(known):
@@ -109,7 +112,7 @@ def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplif
 
 
 def _chooses(expected: Array, got: Array) -> bool:
-    """Whether an arg-max along the last axis says something: of equal shapes, of more than one number."""
+    """Return whether an arg-max along the last axis is meaningful: equal shapes, more than one number."""
     is_row = expected.ndim > 0 and expected.size > 0 and expected.shape[-1] > 1
     return is_row and expected.shape == got.shape and expected.dtype.kind in "iuf"
 

@@ -1,4 +1,4 @@
-"""Arrays in C and C++ source, as devices' tools print them: names and numbers, whatever the declaration looks like."""
+"""Arrays in C and C++ source, as devices' tools print them: names and numbers, in any form of declaration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tflq.errors import InputError
 Array = NDArray[Any]
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-#: Attributes may stand between an array's extents and its initializer; a std::array has its extents before its name.
+#: Attributes may follow an array's extents; a std::array has its extents before its name.
 _ATTRIBUTE = r"(?:[A-Za-z_]\w*\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)?)"
 _START = re.compile(
     rf"(?:\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)+{_ATTRIBUTE}*|>\s*(?P<std>[A-Za-z_]\w*)\s*)=\s*\{{"
@@ -32,10 +32,10 @@ class Numbers:
     words: tuple[str, ...]
 
     def array(self, carrier: np.dtype[Any], size: int) -> Array:
-        """The elements in a tensor's type. Codes may be written without a sign (0xff for -1), or byte by byte.
+        """Return the elements in a tensor's type. Codes may be written without a sign (0xff for -1), or byte by byte.
 
         Raises:
-            InputError: A word is no number, or one outside the type.
+            InputError: A word is not a number, or is outside the type.
         """
         if carrier.kind == "f" and not self._is_bytes(carrier, size):
             return np.array([_real(word, self.name) for word in self.words], carrier)
@@ -51,7 +51,7 @@ class Numbers:
 
 
 def c_arrays(text: str) -> tuple[Numbers, ...]:
-    """All initialized arrays of a C file."""
+    """Return all initialized arrays of a C file."""
     return tuple(_arrays(_COMMENT.sub(" ", text)))
 
 
@@ -64,7 +64,7 @@ def _arrays(text: str) -> Iterator[Numbers]:
 
 
 def _end(text: str, start: int) -> int:
-    """Behind the brace that closes the one before `start`."""
+    """Return the position behind the brace that closes the one before `start`."""
     depth = 1
     for brace in re.finditer(r"[{}]", text[start:]):
         depth += 1 if brace[0] == "{" else -1
@@ -78,12 +78,12 @@ _DIGITS = 200
 
 
 def _integer(word: str, carrier: np.dtype[Any], name: str) -> int:
-    """An integer constant, wrapped where it is a code of the type without its sign."""
+    """Return an integer constant; a code of the type written without its sign is wrapped."""
     match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uUlL]*", word)
     if match is None and word in ("true", "false"):
         return int(word == "true")
     if match is None:
-        raise InputError(f"{word!r} is no integer", name=name)
+        raise InputError(f"{word!r} is not an integer", name=name)
     digits = match[2]
     if len(digits) > _DIGITS:
         raise InputError(f"{word[:_DIGITS]}... is outside {carrier}", name=name)
@@ -106,4 +106,4 @@ def _real(word: str, name: str) -> float:
             return sign * float.fromhex(bare if "p" not in bare.lower() else bare.rstrip("fFlL"))
         return sign * float(bare.rstrip("fFlL"))
     except ValueError as error:
-        raise InputError(f"{word!r} is no number", name=name) from error
+        raise InputError(f"{word!r} is not a number", name=name) from error

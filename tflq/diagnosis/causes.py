@@ -1,4 +1,4 @@
-"""Why one operator's bits differ: causes, what is known of them, and the doubts that remain."""
+"""Causes of one operator's differing bits, the facts about them, and the remaining doubts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tflq.diagnosis.outcomes import Fault
 
 
 class CauseVerdict(str, Enum):
-    """The state of knowledge of why an operator differs."""
+    """The certainty of the explanation of one operator's difference."""
 
     SAME = "same"
     EXPLAINED = "explained"  # by one cause, which is certain
     LIKELY = "likely"  # by one cause, with doubts
-    UNTOLD = "cannot tell"  # by one cause, of which the dump shows too little
+    UNTOLD = "cannot tell"  # by one cause, for which the dump has too little evidence
     AMBIGUOUS = "ambiguous"  # several causes reproduce every bit
     PARTIAL = "partial"  # the best one leaves at most half of the elements unexplained that the profile does
     UNDETERMINED = "undetermined"
@@ -25,8 +25,9 @@ class CauseVerdict(str, Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cause:
-    """Hypotheses whose results are the same bits on the dump's input and, of exact ones, on inputs of the same values
-    in another order. `matching` of the dump's `elements` are reproduced. The first member is the most probable.
+    """Hypotheses with the same bits on the dump's input. Exact ones also agree on its values in another order.
+
+    `matching` of the dump's `elements` are reproduced. The first member is the most probable.
 
     `is_proved`: all members are proved to be the same function of the operator's inputs.
     """
@@ -55,26 +56,27 @@ class Cause:
 
     @property
     def is_a_profile(self) -> bool:
-        """Return whether a profile is among the members."""
+        """True if a profile is among the members."""
         return any(member.kind == Kind.PROFILE for member in self.members)
 
     @property
     def exact(self) -> bool:
-        """Return whether it reproduces every bit."""
+        """True if it reproduces every bit."""
         return self.matching == self.elements
 
     @property
     def is_told(self) -> bool:
-        """Return whether nothing but this one function reproduces its results."""
+        """True if only this one function reproduces its results."""
         return len(self.members) == 1 or self.is_proved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """One operator. `causes` change some element, best first; `matching` is what the profile reproduces.
+    """The explanation of one operator. `causes` change some element, best first.
 
-    `assumed` inputs were computed, not dumped: where there are any, what makes them may be at fault instead.
-    Where none of `causes` is exact, the cause is undetermined. `faults` are hypotheses that raised.
+    `matching` is the number of elements that the profile reproduces. `assumed` inputs were computed, not dumped: if
+    there are any, their producers may be at fault instead. If none of `causes` is exact, the cause is undetermined.
+    `faults` are hypotheses that raised.
     """
 
     index: int
@@ -91,10 +93,10 @@ class Explanation:
 
     @property
     def fitting(self) -> tuple[Cause, ...]:
-        """All causes that reproduce every bit: where there are several, this input does not tell them apart.
+        """All causes that reproduce every bit: if there are several, this input does not distinguish them.
 
-        Where one reproduces other operators of the same kernel as well, those that do not are left out. Of the rest
-        those are kept that explain most of the other divergent operators: one cause is likelier than many.
+        If one reproduces other operators of the same kernel as well, those that do not are dropped. Of the rest, those
+        that explain most of the other divergent operators are kept: one cause is likelier than many.
         """
         fitting = [cause for cause in self.causes if cause.exact]
         fitting = [cause for cause in fitting if not cause.not_at] or fitting
@@ -103,31 +105,32 @@ class Explanation:
 
     @property
     def exact(self) -> tuple[Cause, ...]:
-        """The likeliest of those that fit: profiles, if there are any.
+        """The likeliest of the fitting causes: profiles, if there are any.
 
-        What a runtime is known to compute is likelier than a mistake that none is known to make. If the dump shows too
-        little, no mistake is named, and no cause at all where inputs were computed: what makes these may be at fault.
+        A runtime's known arithmetic is likelier than a mistake that no known runtime makes. If the dump has too little
+        evidence, no mistake is named. If inputs were also computed, no cause is named at all, since their producers may
+        be at fault.
         """
         return () if self._is_unnamed else self._leading
 
     @property
     def possible(self) -> tuple[Cause, ...]:
-        """Causes that reproduce every bit and are not named as likely, as far too little speaks for them."""
+        """Causes that reproduce every bit, but have too little evidence to be named as likely."""
         return self.fitting if self._is_unnamed else ()
 
     @property
     def less_likely(self) -> tuple[Cause, ...]:
-        """Mistakes that reproduce every bit where a profile does, too."""
+        """Mistakes that reproduce every bit if a profile does, too."""
         return () if self._is_unnamed else tuple(cause for cause in self.fitting if cause not in self._leading)
 
     @property
     def only_here(self) -> tuple[Cause, ...]:
-        """Causes that reproduce every bit, but are left out as they explain fewer of the other operators."""
+        """Causes that reproduce every bit, but are dropped because they explain fewer of the other operators."""
         return tuple(cause for cause in self.causes if cause.exact and cause not in self.fitting)
 
     @property
     def certainty(self) -> Certainty:
-        """Return whether the cause is certain, likely, or neither."""
+        """The certainty of the cause: certain, likely, or neither."""
         return {
             CauseVerdict.EXPLAINED: Certainty.CERTAIN,
             CauseVerdict.LIKELY: Certainty.LIKELY,
@@ -136,7 +139,7 @@ class Explanation:
 
     @property
     def verdict(self) -> CauseVerdict:
-        """Return whether the cause is known."""
+        """The verdict on the cause."""
         if self.matching == self.elements:
             return CauseVerdict.SAME
         if self.possible:
@@ -169,14 +172,14 @@ class Explanation:
 
     @property
     def reached(self) -> Certainty:
-        """How certain the likeliest cause can be by the bits of evidence alone."""
+        """The certainty that the likeliest cause can reach by the bits of evidence alone."""
         if not self._leading:
             return Certainty.NONE
         return self.evidence.reaches(self._leading[0].kind, is_doubted=self._is_doubted)
 
     @property
     def doubts(self) -> Iterator[str]:
-        """Yield the reasons why the only cause is not certain."""
+        """The reasons why the only cause is not certain."""
         if not self._leading:
             return
         cause, evidence = self._leading[0], self.evidence

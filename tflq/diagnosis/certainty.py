@@ -1,19 +1,19 @@
-"""When a cause is certain: the one rule, and what speaks against it.
+"""The rule by which a cause is certain, and the evidence against it.
 
-A cause that reproduces every bit was chosen among many hypotheses, so one of the wrong ones may have fitted by chance.
-Model of a wrong hypothesis: on each telling element, independently, it gives the dump's value with probability 1/2 at
-most; a value that lies d LSB (or ULP) from the profile's, where no other element does, with probability 1/(2d) at most.
-A telling element differs from the profile, lies inside its type's range, and repeats no other one. So n of them
-are n bits of evidence, and each distance d among them log2(d) more. Of `tried` hypotheses with different results,
-tried * 2**-bits wrong ones are then expected to reproduce all of these elements.
+A cause that reproduces every bit was selected from many hypotheses, so a wrong one may fit by chance. Model of a wrong
+hypothesis: on each telling element, independently, it gives the dump's value with probability at most 1/2. If the value
+lies d LSB (or ULP) from the profile's, and no other element has this distance, the probability is at most 1/(2d). A
+telling element differs from the profile, lies inside its type's range, and repeats no other one. So n of them are n
+bits of evidence, and each distance d among them adds log2(d). Of `tried` hypotheses with different results, tried *
+2**-bits wrong ones are then expected to reproduce all of these elements.
 
 - certain: at most 1/1024 of a wrong one is expected, so bits >= log2(tried) + 10;
 - likely: at most 1/2, so bits >= log2(tried) + 1;
-- below that a wrong hypothesis is to be expected, and nothing can be told.
+- below that, a wrong hypothesis is to be expected, and no cause is named.
 
-A certain cause moreover needs several stimuli and no rival: every other hypothesis that reproduces every bit has to be
-proved to be the same function. If the cause does not hold for other operators of the same kernel, or if inputs were
-computed and not dumped, twice as many bits are needed.
+A certain cause also needs several stimuli and no rival: every other hypothesis that reproduces every bit must be proved
+to be the same function. If the cause does not hold for other operators of the same kernel, or if inputs were computed
+and not dumped, twice as many bits are needed.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
-#: Binary orders of magnitude by which telling elements outweigh the hypotheses that were tried.
+#: Binary orders of magnitude by which telling elements must outweigh the tried hypotheses.
 _CERTAIN, _LIKELY = 10, 1
 #: Operators whose results in one row, along the last axis, depend on the same elements of the input.
 _BY_ROWS = frozenset(op for op, fact in OPERATORS.items() if fact.by_rows)
-#: Operators with constants of their own for every channel.
+#: Operators with separate constants for every channel.
 _BY_CHANNEL = frozenset(op for op, fact in OPERATORS.items() if fact.by_channel)
 
 
 class Certainty(str, Enum):
-    """How much a cause that is named can be relied on."""
+    """How reliable a named cause is."""
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -56,7 +56,7 @@ class Evidence:
     """The evidence of a dump on one operator.
 
     `telling` counts distinct elements, `stimuli` distinct inputs of these, `tried` hypotheses with different results:
-    those of a kind and of all kinds before it. `far` bits are what their distances from the profile add.
+    those of a kind and of all kinds before it. `far` is the number of bits that their distances from the profile add.
     """
 
     telling: int = 0
@@ -66,7 +66,7 @@ class Evidence:
 
     @property
     def bits(self) -> int:
-        """Binary orders of magnitude by which the dump speaks against wrong hypotheses."""
+        """Binary orders of magnitude of the dump's evidence against wrong hypotheses."""
         return self.telling + self.far
 
     def needed(self, kind: Kind, *, is_doubted: bool, certainty: Certainty = Certainty.CERTAIN) -> int:
@@ -76,7 +76,7 @@ class Evidence:
         return 2 * needed if is_doubted else needed
 
     def reaches(self, kind: Kind, *, is_doubted: bool) -> Certainty:
-        """Return how certain a cause of that kind can be by the bits of evidence alone."""
+        """Return the certainty that a cause of that kind can reach by the bits of evidence alone."""
         for certainty in (Certainty.CERTAIN, Certainty.LIKELY):
             if self.bits >= self.needed(kind, is_doubted=is_doubted, certainty=certainty):
                 return certainty
@@ -84,7 +84,7 @@ class Evidence:
 
 
 def evidence_of(pairs: list[tuple[Part, Results]], tried: Mapping[Kind, int]) -> Evidence:
-    """Count what samples show; each is an operator with its dumped results, and what the profile computes of it."""
+    """Return the evidence of samples; each is an operator with its dumped results, and the profile's."""
     seen = [_seen(alone, values, k) for k, (alone, values) in enumerate(_distinct(pairs))]
     keys = {key for sample, _, _ in seen for key in sample}
     distances = {d for _, _, sample in seen for d in sample}
@@ -93,13 +93,13 @@ def evidence_of(pairs: list[tuple[Part, Results]], tried: Mapping[Kind, int]) ->
 
 
 def _distinct(pairs: list[tuple[Part, Results]]) -> list[tuple[Part, Results]]:
-    """Samples whose inputs are different."""
+    """Return samples with distinct inputs."""
     kept = {tuple(value.tobytes() for value in part.inputs.values()): (part, values) for part, values in pairs}
     return list(kept.values())
 
 
 def _seen(alone: Part, values: Results, sample: int) -> tuple[set[Any], set[Any], set[int]]:
-    """The telling elements by channel, expected and dumped value, the inputs that they come from, and distances."""
+    """Return the telling elements by channel, expected and dumped value; their inputs; and their distances."""
     keys: set[Any] = set()
     places: set[Any] = set()
     apart: set[int] = set()
@@ -125,7 +125,7 @@ def inside(values: Array) -> int:
 
 
 def _inside(apart: NDArray[np.bool_], dumped: Array) -> NDArray[np.bool_]:
-    """Without results at the ends of their type: whatever overshoots gives these."""
+    """Return the mask without results at the ends of their type, where any overshoot saturates."""
     if dumped.dtype.kind not in "iu":
         return apart
     limits = np.iinfo(dumped.dtype)
@@ -134,12 +134,12 @@ def _inside(apart: NDArray[np.bool_], dumped: Array) -> NDArray[np.bool_]:
 
 
 def _distances(expected: Array, dumped: Array) -> set[int]:
-    """How far apart elements are: in LSB, in ULP up to the histogram's reach for other types."""
+    """Return the distances between elements: in LSB, or in ULP up to the histogram's reach for other types."""
     if expected.dtype.kind in "iu" and expected.dtype.itemsize < 8:
         return set(np.unique(np.abs(dumped.astype(np.int64) - expected)).tolist())
     return {abs(d) for d, _ in difference(expected, dumped).histogram if d}
 
 
 def _numbers(values: Array) -> list[Any]:
-    """Elements that can be compared and hashed bit by bit."""
+    """Return elements that can be compared and hashed bit by bit."""
     return [value.tobytes() for value in values] if values.dtype.kind in "fc" else values.tolist()

@@ -1,4 +1,4 @@
-"""Which runtimes a set of profiles stands for: packages, ranges of versions, resolvers, classes of processors."""
+"""The runtimes that a set of profiles describes: packages, ranges of versions, resolvers, classes of processors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tflq.profiles import Profile
 
 @dataclass(frozen=True, slots=True)
 class Compatible:
-    """Runtimes of one package and resolver. `versions` are those that were held against the dump, in order."""
+    """Runtimes of one package and resolver. `versions` are those that were compared with the dump, in order."""
 
     package: str
     resolver: str
@@ -19,7 +19,7 @@ class Compatible:
 
 
 def compatible(profiles: Iterable[Profile]) -> tuple[Compatible, ...]:
-    """Profiles' runtimes, in the order of the profiles; variants that only a build option makes are left out."""
+    """Return profiles' runtimes, in the order of the profiles; variants that need a build option are left out."""
     groups: dict[tuple[str, str], list[Profile]] = {}
     for profile in profiles:
         if "+" not in profile.name and profile.source.package:
@@ -36,5 +36,5 @@ def compatible(profiles: Iterable[Profile]) -> tuple[Compatible, ...]:
 
 
 def _version(text: str) -> tuple[tuple[int, str], ...]:
-    """Numbers before words, by value."""
+    """Return numbers before words, by value."""
     return tuple((int(part), "") if part.isdecimal() else (0, part) for part in text.split("."))

@@ -1,4 +1,4 @@
-"""Inputs that tell causes apart which all reproduce a dump, found by search, with what each cause would give."""
+"""Search inputs that distinguish causes which all reproduce a dump, and the result of each cause on them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
 
-#: How many inputs of the whole model, results of a batch, and rounds of inputs of the operator alone, are tried.
+#: Number of tried inputs of the whole model, results of a batch, and rounds of inputs of the operator alone.
 _MODEL_TRIALS, _OUTPUTS, _ROUNDS = 12, 1 << 17, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """Inputs in the order of the graph's, and by cause what operator `index` makes of them, by tensor."""
+    """Inputs in graph order, and the results of operator `index` by cause and tensor."""
 
     inputs: tuple[Array, ...]
     expected: tuple[Results, ...]
@@ -42,10 +42,10 @@ class Trial:
 @told("explain")
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrimination:
-    """What was found for the causes of operator `index`, or of a whole model, where that is None.
+    """The inputs that distinguish the causes of operator `index`, or of a whole model if that is None.
 
-    `of_model` says whose inputs the trials hold: the whole model's, or those of operator `index` as a model of its own
-    (`tflq extract`). `groups` are the numbers of causes that no trial tells apart.
+    If `of_model` is set, the trials hold the whole model's inputs, otherwise those of operator `index` as a model of
+    its own (`tflq extract`). `groups` are the numbers of causes that no trial distinguishes.
     """
 
     index: int | None
@@ -55,7 +55,7 @@ class Discrimination:
     groups: tuple[tuple[int, ...], ...]
 
     def arrays(self) -> dict[str, Array]:
-        """Entries of an `.npz`: `s<k>_in<i>` as `--inputs` takes them, `s<k>_cause<c>_<tensor>`, `cause<c>` (names)."""
+        """Return entries of an `.npz`: `s<k>_in<i>` as for `--inputs`, `s<k>_cause<c>_<tensor>`, `cause<c>` (names)."""
         entries: dict[str, Array] = {f"cause{c}": np.array(name) for c, name in enumerate(self.causes)}
         for k, trial in enumerate(self.trials):
             entries |= {f"s{k}_in{i}": value for i, value in enumerate(trial.inputs)}
@@ -65,21 +65,21 @@ class Discrimination:
 
 
 def discriminate(model: Model, dump: Dump, explanation: Explanation, profile: Profile) -> Discrimination:
-    """Search inputs on which exact causes part, under all of their names: of the model, else of the operator alone."""
+    """Search inputs on which exact causes differ, under all their names: of the model, else of the operator alone."""
     alone = operator_alone(model, dump, explanation.index, profile)
     devices = {h.name: h.device for cause in explanation.fitting for h in cause.members}
     causes = tuple(devices)
-    best, of_model = tell_apart(_of_model(model, alone, profile), list(devices.values())), True
+    best, of_model = distinguish(_of_model(model, alone, profile), list(devices.values())), True
     if len(best.groups) < len(causes):
         others = chain(_of_batch(alone, profile, causes), probes(alone, rounds=_ROUNDS))
-        own = tell_apart(((_given(other), other) for other in others), list(devices.values()))
+        own = distinguish(((_given(other), other) for other in others), list(devices.values()))
         if len(own.groups) > len(best.groups):
             best, of_model = own, False
     return Discrimination(explanation.index, causes, of_model, best.trials, best.groups)
 
 
 def _devices(alone: Part, profile: Profile, names: Sequence[str]) -> dict[str, Device]:
-    """The hypotheses of those names, made again for inputs of another shape."""
+    """Return the hypotheses of those names, created again for inputs of another shape."""
     known: dict[str, Device] = {}
     for hypothesis in hypotheses(alone, profile):
         known.setdefault(hypothesis.name, hypothesis.device)
@@ -91,7 +91,7 @@ def _given(alone: Part) -> tuple[Array, ...]:
 
 
 def _of_model(model: Model, alone: Part, profile: Profile) -> Iterator[tuple[tuple[Array, ...], Part]]:
-    """Random inputs of the model, and the operator on what the profile makes of them before it."""
+    """Yield random inputs of the model, and the operator on the profile's results before it."""
     graph = view(model)
     try:
         plan = make_plan(model, profile)
@@ -106,11 +106,11 @@ def _of_model(model: Model, alone: Part, profile: Profile) -> Iterator[tuple[tup
                 return
             yield tuple(model_inputs), replace(alone, inputs=inputs)
     except (TflqError, KeyError):
-        return  # a model that the profile cannot run, or whose inputs cannot be made up
+        return  # the profile cannot run the model, or its inputs cannot be generated
 
 
 def _of_batch(alone: Part, profile: Profile, causes: Sequence[str]) -> Iterator[Part]:
-    """Yield the random inputs, of very many run as one batch, on which two causes give different results.
+    """Yield the random inputs, selected from a large batch, on which two causes give different results.
 
     Accumulators near a rounding's ties are among them.
     """
@@ -132,15 +132,15 @@ def _of_batch(alone: Part, profile: Profile, causes: Sequence[str]) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """The trials that tell more causes apart than those before them, and the numbers of causes that none does."""
+class Separation:
+    """The trials that distinguish more causes than those before them, and the causes that none distinguishes."""
 
     trials: tuple[Trial, ...]
     groups: tuple[tuple[int, ...], ...]
 
 
-def tell_apart(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequence[Device]) -> Told:
-    """Run devices on inputs and what these make of a part until all devices are told apart, or the trials end."""
+def distinguish(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequence[Device]) -> Separation:
+    """Run devices on inputs and the part computed from them, until all devices differ or the trials end."""
     groups: list[list[int]] = [list(range(len(devices)))]
     kept = []
     for inputs, alone in trials:
@@ -151,7 +151,7 @@ def tell_apart(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Sequen
             kept.append(Trial(inputs, tuple(expected)))
         if len(groups) == len(devices):
             break
-    return Told(tuple(kept), tuple(tuple(group) for group in groups))
+    return Separation(tuple(kept), tuple(tuple(group) for group in groups))
 
 
 def _parted(group: Sequence[int], expected: Sequence[Results]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Two recordings of one model on the same inputs: which operators changed bits, and what explains the first of them."""
+"""Two recordings of one model on the same inputs: operators whose bits changed, and an explanation of the first."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ Array = NDArray[Any]
 
 
 class Drifted(str, Enum):
-    """What became of an operator between two recordings."""
+    """The change of an operator between two recordings."""
 
     SAME = "same"
-    CHANGED = "changed"  # of equal inputs it made other bits
+    CHANGED = "changed"  # its inputs are equal, its bits differ
     FOLLOWS = "follows"  # its results differ, and so do its inputs
     UNKNOWN = "unknown"  # no results were recorded
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorDrift:
-    """One operator. `difference` is that of the first sample in which it shows; expected is the first recording's.
+    """The change of one operator. `difference` is that of the first sample that shows it.
 
-    `samples` is in how many samples both recordings hold all of its results.
+    The expected values are the first recording's. `samples` is the number of samples in which both recordings hold all
+    of its results.
     """
 
     index: int
@@ -54,8 +55,8 @@ class OperatorDrift:
 class Drift:
     """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.
 
-    `outputs` are those of the graph, None if no sample of both holds the output; `output_samples` is in how many
-    samples both do. `tensors` is whether both recordings say that they hold the operators' results.
+    `outputs` are those of the graph, None if no sample of both holds the output; `output_samples` is the number of
+    samples in which both do. `tensors` is True if both recordings declare that they hold the operators' results.
     """
 
     first: str
@@ -71,13 +72,16 @@ class Drift:
 
     @property
     def differs(self) -> bool:
-        """Whether any bit does."""
+        """True if any bit does."""
         moved = any(o.drifted in (Drifted.CHANGED, Drifted.FOLLOWS) for o in self.operators)
         return moved or any(d is not None and not d.same for d in self.outputs)
 
     @property
     def verdict(self) -> Verdict:
-        """Differs, nothing compared, incomplete, or same: every output, and every operator if both hold results."""
+        """The verdict: differs, nothing compared, incomplete, or same.
+
+        Same requires that every output was compared, and every operator if both recordings hold results.
+        """
         if self.differs:
             return Verdict.DIFFERS
         if not any(self.output_samples) and not any(o.samples for o in self.operators):
@@ -87,7 +91,7 @@ class Drift:
 
     @property
     def changed(self) -> tuple[OperatorDrift, ...]:
-        """The operators that made other bits of equal inputs."""
+        """The operators that computed other bits from equal inputs."""
         return tuple(o for o in self.operators if o.drifted == Drifted.CHANGED)
 
 
@@ -144,7 +148,7 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
 
 
 def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden:
-    """A golden that fits the model; one without inputs is of those of the first."""
+    """Return a golden that fits the model; one without inputs gets those of the first."""
     if not isinstance(golden.observations, Stored) and not any(seen.inputs for seen in golden.observations):
         pairs = zip(golden.observations, first.observations, strict=False)
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
@@ -154,7 +158,7 @@ def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden
 
 
 def _values(model: Model, observation: Observation) -> dict[int, Array]:
-    """What a sample holds, by tensor."""
+    """Return the values of a sample, by tensor."""
     graph = view(model)
     named = {**dict(zip(graph.outputs, observation.outputs, strict=True)), **observation.tensors}
     named |= dict(zip(graph.inputs, observation.inputs, strict=True))
@@ -164,7 +168,7 @@ def _values(model: Model, observation: Observation) -> dict[int, Array]:
 def _walk(
     model: Model, one: Mapping[int, Array], other: Mapping[int, Array], k: int, drifts: list[OperatorDrift | None]
 ) -> None:
-    """What one sample tells of every operator; a change that is known already stays."""
+    """Record the changes of every operator in one sample; known changes stay."""
     graph = view(model)
     equal = {t: same(one[t], other[t]) for t in one if t in other}
     for op in graph.ops:
@@ -184,7 +188,7 @@ def _walk(
 def _by_profile(
     model: Source | Model, paths: tuple[str, str], profile: str, operators: list[OperatorDrift]
 ) -> list[OperatorDrift]:
-    """Operators whose inputs differ, too, held alone against the first one's profile, where that gives its bits."""
+    """Return the operators; with different inputs, one counts as changed if `profile` fits only the first recording."""
     reports = [verify(model, load_golden(path), profile=profile).operators for path in paths]
     return [
         replace(o, drifted=Drifted.CHANGED)

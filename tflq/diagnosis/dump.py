@@ -1,9 +1,14 @@
-"""Dumps: tensors of one run of a model, from anywhere, by tensor index.
+"""Dumps: tensors of one run of a model, from any source, by tensor index.
 
-An `.npz` whose keys are tensor names or indices, those of several samples behind s0_, s1_ ...; a golden file; a folder
-of `.npy`, raw `.bin` and C files named so; a C file of several arrays; a file of tflite-micro's layer_by_layer. A dump
-may hold any part of the tensors. Every character of a name that is no letter, digit, `.`, `_` or `-` may be written as
-`_`; in C, those three too.
+A dump has one of these forms:
+
+- an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples;
+- a golden file;
+- a folder of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
+- a file of tflite-micro's layer_by_layer.
+
+A dump may hold any part of the tensors. Every character of a name except letters, digits, `.`, `_` and `-` may be
+written as `_`; in C, those three too.
 """
 
 from __future__ import annotations
@@ -49,14 +54,14 @@ class Stored:
     key: str
 
 
-#: What an entry of a dump is before its tensor is known: an array, one in an archive or a file, or numbers out of C.
+#: An entry of a dump before its tensor is known: an array, one in an archive or a file, or numbers from C.
 Entry: TypeAlias = "Array | Stored | Path | Numbers"
 _C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
 _FILES = (".npy", ".bin", ".raw", *_C_FILES)
 
 
 def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
-    """Read one sample of a dump, as `load_dumps` does."""
+    """Read one sample of a dump; see `load_dumps`."""
     return load_dumps(model, path, sample)[0]
 
 
@@ -65,8 +70,8 @@ def load_dumps(
 ) -> tuple[Dump, ...]:
     """Read all samples of a dump, or one: golden files and archives of entries s0_..., s1_... hold several.
 
-    Types and shapes are held against the model's; entries that name no tensor are listed. `inputs`, one sample each,
-    are those of the runs, where the dump lacks them.
+    Types and shapes are compared with the model's; entries that name no tensor are listed. If the dump lacks the inputs
+    of the runs, `inputs` gives them, one sample each.
     """
     dumps = _samples(model, path)
     if inputs is not None:
@@ -77,7 +82,7 @@ def load_dumps(
 
 
 def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
-    """A dump of arrays in memory, by tensor name or index."""
+    """Return a dump of arrays in memory, by tensor name or index."""
     return _named(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
 
 
@@ -102,7 +107,7 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
 
 
 def _by_sample(archive: Archive) -> Iterator[dict[str, Entry]]:
-    """Entries of an archive, those of samples 0, 1 ... without its number before their names."""
+    """Yield entries of an archive by sample, without the sample prefix of their names."""
     starts = [_SAMPLE.match(key) for key in archive]
     numbers = numbered(archive) if all(starts) else []
     if not numbers:
@@ -122,7 +127,7 @@ def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, .
 
 
 def _folder(place: Path) -> dict[str, Entry]:
-    """Files by name. A C file of one array goes by its own name, too; of several, each array by its name."""
+    """Return files by name. A C file of one array is also found by its file name, several arrays by their names."""
     entries: dict[str, Entry] = {}
     for file in sorted(place.iterdir()):
         if file.suffix in _C_FILES:
@@ -138,7 +143,7 @@ def _c_file(path: Path) -> tuple[Numbers, ...]:
 
 
 def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
-    """Entries by what their names say."""
+    """Return the dump of entries by their names."""
     names = _names(model)
     known: dict[str, tuple[int, Entry]] = {}
     unknown = []
@@ -155,7 +160,7 @@ def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Ent
     for key, (index, value) in known.items():
         array = _value(model, index, value, key, real=real)
         if index in tensors and tensors[index].tobytes() != array.tobytes():
-            raise InputError(f"is for tensor {index}, of which another entry says otherwise", name=key)
+            raise InputError(f"is for tensor {index}, and another entry for it differs", name=key)
         tensors[index] = array
     if not tensors:
         raise _nothing_named(model, os.fspath(path), unknown)
@@ -176,7 +181,7 @@ def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, 
 
 
 def _names(model: Model) -> dict[str, int]:
-    """Tensor indices by name and by name as files spell it; names that several tensors have are left out."""
+    """Return tensor indices by name and by its spelling in files; ambiguous names are left out."""
     indices_of: dict[str, set[int]] = {}
     for index, spec in enumerate(view(model).tensors):
         name = spec.name or ""
@@ -194,7 +199,10 @@ def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
 
 
 def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bool:
-    """Whether floats for integer tensors are dequantized: one of them is no whole number. Else they are codes."""
+    """Return whether floats for integer tensors are dequantized values.
+
+    They are if one of them is not a whole number; otherwise they are codes.
+    """
     return any(
         _is_float_for_codes(model, index, value) and not is_whole(value)  # type: ignore[arg-type]
         for index, value in entries
@@ -206,10 +214,10 @@ def _is_float_for_codes(model: Model, index: int, value: object) -> bool:
 
 
 def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False) -> Array:
-    """The array as the tensor is carried; its shape is the model's where that is given and the sizes agree.
+    """Return the array in the tensor's carrier type, in the model's shape if it is given and the sizes agree.
 
-    Floats for an integer tensor are its codes, or with `real` what these stand for.
-    What operators make may have other sizes here: some are known only when the model runs.
+    Floats for an integer tensor are its codes, or with `real` their real values. Results of operators may have other
+    sizes here, since some are known only at run time.
     """
     spec = view(model).tensors[index]
     if not isinstance(spec.type, TensorType):
@@ -227,7 +235,7 @@ def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = Fal
 
 
 def _is_flat(value: Entry) -> bool:
-    """Whether an entry is numbers in a row, which say nothing of their shape."""
+    """Return whether an entry is a flat row of numbers without shape information."""
     return isinstance(value, Numbers) or (isinstance(value, Path) and value.suffix != ".npy")
 
 

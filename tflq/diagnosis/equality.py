@@ -1,8 +1,10 @@
-"""Which hypotheses are proved to be the same function of one operator's inputs.
+"""Decide which hypotheses are proved to be the same function of one operator's inputs.
 
-Three proofs: they are runs of the same kernel with the same constants; `tflq.proof` decides that profiles are equal on
-the operator; or the operator works by element on one input of 8 bits, and all 256 codes at every place give the same
-results.
+There are three proofs:
+
+- the hypotheses are runs of the same kernel with the same constants;
+- `tflq.proof` decides that their profiles are equal on the operator;
+- the operator works by element on one 8-bit input, and all 256 codes at every place give the same results.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from tflq.proof.proof import contrast
 from tflq.surgery.part import Part
 
 MISTAKEN_STAGES = (FixedRounding, RealRounding, NarrowAccumulator)
-#: Hypotheses, and elements of all their runs, that are computed for a proof by all codes.
+#: Limits on hypotheses, and on elements of all their runs, that are computed for a proof by all codes.
 _MEMBERS, _ELEMENTS = 12, 1 << 18
-#: Weights up to which all accumulators of stages are compared of which proofs know nothing.
+#: The number of weights up to which all accumulators are compared for stages that proofs do not model.
 _CONSTANTS = 1 << 11
 
 
@@ -47,7 +49,7 @@ def are_equal(hypotheses: Sequence[Hypothesis], alone: Part) -> bool:
 
 
 def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
-    """Compare each different binding with the first one, by a proof where they are not the same."""
+    """Compare each different binding with the first one, by a proof if they are not the same."""
     different: list[tuple[Profile, Prepared]] = []
     for profile in profiles:
         prepared = _prepared(profile, alone)
@@ -68,18 +70,18 @@ def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
 
 
 def _constants(alone: Part) -> int:
-    """The number of elements of the operator's other operands, its weights for one."""
+    """Return the number of elements of the operator's other operands, such as its weights."""
     tensors = alone.graph.tensors
     return sum(math.prod(tensors[t].shape) for t in alone.op.inputs if t >= 0 and t not in alone.inputs)
 
 
 def _has_mistakes(prepared: Prepared) -> bool:
-    """Return whether some output stage is one of which proofs know nothing: they would compare all accumulators."""
+    """Return whether some output stage is unknown to proofs, which would then compare all accumulators."""
     return any(isinstance(part.value.stage, MISTAKEN_STAGES) for part in parts_of(prepared.data, OutputPipeline))
 
 
 def _prepared(profile: Profile, alone: Part) -> Prepared | None:
-    """The constants and the function that a profile binds."""
+    """Return the constants and the function that a profile binds."""
     try:
         return alone.plan(profile).steps[0].prepared
     except TflqError:
@@ -100,7 +102,7 @@ def _agree_on_all_codes(devices: Sequence[Device], alone: Part) -> bool:
 
 
 def _all_codes(alone: Part) -> Iterator[Part]:
-    """Every code at every place; elements of one input are all different codes, as far as there are enough."""
+    """Yield every code at every place; the elements of one input are all different codes, as far as possible."""
     ((position, value),) = alone.inputs.items()
     codes = np.random.default_rng(0).permutation(np.arange(value.size) % 256)
     for step in range(256):

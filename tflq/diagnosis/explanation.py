@@ -1,8 +1,8 @@
-"""Why an operator's bits differ: hypotheses are computed, and those that reproduce every bit of the dump are named.
+"""Explain an operator's differing bits: compute hypotheses, and name those that reproduce every bit of the dump.
 
-Hypotheses: every profile's kernel and arithmetic, every field of the arithmetic taken from another profile, and the
-library of device mistakes (tflq/diagnosis/mistakes). Those that neither the dump's input nor its values in other
-orders tell apart are one cause with several names.
+Hypotheses are every profile's kernel and arithmetic, every field of the arithmetic taken from another profile, and the
+library of device mistakes (tflq/diagnosis/mistakes). If neither the dump's input nor its values in other orders
+distinguish hypotheses, they are one cause with several names.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tflq.profiles import Profile, by_name
 from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 
-#: Of a large image, so many of the best partial mistakes are computed on the whole.
+#: For a large image, this many of the best partial mistakes are computed on the whole.
 _SHOWN = 6
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Hypotheses whose results are the same bits on the inputs seen so far."""
+    """Hypotheses with the same result bits on the inputs seen so far."""
 
     matching: int
     members: list[Hypothesis] = field(default_factory=list)
@@ -49,8 +49,8 @@ def explain_operator(
 ) -> Explanation:
     """Score every hypothesis on all elements of the operator's results that the dump holds.
 
-    `others` are further samples: what reproduces the first has to reproduce them, too. Of what does not, only the best
-    are computed on them.
+    `others` are further samples: hypotheses that reproduce the first must reproduce them, too. Of the others, only the
+    best are computed on them.
     """
     alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     bases = [one.run(one.plan(profile)) for one in (alone, *rest)]
@@ -69,7 +69,7 @@ def explain_operator(
 
 
 def proved(explanation: Explanation, alone: Part) -> Explanation:
-    """The explanation, with a proof that the only cause's names are one function, if one is missing and succeeds."""
+    """Return the explanation; if the only cause lacks a proof that its names are one function, try one."""
     if len(explanation.exact) != 1 or explanation.exact[0].is_told:
         return explanation
     (only,) = explanation.exact
@@ -80,7 +80,7 @@ def proved(explanation: Explanation, alone: Part) -> Explanation:
 
 
 class _Search:
-    """The search for hypotheses that reproduce one operator, and how many with different results were tried."""
+    """The search for hypotheses that reproduce one operator, and the number of tried ones with different results."""
 
     def __init__(self, alone: Part, rest: Sequence[Part], profile: Profile, base: Results, elements: int) -> None:
         self._alone, self._rest, self._profile, self._base, self._elements = alone, rest, profile, base, elements
@@ -88,7 +88,7 @@ class _Search:
         self.faults: dict[str, Fault] = {}
 
     def groups(self) -> list[Group]:
-        """Groups of hypotheses, best first. Two mistakes at once are sought only where none of the rest fits."""
+        """Return groups of hypotheses, best first. Pairs of mistakes are searched only if no other hypothesis fits."""
         alone, profile, base = self._alone, self._profile, self._base
         thinner = thinned(alone, profile, base)
         first = self._by_result(hypotheses(alone, profile), _hopeless(thinner, profile))
@@ -114,7 +114,7 @@ class _Search:
 
 
 def _tried(groups: Sequence[Group]) -> dict[Kind, int]:
-    """The number of different results of a kind of hypotheses and of all kinds before it; of pairs, its square."""
+    """Return the number of different results of a kind and of all kinds before it; for pairs, its square."""
     of_profiles = sum(g.members[0].kind in (Kind.PROFILE, Kind.ARITHMETIC) for g in groups) + 1
     whole = len(groups) + 1
     return {Kind.PROFILE: of_profiles, Kind.ARITHMETIC: of_profiles, Kind.MISTAKE: whole, Kind.MISTAKES: whole**2}
@@ -131,7 +131,10 @@ def _guarded(found: Iterable[Hypothesis]) -> Iterator[Hypothesis]:
 
 
 def _over(groups: Sequence[Group], others: Sequence[Part]) -> list[Group]:
-    """Groups of one sample, best first, over further ones, which may part them; of partial ones only the best."""
+    """Return the groups of one sample, best first, over further samples, which may split them.
+
+    Only the best partial groups are kept.
+    """
     if not others:
         return list(groups)
     fits = sum(group.matching == groups[0].matching for group in groups)
@@ -156,7 +159,7 @@ def by_result(
     hopeless: Container[str],
     faults: dict[str, Fault] | None = None,
 ) -> list[Group]:
-    """Hypotheses that change some element, by their results, best first; the most probable of equals comes first.
+    """Return hypotheses that change some element, grouped by results, best first; the most probable comes first.
 
     Mistakes that are `hopeless` are not computed. Those that raise are noted in `faults`.
     """
@@ -176,7 +179,7 @@ def by_result(
 
 
 def _hopeless(thinner: Thinner | None, profile: Profile) -> set[str]:
-    """Mistakes that leave elements of a thinner image unexplained, but for the best. None of a small operator."""
+    """Return mistakes that leave elements of a thinner image unexplained, except the best; none for small operators."""
     if thinner is None:
         return set()
     scores: dict[str, int] = {}
@@ -189,7 +192,7 @@ def _hopeless(thinner: Thinner | None, profile: Profile) -> set[str]:
 
 
 def separated(group: Group, alone: Part) -> list[Group]:
-    """A group in parts that inputs of the same values in another order tell apart."""
+    """Return the parts of a group that inputs with the same values in another order distinguish."""
     parts: dict[tuple[bytes | None, ...], Group] = {}
     others = list(shuffled(alone)) if len(group.members) > 1 else []
     for member in group.members:
@@ -199,7 +202,7 @@ def separated(group: Group, alone: Part) -> list[Group]:
 
 
 def _where(compared: Sequence[tuple[Results, Results]]) -> tuple[str, ...]:
-    """Return what all differing elements of the first differing tensor have in common, over all samples."""
+    """Return the common property of all differing elements of the first differing tensor, over all samples."""
     for tensor in compared[0][1]:
         pairs = [(values[tensor], got[tensor]) for values, got in compared if tensor in values and tensor in got]
         masks = [unequal(*pair) for pair in pairs if pair[0].shape == pair[1].shape == pairs[0][1].shape]

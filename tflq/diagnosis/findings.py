@@ -1,4 +1,4 @@
-"""Everything that is said of a dump: where it parts from a profile, why, one element worked out, and what follows."""
+"""All findings on a dump: where it differs from a profile, the cause, one traced element, and the consequences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
-from tflq.diagnosis.siblings import held_elsewhere
+from tflq.diagnosis.siblings import compared_elsewhere
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
@@ -28,7 +28,7 @@ from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
-#: Operators whose differences are followed through the model, each alone: the model is run twice for each.
+#: Number of operators whose differences are followed through the model; the model runs twice for each.
 _FOLLOWED = 8
 Array = NDArray[Any]
 Index = tuple[int, ...]
@@ -36,9 +36,9 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worked:
-    """An element of operator `index`, worked out under the profile; `got` is the dump's, None where it has none.
+    """A traced element of operator `index` under the profile; `got` is the dump's, None if it has none.
 
-    `other` is the same element under the cause, where there is one and its steps are known.
+    `other` is the same element under the cause, if there is one and its steps are known.
     """
 
     index: int
@@ -50,7 +50,7 @@ class Worked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divergence:
-    """The first differing result of an operator, as the profile computes it and as the dump has it."""
+    """The first differing result of an operator: the profile's and the dump's."""
 
     index: int
     tensor: int
@@ -68,7 +68,7 @@ class Divergence:
 @told("explain")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""
+    """A dump compared with a profile. Parts about one operator are None if no operator differs or is requested."""
 
     profile: str
     mode: Mode
@@ -79,13 +79,13 @@ class Findings:
     element: Worked | None = None
     amplification: Amplification | None = None
     growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
-    discrimination: Discrimination | None = None  # where it was asked for, and several causes fit
-    sample: int | None = None  # which of several samples this is of: the one in which most elements differ
+    discrimination: Discrimination | None = None  # if it was requested, and several causes fit
+    sample: int | None = None  # number of this sample among several: the one in which most elements differ
     faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
 
     @property
     def verdict(self) -> Verdict:
-        """Same, close, differs, nothing compared, or incomplete: nothing differs, but something was not compared."""
+        """The verdict: same, close, differs, nothing compared, or incomplete (no difference in the compared part)."""
         if not self.operators:
             return Verdict.NOTHING
         if self.first is not None:
@@ -119,9 +119,9 @@ def investigate(
     mode: Mode = Mode.ISOLATED,
     element: Index | None = None,
 ) -> Findings:
-    """Hold all samples of a dump against a profile, and explain operator `op`, or the first that differs.
+    """Compare all samples of a dump with a profile, and explain operator `op`, or the first that differs.
 
-    `element` of it is worked out, or its first differing one.
+    `element` of it is traced, or its first differing one.
 
     Raises:
         OptionError: There is no such operator or element.
@@ -140,7 +140,7 @@ def investigate(
     dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    explained = _told(explained, model, dumps[sample], others, index, profile, element)
+    explained = _explained(explained, model, dumps[sample], others, index, profile, element)
     faults: list[str] = []
     with _noted(faults, "how differences grow"):
         explained = replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
@@ -150,9 +150,9 @@ def investigate(
 def _growths(
     findings: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
 ) -> tuple[Amplification, ...]:
-    """How each of the first differences grows by itself, in the sample in which most of the operator's elements differ.
+    """Return the growth of each of the first differences by itself, in the sample in which it is largest.
 
-    End to end later operators differ through earlier ones, so that nothing is theirs alone.
+    In an end-to-end run later operators differ because of earlier ones, so no difference can be attributed.
     """
     differing = [o.index for o in findings.differing] if findings.mode == Mode.ISOLATED else []
     known = {} if findings.amplification is None else {findings.amplification.index: findings.amplification}
@@ -164,7 +164,7 @@ def _growths(
     return tuple(growths)
 
 
-def _told(
+def _explained(
     findings: Findings,
     model: Model,
     dump: Dump,
@@ -173,7 +173,7 @@ def _told(
     profile: Profile,
     element: Index | None,
 ) -> Findings:
-    """The findings with what one sample's dump says of one operator; the others count in its explanation only.
+    """Return the findings with one sample's explanation of one operator; the others count in its evidence only.
 
     A fault in one part is noted, and loses neither the verdict nor the other parts.
     """
@@ -185,7 +185,7 @@ def _told(
             explanation = replace(explanation, assumed=findings.operators[index].assumed)
     if explanation is not None and findings.mode == Mode.ISOLATED:
         with _noted(faults, "other operators of the same kernel"):
-            explanation = held_elsewhere(explanation, model, dump, profile, findings.operators)
+            explanation = compared_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
     if explanation is not None:
         with _noted(faults, "a proof that causes are one function"):
@@ -212,7 +212,7 @@ def _told(
 
 @contextmanager
 def _noted(faults: list[str], part: str) -> Iterator[None]:
-    """Note an exception, and go on behind the block. An element that there is not is the caller's mistake."""
+    """Note an exception, and continue after the block. A missing element is the caller's mistake and is raised."""
     try:
         yield
     except OptionError:
@@ -224,7 +224,7 @@ def _noted(faults: list[str], part: str) -> Iterator[None]:
 def work_out(
     model: Model, inputs: Mapping[int, Array], profile: Profile, element: Index, op: int | None = None
 ) -> Worked:
-    """An element of operator `op`, or of the one that makes the first graph output, in a run of the profile's own.
+    """Trace an element of operator `op`, or of the producer of the first graph output, in a run of the profile.
 
     `inputs` are the graph's, by tensor index.
     """
@@ -237,13 +237,13 @@ def work_out(
 
 
 def _maker_of_output(model: Model) -> int:
-    """The operator that makes the first graph output."""
+    """Return the operator that produces the first graph output."""
     graph = view(model)
     return graph.last_writers.get(graph.outputs[0], len(graph.ops) - 1)
 
 
 def check_operator(model: Model, op: int | None) -> None:
-    """Refuse an operator that the model has not."""
+    """Refuse an operator that the model does not have."""
     count = len(view(model).ops)
     if op is not None and not 0 <= op < count:
         raise OptionError(f"--op {op}: the model has operators 0 to {count - 1}")
@@ -276,7 +276,7 @@ def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanat
 
 
 def _under(alone: Part, cause: Cause, tensor: int, element: Index) -> ElementTrace | None:
-    """The element as the cause computes it, as far as that is a run of a bound operator and nothing besides."""
+    """Return the element as the cause computes it, if the cause is a run of a bound operator alone."""
     runs: list[tuple[Plan, Mapping[int, Array]]] = []
     if not results(cause.members[0].device, replace(alone, runs=runs)) or not runs:
         return None

@@ -1,4 +1,4 @@
-"""Arithmetic of runtimes that have no profile, compared with the operators on which a dump parts from a profile."""
+"""Arithmetic of runtimes without a profile, compared with the operators on which a dump differs from a profile."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, merged_samples
 
-#: By the name of the hypothesis: runtimes that are known to compute so.
+#: Name of a hypothesis -> runtimes known to compute this way.
 RUNTIMES = {
     "computed in float32, rounded half to even": "TVM, ONNX QDQ",
     "computed in float32, times the output scale's reciprocal, rounded half to even": "OpenVINO",
     "computed in bfloat16, rounded half to even": "OpenVINO with bfloat16",
     "computed in bfloat16, results in float32, rounded half to even": "OpenVINO with bfloat16",
 }
-#: Operators of one kernel that are looked at, those in which most elements differ first; the largest of their results.
+#: Number of compared operators of one kernel, those with most differing elements first; size of their largest results.
 _OF_ONE_KIND, _LARGEST = 3, 1 << 20
 
 
 def foreign_causes(
     model: Model, dumps: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
 ) -> tuple[str, ...]:
-    """Return the names that reproduce every element of the operators that are looked at, in all samples.
+    """Return the names that reproduce every element of the compared operators, in all samples.
 
-    A runtime is looked for as a whole: operators that the profile reproduces count, too. None if nothing differs, or
-    if no operator has a float form to compare.
+    A runtime is identified as a whole: operators that the profile reproduces count, too. The result is empty if nothing
+    differs, or if no operator has a float form to compare.
     """
     operators = [merged_samples(row) for row in zip(*by_sample, strict=True)]
     fitting, is_tried = set(RUNTIMES) if any(o.differs for o in operators) else set(), False
@@ -51,7 +51,7 @@ def foreign_causes(
 
 
 def _looked_at(operators: Sequence[Located]) -> list[Located]:
-    """The operators of each type in which most elements differ, those before that differ at all."""
+    """Return the operators of each type in which most elements differ; operators that differ come first."""
     chosen: dict[str, list[Located]] = {}
     for one in sorted(operators, key=lambda o: -sum(d.differing for d in o.differences.values())):
         of_type = chosen.setdefault(one.op, [])

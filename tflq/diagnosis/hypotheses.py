@@ -1,4 +1,4 @@
-"""What a device may have done to one operator: other profiles, single fields of their arithmetic, mistakes."""
+"""Hypotheses about a device's arithmetic of one operator: other profiles, single fields of theirs, mistakes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from tflq.surgery.part import Part
 
 
 class Kind(str, Enum):
-    """Whose arithmetic a hypothesis is: a profile's, the base profile's with one field of another's, a mistake's,
-    or two mistakes'.
-    """
+    """The source of a hypothesis: a profile, one field of another's arithmetic, a mistake, or two mistakes."""
 
     PROFILE = "profile"
     ARITHMETIC = "arithmetic"
@@ -29,7 +27,7 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
-    """A name, and the device that computes it for the operator that it was made for."""
+    """A name, and the device that computes it for its operator."""
 
     kind: Kind
     name: str
@@ -37,7 +35,7 @@ class Hypothesis:
 
 
 def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
-    """Every hypothesis, the most probable first."""
+    """Yield every hypothesis, the most probable first."""
     for kind, other in _profiles(profile):
         yield Hypothesis(kind, other.name, device_of(other))
     turned = guarded("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
@@ -46,16 +44,16 @@ def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
 
 
 def device_of(profile: Profile) -> Device:
-    """A device that computes as a profile does."""
+    """Return a device that computes as a profile."""
     return Under(profile)
 
 
 def nearness(base: Profile, other: Profile) -> tuple[int, ...]:
-    """By what profiles are ordered that differ from `base`: the less, the nearer.
+    """Return the key that orders profiles by their distance from `base`.
 
-    Whether no runtime computes it (`spec`), whether it has other kernels, whether only one of them is for
-    microcontrollers, whether it is another release, how many fields of the arithmetic are others, and how many facts of
-    the runtime.
+    The first four entries are flags: no runtime computes it (`spec`), its kernels differ, only one of them is for
+    microcontrollers, the release differs. Then come the numbers of different arithmetic fields and of different facts
+    of the runtime.
     """
     has_other_kernels = base.kernels is not other.kernels
     is_nobodys = other.source.package == "none"
@@ -76,8 +74,9 @@ def _changed(one: Arithmetic | Source, other: Arithmetic | Source) -> int:
 
 
 def _profiles(base: Profile) -> Iterator[tuple[Kind, Profile]]:
-    """Every other profile and its variant that rounds once, the nearest first; the base with one field of another's
-    arithmetic comes before the variants.
+    """Yield every other profile and its variant that rounds once, the nearest first.
+
+    The base with one field of another profile's arithmetic comes before the variants.
     """
     others = [by_name(name) for name in PROFILES if name != base.name]
     once = base.with_single_rounding()

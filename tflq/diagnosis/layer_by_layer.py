@@ -1,4 +1,4 @@
-"""Dumps of tflite-micro's layer_by_layer tool: the inputs of a run and what every operator made of them.
+"""Dumps of tflite-micro's layer_by_layer tool: the inputs of a run and the results of every operator.
 
 Source: tflite-micro (October 2026) tensorflow/lite/micro/tools/layer_by_layer.cc, StoreLayerByLayerData.
 """
@@ -20,17 +20,19 @@ Array = NDArray[Any]
 
 
 def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
-    """Tensors of the first subgraph, in the dump's types and shapes. A model that was fed in steps has its last inputs.
+    """Return tensors of the first subgraph, in the dump's types and shapes.
+
+    If the model was fed in steps, it has its last inputs.
 
     Raises:
-        InputError: The file is no such dump, or one of another model.
+        InputError: The file is not such a dump, or belongs to another model.
     """
     try:
         data = read_bytes(path)
         record = read_layer_by_layer(data)
     except FormatError as error:
         kinds = "an .npz, a C file, a folder of tensors, or what tflite-micro's layer by layer writes"
-        raise InputError(f"is no dump ({error})", name=str(path), expected=kinds, got=path.name) from error
+        raise InputError(f"is not a dump ({error})", name=str(path), expected=kinds, got=path.name) from error
     graph = view(model)
     tensors: dict[int, Array] = {}
     for entry in record["input_data"] or ():
@@ -48,7 +50,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
 
 
 def _tensor(model: Model, entry: Record, path: Path) -> int:
-    """The entry's tensor, if its operator makes it in this model, too."""
+    """Return the entry's tensor, if the same operator produces it in this model."""
     operators, index, layer = view(model).ops, int(entry["tensor_index"]), int(entry["layer_number"])
     if layer >= len(operators) or index not in operators[layer].outputs:
         raise InputError(f"is for another model: operator {layer} makes no tensor {index}", name=str(path))

@@ -1,4 +1,4 @@
-"""Where a dump parts from a profile: every operator computed and held against what the dump has."""
+"""Locate differences between a dump and a profile: compute every operator and compare it with the dump."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 
 def localize(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLATED) -> tuple[Located, ...]:
-    """Compute every operator, on the dump's own inputs where it has them or end to end, and compare."""
+    """Compute every operator, end to end or on the dump's inputs if it has them, and compare."""
     return tuple(located(model, dump, profile, mode))
 
 
@@ -44,21 +44,21 @@ def _localizer(model: Model, profile: Profile, mode: Mode) -> Localizer:
 
 
 def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
-    """The sample in which most elements of operator `index` differ."""
+    """Return the sample in which most elements of operator `index` differ."""
     counts = [sum(d.differing for d in sample[index].differences.values()) for sample in by_sample]
     return counts.index(max(counts))
 
 
 def trusted(dump: Dump, operators: Iterable[Located]) -> Dump:
-    """The dump without what was overwritten."""
+    """Return the dump without overwritten tensors."""
     return dump.without(t for o in operators for t in o.overwritten)
 
 
 def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Part:
-    """Operator `index` on the dump's inputs; those that it lacks are computed from what comes before.
+    """Return operator `index` on the dump's inputs; missing ones are computed from earlier tensors.
 
     Raises:
-        InputError: An input is neither in the dump nor can be computed.
+        InputError: An input is neither in the dump nor computable.
     """
     graph = view(model)
     makers = graph.last_writers
@@ -71,7 +71,7 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
 
 
 def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:
-    """The results of all operators before one, on the dump's own inputs where it has them."""
+    """Return the results of all operators before one, on the dump's own inputs if it has them."""
     graph = view(model)
     values: dict[int, Array] = {}
     for op in graph.ops[:before]:

@@ -1,4 +1,4 @@
-"""What devices make of an operator, beside what the dump holds of it."""
+"""A device's results of an operator, next to the dump's."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tflq.errors import TflqError
 from tflq.inspection.difference import unequal
 from tflq.surgery.part import Part
 
-#: By original tensor index.
+#: Results by original tensor index.
 Results: TypeAlias = "Mapping[int, NDArray[Any]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A hypothesis that raised an exception which is no refusal: its name, the exception's class and text."""
+    """A hypothesis that raised an exception other than a refusal: its name, the exception's class and text."""
 
     name: str
     kind: str
@@ -29,10 +29,10 @@ class Fault:
 
 
 def results(device: Device, alone: Part, name: str = "", faults: dict[str, Fault] | None = None) -> Results:
-    """Return what a device computes of the results that the dump holds; nothing where it cannot run.
+    """Return a device's results for the tensors in the dump; nothing if it cannot run.
 
-    Wrong constants may break what the kernel's own preparation would have guaranteed. An exception that is no refusal
-    is noted in `faults`, under the hypothesis's name.
+    Wrong constants may break guarantees of the kernel's own preparation. An exception other than a refusal is noted in
+    `faults`, under the hypothesis's name.
     """
     try:
         with np.errstate(all="ignore"):
@@ -47,7 +47,7 @@ def results(device: Device, alone: Part, name: str = "", faults: dict[str, Fault
 
 
 def fits(values: Results, alone: Part) -> bool:
-    """Whether all results that the dump holds are there, in their form."""
+    """Return whether all results of the dump are present, with their shape and type."""
     return all(
         t in values and (values[t].shape, values[t].dtype) == (dumped.shape, dumped.dtype)
         for t, dumped in alone.got.items()
@@ -55,7 +55,7 @@ def fits(values: Results, alone: Part) -> bool:
 
 
 def digest(values: Results, alone: Part) -> bytes | None:
-    """A hash over every result that the dump holds; None where one is missing or has another shape or type."""
+    """Return a hash of all results in the dump; None if one is missing or has another shape or type."""
     if not fits(values, alone):
         return None
     whole = blake2b(digest_size=16)
@@ -65,7 +65,7 @@ def digest(values: Results, alone: Part) -> bytes | None:
 
 
 def score(values: Results, got: Results) -> tuple[int, int]:
-    """Elements that agree bit by bit, and all."""
+    """Return the number of elements that agree bit by bit, and the number of all."""
     matching = 0
     for tensor, dumped in got.items():
         value = values.get(tensor)

@@ -1,10 +1,9 @@
-"""Two mistakes at once: the second is searched under the first.
+"""Pairs of mistakes: the second is searched under the first.
 
-Of the mistakes that others can be added to, those are taken that bring most elements right, or that bring the results
-nearest to the dump's; under each of them every other mistake is tried. Readings of taps and averages, to which nothing
-can be added, are tried the other way round: the best of them under every mistake that others can be added to, and with
-every other reading. The search goes over a thinner image where the operator has a large one; what reproduces that is
-then computed on the whole.
+First mistakes are those that others can be combined with. Those that correct most elements, or bring the results
+nearest to the dump's, are taken, and every other mistake is tried under each. Readings of taps and averages cannot be
+combined further, so the best of them are tried under every such mistake, and with every other reading. If the operator
+has a large image, the search uses a thinner one, and mistakes that reproduce it are then computed on the whole.
 """
 
 from __future__ import annotations
@@ -28,36 +27,36 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 T = TypeVar("T")
 
-#: Profiles that are no farther than so many LSB from each other differ by their roundings.
+#: Profiles whose results differ by at most this many LSB differ by their roundings.
 _NEAR = 2
-#: How many first mistakes are taken by the elements that they bring right, and by how near they come.
+#: Number of first mistakes taken by corrected elements, and by their distance.
 _FIRST = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _View:
-    """The operator as the search sees it."""
+    """The operator as the search sees it: the whole or a thinner image."""
 
     part: Part
     thinner: Thinner | None
 
     @classmethod
     def through(cls, alone: Part, thinner: Thinner | None) -> _View:
-        """The operator on the thinner image, if there is one."""
+        """Return the operator on the thinner image, if there is one."""
         return cls(alone if thinner is None else thinner.alone, thinner)
 
     def of(self, device: Device) -> Results:
-        """What a device makes of what is compared."""
+        """Return a device's results for the compared part."""
         made = results(device, self.part)
         return made if self.thinner is None else self.thinner.of(made)
 
     def is_exact(self, device: Device) -> bool:
-        """Whether a device reproduces every bit of that."""
+        """Return whether a device reproduces every compared bit."""
         matching, elements = score(self.of(device), self.part.got)
         return matching == elements
 
     def best(self, found: Iterable[tuple[Device, T]], profile: Profile) -> list[list[T]]:
-        """Those that bring most elements right, or the results nearest to the dump's; equal ones together."""
+        """Return the mistakes that correct most elements, or come nearest to the dump's results; ties together."""
         base, got = self.of(device_of(profile)), self.part.got
         own, near = score(base, got)[0], _distance(base, got)
         alike: dict[bytes, tuple[int, float, list[T]]] = {}
@@ -74,7 +73,7 @@ class _View:
 
 
 def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thinner | None) -> Iterator[Hypothesis]:
-    """Two mistakes that together reproduce every bit of the dump; `base` is what the profile makes of the operator."""
+    """Yield pairs of mistakes that reproduce every bit of the dump; `base` holds the profile's results."""
     view, whole = _View.through(alone, thinner), _View(alone, None)
     for alike in view.best(((c.device, c) for c in changes(view.part, profile)), profile):
         yield from _under(alike, alone, [n for n, d in _seconds(alike[0], view.part) if view.is_exact(d)])
@@ -89,7 +88,7 @@ def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thi
 def under_profiles(
     alone: Part, others: Iterable[Profile], base: Mapping[int, Array], thinner: Thinner | None
 ) -> Iterator[Hypothesis]:
-    """Mistakes under those of the other profiles that are far from `base` here, which has a fault or lacks one."""
+    """Yield mistakes under other profiles that are far from `base` here, which has a fault or lacks one."""
     view = _View.through(alone, thinner)
     for other in others:
         if _farthest(results(device_of(other), alone), base) <= _NEAR:
@@ -101,7 +100,7 @@ def under_profiles(
 
 
 def _farthest(made: Results, base: Results) -> float:
-    """The largest difference in LSB; 0 where there is nothing to compare."""
+    """Return the largest difference in LSB; 0 if there is nothing to compare."""
     alike = [
         (value, base[t])
         for t, value in made.items()
@@ -111,7 +110,7 @@ def _farthest(made: Results, base: Results) -> float:
 
 
 def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypothesis]:
-    """The best readings under every other mistake, and with every other reading."""
+    """Yield the best readings under every other mistake, and with every other reading."""
     best = view.best(((device, name) for name, device in readings(view.part, profile)), profile)
     leading = {name for alike in best for name in alike}
     together = readings_together(view.part, profile, leading)
@@ -131,7 +130,7 @@ def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypot
 
 
 def _under(alike: Iterable[Change], alone: Part, names: list[str]) -> Iterator[Hypothesis]:
-    """The mistakes of those names under first ones that the search did not tell apart."""
+    """Yield the named mistakes under first ones that the search did not distinguish."""
     for first in alike if names else ():
         for name, device in _seconds(first, alone):
             if name in names:
@@ -139,13 +138,13 @@ def _under(alike: Iterable[Change], alone: Part, names: list[str]) -> Iterator[H
 
 
 def _seconds(first: Change, part: Part) -> Iterator[Mistaken]:
-    """Every mistake under the first one."""
+    """Yield every mistake under the first one."""
     for name, device in _mistakes(first.of(part), first.profile):
         yield name, first.under(device)
 
 
 def _mistakes(part: Part, profile: Profile) -> list[Mistaken]:
-    """Every mistake; none where the profile, which may have a mistake already, cannot be bound."""
+    """Return every mistake; none if the profile, which may already have a mistake, cannot be bound."""
     try:
         return list(mistakes(part, profile))
     except TflqError:
@@ -153,7 +152,7 @@ def _mistakes(part: Part, profile: Profile) -> list[Mistaken]:
 
 
 def _readings(part: Part, profile: Profile) -> list[Mistaken]:
-    """The same of readings only."""
+    """Return every mistake in readings only."""
     try:
         return list(readings(part, profile))
     except TflqError:
@@ -161,7 +160,7 @@ def _readings(part: Part, profile: Profile) -> list[Mistaken]:
 
 
 def _distance(made: Results, got: Results) -> float:
-    """The sum of absolute differences; infinite where there is nothing to compare."""
+    """Return the sum of absolute differences; infinite if there is nothing to compare."""
     total = 0.0
     for tensor, seen in got.items():
         value = made.get(tensor)

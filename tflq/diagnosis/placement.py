@@ -1,4 +1,4 @@
-"""Where differing elements sit, in words: only what is true of all of them, and of fewer elements than there are."""
+"""Places of differing elements, in words: statements true of all of them, and of fewer than all elements."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Channels that are named; more are counted.
+#: The greatest number of channels that are listed by name.
 _NAMED = 8
 
 
 def places(unequal: NDArray[np.bool_]) -> tuple[str, ...]:
-    """What all true elements of a mask (channels last; rank 4 is N, H, W, C) have in common."""
+    """Return the common places of all true elements of a mask (channels last; rank 4 is N, H, W, C)."""
     return tuple(_places(unequal)) if unequal.any() and unequal.ndim else ()
 
 

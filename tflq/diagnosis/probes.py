@@ -1,4 +1,4 @@
-"""Other inputs for one operator, that hypotheses about it may part on."""
+"""Other inputs for one operator, on which hypotheses about it may differ."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 
 
-#: Orders of the dump's own values that are tried.
+#: Number of orders of the dump's own values that are tried.
 _ORDERS = 4
 
 
 def shuffled(alone: Part, seed: int = 0) -> Iterator[Part]:
-    """The operator on its inputs' own values in other orders."""
+    """Yield the operator on its inputs' own values in other orders."""
     rng = np.random.default_rng(seed)
     for _ in range(_ORDERS):
         yield replace(alone, inputs={p: _shuffled(rng, v) if _is_data(v) else v for p, v in alone.inputs.items()})
 
 
 def probes(alone: Part, rounds: int, seed: int = 0) -> Iterator[Part]:
-    """The operator on other inputs: two kinds a round, all codes alike probable, and extremes."""
+    """Yield the operator on other inputs: two kinds per round, uniformly distributed codes and extremes."""
     rng = np.random.default_rng(seed)
     for kind in range(2 * rounds):
         yield replace(alone, inputs={p: _other(rng, v, kind) if _is_data(v) else v for p, v in alone.inputs.items()})
 
 
 def batched(alone: Part, outputs: int, seed: int = 0) -> Part | None:
-    """The operator on a batch of random inputs with about that many results; None where it does not take batches of 1.
+    """Return the operator on a batch of random inputs with about this many results.
 
-    Half of the inputs are of codes that are all alike probable, half of the dump's own values.
+    Half of the inputs are uniformly distributed codes, half of them the dump's own values. The result is None if the
+    operator does not take batches of 1.
     """
     data = {p: v for p, v in alone.inputs.items() if _is_data(v)}
     shapes = [v.shape for v in (*data.values(), *alone.got.values())]
@@ -52,7 +53,7 @@ def batched(alone: Part, outputs: int, seed: int = 0) -> Part | None:
 
 
 def _is_data(value: Array) -> bool:
-    """Whether values are numbers to compute with: others (shapes, axes, indices) stay as they are."""
+    """Return whether values are data: others (shapes, axes, indices) stay unchanged."""
     return value.dtype.kind == "f" or value.dtype in (np.int8, np.uint8, np.int16)
 
 
@@ -68,7 +69,7 @@ def _other(rng: np.random.Generator, value: Array, kind: int) -> Array:
 def random_values(
     rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...], kind: int, spread: float = 1.0
 ) -> Array:
-    """Codes that are all alike probable, or for odd kinds the lowest and highest only; reals of that deviation."""
+    """Return uniformly distributed codes, or for odd kinds the lowest and highest only; reals of that deviation."""
     if dtype.kind == "f":
         return np.asarray(rng.normal(0.0, spread * (16 if kind % 2 else 1), shape), dtype)
     if dtype.kind not in "iu":

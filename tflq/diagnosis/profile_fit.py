@@ -1,7 +1,7 @@
-"""Which profile a whole device is: every operator of a dump held against every profile, and mixes of profiles.
+"""Identify a device's profile: every operator of a dump compared with every profile, and mixes of profiles.
 
-Operators that several profiles compute alike are computed once. A profile that reproduces every element compared fits.
-Where none does, each type of operator may still be as under some profile: a mix.
+If several profiles share an operator's computation, it runs once. A profile that reproduces every compared element
+fits. If none fits, each type of operator may still agree with some profile: a mix.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, Shared, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
 
-#: Elements that agree and elements compared; None where nothing was compared.
+#: Agreeing elements and compared elements; None if nothing was compared.
 Cell: TypeAlias = "tuple[int, int] | None"
 Column: TypeAlias = "tuple[Cell, ...]"
 
 
 class FitVerdict(str, Enum):
-    """How a dump is explained."""
+    """The explanation of a dump by profiles."""
 
     FITS = "fits"  # one profile or more reproduce everything
-    UNTOLD = "cannot tell"  # the same, and so may others: too little was compared, or a foreign runtime fits, too
-    MIX = "mix"  # none does, but every type of operator is as under some profile
-    PARTLY = "partly"  # some operators are as under no profile
-    NONE = "none"  # no profile reproduces any operator wholly
+    UNTOLD = "cannot tell"  # a profile fits, but so may others: too little was compared, or a foreign runtime also fits
+    MIX = "mix"  # no profile fits, but every type of operator agrees with some profile
+    PARTLY = "partly"  # some operators agree with no profile
+    NONE = "none"  # no profile reproduces any operator completely
     NOTHING = "nothing"  # nothing was compared
 
 
 @told("fit")
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A dump held against all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
+    """A dump compared with all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
 
-    `operators` are the names of the model's operators, in order of execution. `failures` says of those that no profile
-    ran, by their indices, why the base did not. `informative` counts results compared that lie inside their types'
-    ranges. `foreign` causes, of runtimes without a profile, reproduce what the base does not.
+    `operators` are the names of the model's operators, in order of execution. `failures` gives, by operator index, the
+    reason why the base did not run an operator that no profile ran. `informative` counts compared results that lie
+    inside their types' ranges. `foreign` causes, of runtimes without a profile, reproduce elements that the base does
+    not.
     """
 
     base: str
@@ -59,17 +60,17 @@ class Fit:
 
     @cached_property
     def ranked(self) -> tuple[str, ...]:
-        """Profiles, the best first: by elements explained, then by how near they are to the base."""
+        """Profiles, the best first: by explained elements, then by their distance from the base."""
         return tuple(sorted(self.matrix, key=lambda name: (-_agreeing(self.matrix[name]), -_exact(self.matrix[name]))))
 
     @property
     def best(self) -> str:
-        """The profile that explains most; of equals, the one nearest to the base."""
+        """The profile that explains most; the one nearest to the base wins ties."""
         return self.ranked[0]
 
     @property
     def unexplained(self) -> tuple[int, ...]:
-        """Operators that differ under the best profile; of a mix, or where none fits, that differ under every one."""
+        """Operators that differ under the best profile; in a mix, or if none fits, under every one."""
         return tuple(i for i in self.compared if i not in exact_operators(self.matrix[self.best]))
 
     @property
@@ -80,7 +81,7 @@ class Fit:
 
     @cached_property
     def compared(self) -> tuple[int, ...]:
-        """Operators that some profile let compare."""
+        """Operators that could be compared under some profile."""
         columns = tuple(self.matrix.values())
         return tuple(i for i in range(len(self.operators)) if any(column[i] for column in columns))
 
@@ -91,7 +92,7 @@ class Fit:
 
     @cached_property
     def telling_by_type(self) -> Mapping[str, int]:
-        """By type of operator the number of elements, at least, that some profile does not reproduce."""
+        """A lower bound on the number of elements, by operator type, that some profile does not reproduce."""
         found: dict[str, int] = {}
         for i in self.compared:
             cells = [c for column in self.matrix.values() if (c := column[i])]
@@ -101,50 +102,50 @@ class Fit:
 
     @property
     def telling(self) -> int:
-        """The number of elements, at least, that tell profiles apart."""
+        """A lower bound on the number of elements that distinguish profiles."""
         return sum(self.telling_by_type.values())
 
     @property
     def needed(self) -> int:
-        """The number of informative results from which on a fit by chance is excluded: see `certainty`."""
+        """The number of informative results that excludes a fit by chance: see `certainty`."""
         return Evidence(tried={Kind.PROFILE: len(set(self.matrix.values()))}).needed(Kind.PROFILE, is_doubted=False)
 
     @property
     def is_too_small(self) -> bool:
-        """Return whether too little was compared to name a profile."""
+        """True if too little was compared to name a profile."""
         return self.informative < self.needed
 
     @property
     def is_foreign(self) -> bool:
-        """Return whether a runtime without a profile is as good a name for the device.
+        """True if a runtime without a profile explains the device equally well.
 
-        One reproduces what the base does not, and profiles are told apart by one type of operator only, or by fewer
-        elements than exclude a fit by chance: several kernels together make a runtime known.
+        It must reproduce elements that the base does not. Profiles must also be distinguished by only one operator
+        type, or by fewer elements than exclude a fit by chance. Otherwise several kernels together identify a runtime.
         """
         types = sum(count > 0 for count in self.telling_by_type.values())
         return bool(self.foreign) and self.base not in self.fitting and (types < 2 or self.telling < self.needed)
 
     @property
     def names_best(self) -> bool:
-        """Return whether one profile is nearer than others, by enough elements that tell profiles apart."""
+        """True if one profile is nearer than others, by enough elements that distinguish profiles."""
         if self.verdict == FitVerdict.UNTOLD:
             return not self.is_foreign and self.telling >= self.needed
         return self.verdict not in (FitVerdict.NONE, FitVerdict.NOTHING)
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """Profiles that reproduce every element compared, the nearest to the base first."""
+        """Profiles that reproduce every compared element, the nearest to the base first."""
         every = set(self.compared)
         return tuple(name for name, column in self.matrix.items() if every and exact_operators(column) == every)
 
     @property
     def ties(self) -> tuple[str, ...]:
-        """Profiles that explain the same elements as the best one, itself among them."""
+        """Profiles that explain the same elements as the best one, including it."""
         return tuple(name for name in self.ranked if self.matrix[name] == self.matrix[self.best])
 
     @cached_property
     def mix(self) -> Mapping[str, tuple[str, ...]]:
-        """By type of operator, the profiles under which every element compared of it agrees, the nearest first."""
+        """By operator type, the profiles under which every compared element agrees, the nearest first."""
         by_type: dict[str, list[int]] = {}
         for index in self.compared:
             by_type.setdefault(self.operators[index], []).append(index)
@@ -155,7 +156,7 @@ class Fit:
     def parts(self) -> Mapping[str, tuple[str, ...]]:
         """The smallest set of profiles that explains every explainable operator type, each with its types.
 
-        The profile that explains most types comes first; the others explain what is left, those of its kin preferred.
+        The profile that explains most types comes first; the others explain the rest, those of its package preferred.
         """
         left = {op for op, names in self.mix.items() if names}
         chosen: dict[str, tuple[str, ...]] = {}
@@ -168,7 +169,7 @@ class Fit:
 
     @property
     def verdict(self) -> FitVerdict:
-        """Whether one profile fits, a mix, or neither."""
+        """The verdict: a profile fits, a mix, or neither."""
         if not self.compared:
             return FitVerdict.NOTHING
         if self.fitting:
@@ -179,12 +180,12 @@ class Fit:
 
 
 def _kin(first: str | None, name: str) -> bool:
-    """Whether two profiles stand for one package."""
+    """Return whether two profiles describe the same package."""
     return first is not None and by_name(first).source.package == by_name(name).source.package
 
 
 def exact_operators(column: Column) -> set[int]:
-    """The operators of which every element compared agrees."""
+    """Return the operators whose compared elements all agree."""
     return {i for i, cell in enumerate(column) if cell is not None and cell[0] == cell[1]}
 
 
@@ -197,10 +198,10 @@ def _agreeing(column: Column) -> int:
 
 
 def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref") -> Fit:
-    """Hold all samples of a dump against every profile and its variant that rounds once.
+    """Compare all samples of a dump with every profile and its variant that rounds once.
 
-    Each operator is fed the dump's own inputs; those that it lacks are computed by the profile. `base` is the profile
-    that the device is thought to be, or that its user runs otherwise: of equals the one nearest to it is named.
+    Each operator gets the dump's own inputs; missing ones are computed by the profile. `base` is the assumed profile of
+    the device, or the one that its user runs otherwise: it breaks ties.
     """
     first = by_name(base)
     by_sample = localize_samples(model, dumps, first)
@@ -223,7 +224,7 @@ def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref")
 
 
 def _informative(model: Model, dumps: Sequence[Dump], rows: Sequence[Sequence[Cell]]) -> int:
-    """The number of results of compared operators that are neither the lowest nor the highest of their type."""
+    """Return the number of results of compared operators that are neither the lowest nor the highest of their type."""
     count = 0
     for operator, row in zip(view(model).ops, rows, strict=True):
         for dump in dumps if any(row) else ():
@@ -232,7 +233,9 @@ def _informative(model: Model, dumps: Sequence[Dump], rows: Sequence[Sequence[Ce
 
 
 def candidates(base: Profile) -> tuple[Profile, ...]:
-    """Every profile and every variant that rounds once, the nearest to `base` first; profiles come before variants."""
+    """Return every profile and every variant that rounds once, the nearest to `base` first; profiles come before
+    variants.
+    """
     named = [by_name(name) for name in PROFILES]
     once = [variant for p in named if (variant := p.with_single_rounding()).arithmetic != p.arithmetic]
     known = {profile.name for profile in (*named, *once)}

@@ -1,4 +1,4 @@
-"""Inputs of a model on which profiles part that all fit a dump."""
+"""Search model inputs on which profiles differ that all fit a dump."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.discrimination import Discrimination, tell_apart
+from tflq.diagnosis.discrimination import Discrimination, distinguish
 from tflq.diagnosis.hypotheses import device_of
 from tflq.diagnosis.probes import random_values
 from tflq.diagnosis.rows import computation
@@ -22,27 +22,27 @@ from tflq.verification.localization import alone
 
 Array = NDArray[Any]
 
-#: How many inputs are tried.
+#: Number of tried inputs.
 _TRIALS = 12
 
 
 def profiles_apart(model: Model, dump: Dump, names: Sequence[str]) -> Discrimination:
-    """Search inputs on which the model's outputs part under those profiles; where they never do, any tensor counts.
+    """Search inputs on which the model's outputs differ under those profiles; if they never do, any tensor counts.
 
-    Causes are profiles; those that compute every operator of the model alike are one cause under the first one's name.
+    Causes are profiles. Profiles that compute every operator of the model alike are one cause, named after the first.
     """
     distinct = _distinct(model, names)
     devices = [device_of(by_name(name)) for name in distinct]
     graph = view(model)
-    best = tell_apart(_trials(model, dump, graph.outputs), devices)
+    best = distinguish(_trials(model, dump, graph.outputs), devices)
     if len(best.groups) < len(devices):
-        inner = tell_apart(_trials(model, dump, graph.computed), devices)
+        inner = distinguish(_trials(model, dump, graph.computed), devices)
         best = inner if len(inner.groups) > len(best.groups) else best
     return Discrimination(None, tuple(distinct.values()), True, best.trials, best.groups)
 
 
 def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
-    """One profile of each set that computes the whole model alike, and what the set is called."""
+    """Return one profile of each set that computes the whole model alike, and the name of the set."""
     parts = [alone(model, op.index) for op in view(model).ops]
     sets: dict[Hashable, list[str]] = {}
     for name in names:
@@ -51,7 +51,7 @@ def _distinct(model: Model, names: Sequence[str]) -> dict[str, str]:
 
 
 def _trials(model: Model, dump: Dump, tensors: Sequence[int]) -> Iterator[tuple[tuple[Array, ...], Part]]:
-    """Random inputs in the shapes that the dump has, and the whole model on them, looked at in those tensors."""
+    """Yield random inputs in the dump's shapes, and the whole model on them with those tensors as results."""
     graph = view(model)
     looked: Mapping[int, Array] = {t: np.empty(0) for t in tensors}
     for trial in range(_TRIALS):

@@ -24,16 +24,16 @@ from tflq.verification.results import Located
 
 Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"
-#: Whether a model still shows the difference on a sample.
+#: A function that returns True if a model still shows the difference on a sample.
 Check: TypeAlias = "Callable[[Model, Sample], bool]"
 
 
 @told("reduce")
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """What is left. `operators` are indices of the original; `expected` what the profile gives for `sample`, by output.
+    """The remaining model. `operators` are indices of the original; `expected` are the profile's outputs for `sample`.
 
-    `got` is what the dump held there; with a check nothing is known of it and it is None.
+    `got` are the dump's outputs; with a check they are unknown and None.
     """
 
     model: Model
@@ -44,12 +44,12 @@ class Reduced:
 
 
 def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
-    """The first operator that on the dump's own inputs gives other bits than the dump holds, at one of its elements.
+    """Return the first operator whose bits on the dump's own inputs differ from the dump, at one of its elements.
 
-    Inputs that the dump lacks are what the profile computes.
+    The profile computes inputs that the dump lacks.
 
     Raises:
-        InputError: No operator of which the dump holds the results differs.
+        InputError: No operator whose results the dump holds differs.
     """
     compared: list[Located] = []
     for one in located(model, dump, profile):
@@ -58,11 +58,11 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
             alone = operator_alone(model, trusted(dump, compared), one.index, profile)
             return _at_one_element(_whole(alone, profile), profile)
     not_run = next((f"; operator {o.index} {o.op} was not run: {o.failure}" for o in compared if o.failure), "")
-    raise InputError(f"no operator differs from what the dump holds, where it holds inputs and outputs{not_run}")
+    raise InputError(f"no operator with inputs and outputs in the dump differs from it{not_run}")
 
 
 def _whole(alone: Part, profile: Profile) -> Reduced:
-    """The operator as it is, with the outputs that the dump holds."""
+    """Return the operator unchanged, with the outputs that the dump holds."""
     graph = alone.graph
     kept = tuple(t for t in graph.outputs if alone.tensors[t] in alone.got)
     part = with_graph(alone.model, replace(graph.record, outputs=kept))
@@ -72,9 +72,9 @@ def _whole(alone: Part, profile: Profile) -> Reduced:
 
 
 def _at_one_element(whole: Reduced, profile: Profile) -> Reduced:
-    """Narrowed to a differing element, where the profile gives the same bits there as in the whole operator.
+    """Return the model narrowed to a differing element, if the profile gives the same bits there as in the whole.
 
-    Elements beside it that the cut changed are given as the profile computes them.
+    Other elements that the cut changed have the profile's values.
     """
     if len(whole.expected) != 1 or whole.got is None or whole.expected[0].shape != whole.got[0].shape:
         return whole
@@ -94,27 +94,27 @@ def _at_one_element(whole: Reduced, profile: Profile) -> Reduced:
 
 
 def _device_of(expected: Array, got: Array, result: Array) -> Array | None:
-    """What the device gives of a part: `got` where the profile's `result` is the whole's, else the result."""
+    """Return the device's values of a part: `got` if the profile's `result` is the whole's, else the result."""
     if (result.shape, result.dtype) != (expected.shape, expected.dtype):
         return None
     return np.where(unequal(expected, result), result, got)
 
 
 def _elements(expected: Array, got: Array) -> list[tuple[int, ...]]:
-    """Differing elements to try: evenly spread, since an edge may keep some of them from being narrowed."""
+    """Return differing elements to try: evenly spread, since an edge may prevent some from being narrowed."""
     where = np.argwhere(expected != got)
     picks = np.unique(np.linspace(0, len(where) - 1, min(len(where), 16)).astype(int))
     return [tuple(int(i) for i in where[k]) for k in (*picks[len(picks) // 2 :], *picks[: len(picks) // 2])]
 
 
 def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -> Reduced:
-    """Shrink while `check` holds. Inputs of a part are what the profile computes there.
+    """Shrink the model while `check` holds. The profile computes the inputs of a part.
 
     Raises:
-        InputError: The check does not hold for the model as it is.
+        InputError: The check does not hold for the unchanged model.
     """
     if not check(model, sample):
-        raise InputError("the check shows no difference for the model as it is")
+        raise InputError("the check shows no difference for the unchanged model")
     graph = view(model)
     values = run(make_plan(model, profile), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
     chosen, part, sample = _operators(model, values, sample, check)
@@ -128,7 +128,7 @@ def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -
 def _operators(
     model: Model, values: Mapping[int, Array], sample: Sample, check: Check
 ) -> tuple[tuple[int, ...], Model, Sample]:
-    """Halve the run of operators while one half shows the difference, then drop from its ends."""
+    """Halve the run of operators while one half shows the difference, then drop operators from its ends."""
     chosen = tuple(range(len(view(model).ops)))
     best = model, sample
     while len(chosen) > 1:
@@ -150,7 +150,10 @@ def _operators(
 
 
 def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
-    """Narrowed to an element at which the check still holds; a few are tried, spread over the output."""
+    """Return the model narrowed to an element at which the check still holds.
+
+    A few elements are tried, spread over the output.
+    """
     shape = outputs_of(model, profile, sample)[0].shape
     size = int(np.prod(shape, dtype=np.int64))
     for flat in np.unique(np.linspace(0, max(size - 1, 0), 8).astype(np.int64)):
@@ -180,7 +183,7 @@ def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> 
 
 
 def _halves(extent: int, rim: int) -> list[slice]:
-    """Both halves, without the rim, whose windows may lie over an edge."""
+    """Return both halves, without the rim, whose windows may lie over an edge."""
     middle = (extent + 1) // 2
     return [s for s in (slice(rim, middle), slice(middle, extent - rim)) if s.start < s.stop]
 
@@ -195,7 +198,10 @@ def _box(element: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
-    """Blocks of input values set to the code of zero while the check holds: halves, quarters, eighths."""
+    """Return the sample with blocks of input values set to the code of zero while the check holds.
+
+    The blocks are halves, quarters, eighths.
+    """
     graph = view(model)
     zeros = [graph.zero_point(tensor) for tensor in graph.inputs]
     for position, zero in enumerate(zeros):
@@ -210,7 +216,7 @@ def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
 
 
 def outputs_of(model: Model, profile: Profile, sample: Sample) -> Sample:
-    """What the profile gives."""
+    """Return the profile's outputs."""
     graph = view(model)
     shapes = {t: v.shape for t, v in zip(graph.inputs, sample, strict=True)}
     trace = run(make_plan(model, profile, input_shapes=shapes), dict(zip(graph.inputs, sample, strict=True)))

@@ -1,8 +1,8 @@
-"""Memory that a runtime used twice: dumped values that a later operator had written over when the dump was taken.
+"""Memory that a runtime reused: dumped values that a later operator had overwritten before the dump was taken.
 
-A dump read after the run holds one state of the memory. Where a later tensor lay in the same place, both entries have
-the same bytes on all of what they share. That alone is no proof: an operator that only moves elements makes the same of
-a faulty tensor. So what lies between the two is computed, and tells which of them is true.
+A dump that is read after the run holds one state of the memory. If a later tensor used the same place, both entries
+have the same bytes wherever they overlap. That alone proves nothing: an operator that only moves elements copies a
+faulty tensor. So the operators between the two are computed, which shows which one is true.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tflq.verification.dump import Dump
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
 
-#: Shared bytes that matter have to be as various as this, not to be equal by chance.
+#: Shared bytes must have at least this variety, so that they are not equal by chance.
 _TELLING = 4
-#: Planners of memory begin tensors at multiples of this many bytes at least (tflite-micro; LiteRT takes 64).
+#: Memory planners align tensors to at least this many bytes (tflite-micro; LiteRT uses 64).
 _ALIGNMENT = 16
-#: How many first bytes of a tensor are sought in another, and in how many places all that is shared is then compared.
+#: Number of first bytes of a tensor that are searched in another, and of places whose whole overlap is compared.
 _HEAD, _PLACES = 64, 16
 
 
 def overwritten_by(
     model: Model, profile: Profile, dump: Dump, tensor: int, computed: Mapping[int, Array]
 ) -> int | None:
-    """The later tensor whose bytes the dump holds in the place of `tensor`'s; None where there is none.
+    """Return the later tensor whose bytes the dump holds in place of `tensor`'s; None if there is none.
 
-    `computed` are values of the tensors made before, and `tensor`'s own where it is known (of a graph input it is not).
+    `computed` are values of the tensors computed before, and `tensor`'s own if it is known (a graph input's is not).
     """
     graph = view(model)
     makers = graph.last_writers
@@ -56,20 +56,23 @@ def overwritten_by(
 
 
 def _last_reader(graph: GraphView, tensor: int) -> int:
-    """The operator from which on its place may be taken: by this one's results in place, by later ones' anyhow."""
+    """Return the operator from which on the tensor's memory may be reused.
+
+    Its results may be written in place; those of later operators anywhere.
+    """
     readers = graph.readers(tensor)
     return readers[-1].index if readers else graph.last_writers.get(tensor, -1) + 1
 
 
 def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
-    """Bytes that may be another tensor's: of the elements that differ from what is known, else all."""
+    """Return a mask of bytes that may be another tensor's: of elements that differ from the known ones, else all."""
     if known is None or known.shape != mine.shape or known.dtype != mine.dtype:
         return np.ones(mine.nbytes, bool)
     return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
 
 
 def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bool) -> slice | None:
-    """Bytes of `theirs` that `mine` has too: laid over each other as planners do, all that both have, if telling."""
+    """Return the bytes of `theirs` that `mine` also has, overlapping as planners arrange them, if they are telling."""
     if theirs.dtype.hasobject:
         return None
     a, b = _bytes(mine), _bytes(theirs)
@@ -83,7 +86,7 @@ def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bo
 
 
 def _places(head: Bytes, whole: Bytes) -> list[int]:
-    """Where one tensor may start inside another: its first bytes are there, as far as the other reaches."""
+    """Return the possible starts of one tensor inside another: its first bytes match there."""
     places = np.arange(0, len(whole), _ALIGNMENT)
     places = places[whole[places] == head[0]] if len(head) else places[:0]
     for step in range(1, min(_HEAD, len(head))):
@@ -97,7 +100,7 @@ def _bytes(value: Array) -> Bytes:
 
 
 def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> bool:
-    """Whether a graph input's first reader makes of it at least half of what the dump holds; if unknown, it is."""
+    """Return whether a graph input's first reader reproduces at least half of the dump; if unknown, True."""
     reader = next(iter(view(model).readers(tensor)), None)
     computed = None if reader is None else _computed(model, profile, [reader.index], dump.tensors)
     if reader is None or computed is None:
@@ -111,7 +114,7 @@ def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> boo
 def _follows(
     model: Model, dump: Dump, profile: Profile, tensor: int, other: int, shared: slice, computed: Mapping[int, Array]
 ) -> bool:
-    """Whether what `other` shares follows from the dumped value of `tensor`, and not from the known one."""
+    """Return whether the shared bytes of `other` follow from the dumped value of `tensor`, not from the known one."""
     graph = view(model)
     between = _between(graph, graph.last_writers.get(tensor, -1), other)
     if not any(tensor in graph.op(index).inputs for index in between):
@@ -131,7 +134,7 @@ def _follows(
 def _computed(
     model: Model, profile: Profile, operators: Sequence[int], values: Mapping[int, Array]
 ) -> dict[int, Array] | None:
-    """What some operators make of `values`, by tensor index; None where one cannot be run or lacks an input."""
+    """Return the results of some operators on `values`, by tensor index; None if one cannot run or lacks an input."""
     try:
         part = part_of(model, operators, values)
         return part.run(part.plan(profile))
@@ -140,7 +143,7 @@ def _computed(
 
 
 def _between(graph: GraphView, maker: int, other: int) -> list[int]:
-    """The operators after `maker` that `other` depends on."""
+    """Return the operators after `maker` that `other` depends on."""
     needed, between = {other}, []
     for op in reversed(graph.ops[maker + 1 :]):
         if needed & set(op.outputs):

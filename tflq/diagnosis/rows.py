@@ -1,4 +1,4 @@
-"""Which profiles compute an operator alike: by the kernel row that they take, and what it reads of their arithmetic."""
+"""Profiles that compute an operator alike: by their kernel row, and the arithmetic that the row reads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tflq.surgery.part import Part
 
 
 def computation(part: Part, profile: Profile) -> Hashable:
-    """What decides the bits of a part's first operator, apart from the operator itself: equal for equal bits.
+    """Return the key of a part's first operator: profiles with equal keys compute equal bits.
 
-    Rows that call subgraphs, or that cannot be told before the model is bound, are every profile's own.
+    Rows that call subgraphs, or that are unknown before the model is bound, are unique to each profile.
     """
     row = row_of(part, profile)
     if row is None or row.session or row.calls:
@@ -25,7 +25,7 @@ def computation(part: Part, profile: Profile) -> Hashable:
 
 
 def row_of(part: Part, profile: Profile) -> Kernel | None:
-    """The row that the profile's table has for the operator; None where it refuses it, or a type is unknown."""
+    """Return the row that the profile's table has for the operator; None if it refuses it, or a type is unknown."""
     op = part.op
     inputs = op.input_specs
     types = [None if spec is None else spec.type for spec in inputs]

@@ -1,4 +1,4 @@
-"""`explain`, `fit`, `reduce` and `discriminate`: from a model and a device's dump to what is found of it."""
+"""`explain`, `fit`, `reduce` and `discriminate`: from a model and a device's dump to findings."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def explain(
     inputs: InputSource = None,
     sample: int | None = None,
 ) -> Findings:
-    """Find the first operator whose results in a dump differ from a profile's, and what reproduces them.
+    """Find the first operator whose results in a dump differ from a profile's, and the causes that reproduce them.
 
     Args:
         model: A path, the bytes of a file, or a Model.
-        dump: Where the device's tensors are, any part of them: a path, or arrays by tensor name or index.
-        profile: Whose arithmetic the dump is held against.
+        dump: Any part of the device's tensors: a path, or arrays by tensor name or index.
+        profile: The arithmetic that the dump is compared with.
         op: The operator to explain. None: the first that differs.
         mode: "isolated" feeds each operator the dump's own inputs; "cumulative" runs end to end.
-        element: The element to work out. None: the first that differs.
-        inputs: The inputs that the device was fed, where a dump at a path lacks them.
-        sample: Which of several samples at a path. None: all of them.
+        element: The element to trace. None: the first that differs.
+        inputs: The device's inputs, if a dump at a path lacks them.
+        sample: The number of one of several samples at a path. None: all of them.
 
     Raises:
         InputError: The dump does not fit the model.
@@ -85,17 +85,17 @@ def fit(
     inputs: InputSource = None,
     sample: int | None = None,
 ) -> Fit:
-    """Hold every operator under every profile against a dump.
+    """Compare every operator under every profile with a dump.
 
     Args:
         model: A path, the bytes of a file, or a Model.
-        dump: Where the device's tensors are, as for `explain`.
-        profile: What you run first: of profiles that explain as much, the nearest to it is the best.
-        inputs: The inputs that the device was fed, where a dump at a path lacks them.
-        sample: Which of several samples at a path. None: all of them.
+        dump: The device's tensors, as for `explain`.
+        profile: The assumed profile: if several explain as much, the nearest to it is the best.
+        inputs: The device's inputs, if a dump at a path lacks them.
+        sample: The number of one of several samples at a path. None: all of them.
 
     Returns:
-        `best` profile, `fitting` ones, `mix` by type of operator, and the `matrix` of what each explains.
+        `best` profile, `fitting` ones, `mix` by type of operator, and the `matrix` of explained elements.
 
     Raises:
         InputError: The dump does not fit the model.
@@ -129,14 +129,14 @@ def reduce(
     Args:
         model: A path, the bytes of a file, or a Model.
         dump: A device's tensors, as for `explain`: the first operator that differs from the profile is kept.
-        profile: Whose arithmetic the difference is from.
-        check: Instead of a dump, `check(model, sample)` says whether a candidate still shows the difference.
-        inputs: With a dump what the device was fed; with a check where inputs come from. None: generated from `seed`.
-        sample: Which of several samples. None: with a dump the first that differs, with a check the first.
-        seed: Of generated inputs.
+        profile: The arithmetic that the device differs from.
+        check: Instead of a dump, a function: `check(model, sample)` is True if a candidate still shows the difference.
+        inputs: With a dump the device's inputs; with a check the source of inputs. None: generated from `seed`.
+        sample: The number of one of several samples. None: the first that differs in a dump; the first with a check.
+        seed: The seed of generated inputs.
 
     Raises:
-        InputError: There is no difference to begin with.
+        InputError: There is no difference.
         OptionError: Not exactly one of `dump` and `check` is given, or there is no such sample.
 
     Example:
@@ -178,10 +178,10 @@ def discriminate(
     inputs: InputSource = None,
     sample: int | None = None,
 ) -> Discrimination | None:
-    """Search inputs that tell apart the causes that explain a dump's first difference equally well.
+    """Search inputs that distinguish causes which explain a dump's first difference equally well.
 
-    Arguments and errors are those of `explain`. What is found can be written as inputs of a device:
-    `numpy.savez(path, **found.arrays())`. None where no two causes fit.
+    Arguments and errors are those of `explain`. The result can be written as inputs of a device: `numpy.savez(path,
+    **found.arrays())`. It is None unless several causes fit.
 
     Example:
         >>> model = "golden/models/digits_mobilenet_int8.tflite"
@@ -200,12 +200,12 @@ def discriminate(
 
 
 def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, profile: Profile) -> Findings:
-    """The findings, with inputs that tell their causes apart where several fit."""
+    """Return the findings, with inputs that distinguish their causes if several fit."""
     fitting = () if found.explanation is None else found.explanation.fitting
     if found.explanation is None or sum(1 + len(cause.also) for cause in fitting) < 2:
         return found
-    told = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
-    return replace(found, discrimination=told)
+    discrimination = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
+    return replace(found, discrimination=discrimination)
 
 
 def _samples(model: Model, dump: DumpSource, inputs: InputSource, sample: int | None) -> tuple[Dump, ...]:

@@ -1,9 +1,9 @@
-"""One cause for all failing operators, before one for each.
+"""One cause for all failing operators, instead of one for each.
 
-A kernel is one piece of code, so its cause has to fit wherever it runs. If another operator of the same type and
-types of tensors differs, causes are kept that reproduce these operators as well. If none of them differs, nothing
-follows: the mistake may be in one layer only. Of the causes that are left, those come first that also reproduce
-divergent operators of other kernels.
+A kernel is one piece of code, so its cause must fit wherever it runs. If another operator of the same type and types of
+tensors differs, causes are kept that reproduce these operators as well. If none of them differs, nothing follows: the
+mistake may be in one layer only. Of the remaining causes, those that also reproduce divergent operators of other
+kernels come first.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located
 
-#: Operators of the same kernel that are looked at: those that differ and those that do not. Operators of other kernels.
+#: Number of compared operators of the same kernel: differing and equal ones. Number of operators of other kernels.
 _SIBLINGS, _OTHERS = 3, 3
-#: Elements of an operator's result beyond which it is not looked at.
+#: An operator whose result has more elements is not compared.
 _LARGEST = 1 << 20
 
 
-def held_elsewhere(
+def compared_elsewhere(
     explanation: Explanation, model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]
 ) -> Explanation:
-    """The explanation with its causes compared with other operators, where that may leave some of them out."""
+    """Return the explanation with its causes compared with other operators, if that can exclude some of them."""
     fitting = [cause for cause in explanation.causes if cause.exact]
     if not fitting or explanation.certainty == Certainty.CERTAIN:
         return explanation
@@ -44,7 +44,7 @@ def held_elsewhere(
     same_kernel, beyond = (_alone(model, dump, profile, found) for found in (alike, others))
     if not any(sibling.differs for sibling in same_kernel.values()):
         same_kernel = {}
-    causes = tuple(_held(cause, same_kernel, beyond) if cause.exact else cause for cause in explanation.causes)
+    causes = tuple(_compared(cause, same_kernel, beyond) if cause.exact else cause for cause in explanation.causes)
     evidence = explanation.evidence
     if any(cause.exact and not cause.not_at for cause in causes):
         more = evidence_of([(s.part, s.base) for s in same_kernel.values()], {})
@@ -58,7 +58,7 @@ def held_elsewhere(
 
 
 class Known:
-    """An operator on a device's inputs, and which hypotheses reproduce it."""
+    """An operator on a device's inputs, and the hypotheses that reproduce it."""
 
     def __init__(self, part: Part, profile: Profile) -> None:
         self.part = part
@@ -68,12 +68,12 @@ class Known:
 
     @property
     def differs(self) -> bool:
-        """Return whether the profile itself does not reproduce it."""
+        """True if the profile itself does not reproduce it."""
         matching, elements = score(self.base, self.part.got)
         return matching != elements
 
     def fits(self, hypothesis: Hypothesis) -> bool:
-        """Whether the hypothesis reproduces every bit here. One that is not known here, by its name, does not."""
+        """Return whether the hypothesis reproduces every bit here. An unknown name does not."""
         device = self._device(hypothesis)
         if device is None:
             return False
@@ -89,8 +89,8 @@ class Known:
         return self._mistakes.get(hypothesis.name)
 
 
-def _held(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
-    """The cause with those of its members that fit most: first the operators of its kernel, then the others."""
+def _compared(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
+    """Return the cause with its members that fit most: first the operators of its kernel, then the others."""
     members = cause.members
     for sibling in alike.values():
         members = tuple(member for member in members if sibling.fits(member))
@@ -105,7 +105,7 @@ def _held(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known])
 
 
 def _siblings(alike: Sequence[Located]) -> list[Located]:
-    """Those that differ and those that do not, with most elements first; none where none differs."""
+    """Return differing and equal operators, those with most elements first; none if none differs."""
     ordered = sorted(alike, key=lambda o: (-_differing(o), -_elements(o)))
     divergent = [o for o in ordered if o.differs][:_SIBLINGS]
     same = [o for o in ordered if o.differences and not o.differs][:_SIBLINGS]
@@ -139,7 +139,7 @@ def _elements(operator: Located) -> int:
 
 
 def _kind(model: Model, index: int) -> tuple[object, ...]:
-    """By what operators take the same kernel: code, number and types of operands."""
+    """Return the key by which operators share a kernel: code, number and types of operands."""
     op = view(model).op(index)
     types = tuple(None if spec is None else spec.type for spec in (*op.input_specs, *op.output_specs))
     return op.record.opcode_index, len(op.inputs), types

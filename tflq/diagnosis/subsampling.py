@@ -1,6 +1,6 @@
-"""One operator on a thinner image: most rows and columns left out, the results of those that remain unchanged.
+"""One operator on a thinner image: most rows and columns removed, the results of the others unchanged.
 
-What lies at the image's borders stays at its borders, so that padding does what it did.
+Pixels at the image's borders stay at the borders, so padding has the same effect.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 Spans = list[tuple[int, int]]
 
-#: Results of fewer elements are not worth it.
+#: Results with fewer elements are not thinned.
 _WORTH = 1 << 14
-#: Rows, and columns, that are kept at each border and around one place, in outputs.
+#: Number of rows, and columns, that are kept at each border and around one place, in outputs.
 _KEPT = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """One axis of an image: which rows of it are kept, and which output rows see nothing else.
+    """One axis of an image: the kept rows, and the output rows that read only these.
 
     `outputs` are those output rows, `now` their numbers on the thinner image.
     """
@@ -42,19 +42,19 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thinner:
-    """The operator alone on the thinner image. `got` of `alone` is whole rows and columns of what was got."""
+    """The operator alone on the thinner image. `got` of `alone` is whole rows and columns of the dump's."""
 
     alone: Part
     down: Axis
     across: Axis
 
     def of(self, values: Mapping[int, Array]) -> dict[int, Array]:
-        """What it made, as far as it is what the whole image's results are."""
+        """Return the results that equal the whole image's."""
         return {t: values[t][:, self.down.now][:, :, self.across.now] for t in self.alone.got if t in values}
 
 
 def thinned(alone: Part, profile: Profile, base: Mapping[int, Array]) -> Thinner | None:
-    """The operator on a thinner image, checked against `base`, the profile's whole results; None where it has none."""
+    """Return the operator on a thinner image, checked against the profile's whole results, `base`; else None."""
     window = _window(alone, profile)
     if window is None:
         return None
@@ -77,7 +77,7 @@ def thinned(alone: Part, profile: Profile, base: Mapping[int, Array]) -> Thinner
 
 
 def _window(alone: Part, profile: Profile) -> Window | None:
-    """The operator's window over its images; of an operator that goes element by element that of one tap."""
+    """Return the operator's window over its images; an element-wise operator has a window of one tap."""
     images = list(alone.inputs.values())
     if len(alone.got) != 1 or not images or any(x.ndim != 4 for x in images):
         return None
@@ -95,7 +95,7 @@ def _window(alone: Part, profile: Profile) -> Window | None:
 def _axis(size: int, out: int, stride: int, before: int, reach: int, place: int) -> Axis:
     """Keep the rows that the first and last outputs see, and those around `place`; gaps are multiples of the stride.
 
-    As many rows as a window of several has stay around each, so that a window may sit elsewhere by its padding.
+    As many rows as a window has stay around each, so that a window can be displaced by its padding.
     """
     margin = reach if reach > 1 else 0
     kept = np.zeros(out, bool)
@@ -106,7 +106,7 @@ def _axis(size: int, out: int, stride: int, before: int, reach: int, place: int)
         rows[max(0, y * stride - before - margin) : max(0, y * stride - before + reach + margin)] = True
     spans = _aligned(_spans(rows), size, stride)
     starts = np.array([a for a, _ in spans])
-    gone = np.cumsum(starts - np.array([0, *(b for _, b in spans[:-1])]))  # rows left out before each span
+    gone = np.cumsum(starts - np.array([0, *(b for _, b in spans[:-1])]))  # rows removed before each span
     kept_outputs, now = [], []
     for y in range(out):
         first, last = y * stride - before - margin, y * stride - before + reach + margin

@@ -1,4 +1,4 @@
-"""The `.tflite` format, and that of tflite-micro's dumps: bytes to values and back. Only here FlatBuffers are known."""
+"""Codec of the `.tflite` format, and of tflite-micro's dumps. Only this package knows FlatBuffers."""
 
 from tflq.flatbuf.limits import Limits
 from tflq.flatbuf.reader import read, read_layer_by_layer

@@ -1,7 +1,7 @@
-"""Which tables have a class of their own in the vocabulary, and how the two correspond: one table, both directions.
+"""Tables with a class of their own in the vocabulary, and the correspondence of the two, in one table.
 
-`load` makes a value of a table's fields (by schema name) and its unknown fields; `store` gives the fields back. Where
-bytes lie in a file is no part of the vocabulary: `load` fetches those outside the tables, `store` hands them over.
+`load` builds a value from a table's fields (by schema name) and its unknown fields; `store` returns the fields. The
+place of bytes in a file is not part of the vocabulary: `load` reads those outside the tables, `store` hands them over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tflq.ir.schema import enum, enum_names
 
 
 def _load_operator_code(f: Fields, unknown: Unknown, source: Source) -> ir.OperatorCode:
-    # Source: LiteRT 2.3 GetBuiltinCode: old files fill the byte, new ones both, and the larger is right.
+    # Source: LiteRT 2.3 GetBuiltinCode: old files fill the byte, new ones both, and the larger is valid.
     code = max(f["builtin_code"], f["deprecated_builtin_code"])
     return ir.OperatorCode(code, _operator_name(code), f["version"], f["custom_code"], unknown)
 
@@ -32,7 +32,7 @@ def _operator_name(code: int) -> str:
 
 
 def _store_operator_code(code: ir.OperatorCode, sink: Sink) -> Fields:
-    if code.name != _operator_name(code.builtin_code):  # the file holds the number alone
+    if code.name != _operator_name(code.builtin_code):  # the file holds only the number
         raise ValueError(f"{code.builtin_code} is {_operator_name(code.builtin_code)}")
     placeholder = enum("BuiltinOperator")["PLACEHOLDER_FOR_GREATER_OP_CODES"]
     return {
@@ -137,7 +137,7 @@ def _store_pair(first: str, second: str) -> Callable[[Pair, Sink], Fields]:
 
 
 def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.SignatureDef:
-    # Source: LiteRT 2.3 GetMapFromTensorMap: an entry without a name is passed over.
+    # Source: LiteRT 2.3 GetMapFromTensorMap: an entry without a name is skipped.
     inputs, outputs = f["inputs"] or (), f["outputs"] or ()
     return ir.SignatureDef(
         signature_key=f["signature_key"],
@@ -151,7 +151,7 @@ def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.Signature
 
 def _store_signature(s: ir.SignatureDef, sink: Sink) -> Fields:
     if any(name is None for name, _ in (*s.inputs, *s.outputs)):
-        raise ValueError("an entry without a name is passed over by readers")
+        raise ValueError("readers skip an entry without a name")
     return {
         "inputs": _pairs(s.inputs),
         "outputs": _pairs(s.outputs),

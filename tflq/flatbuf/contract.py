@@ -1,4 +1,4 @@
-"""What a binding is: a class of the vocabulary, its table, and what both directions may ask of a file."""
+"""The interface of a binding: a class of the vocabulary, its table, and the operations on a file."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Unknown = tuple[ir.UnknownField, ...]
 
 
 class Source(Protocol):
-    """What `load` may ask of the file that is being read."""
+    """The operations that `load` needs on the file that is read."""
 
     def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
-        """The vector as a tuple of Python numbers."""
+        """Return the vector as a tuple of Python numbers."""
 
     def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
-        """Bytes that lie outside the tables, `offset` counted from the start of the file."""
+        """Return bytes outside the tables, `offset` counted from the start of the file."""
 
 
 class Sink(Protocol):
-    """What `store` may ask of the file that is being written."""
+    """The operations that `store` needs on the file that is written."""
 
     def inside(self, buffer: ir.Buffer) -> bool:
-        """Whether this buffer's bytes go into its table."""
+        """Return whether this buffer's bytes go into its table."""
 
     def outside(self, data: Any) -> tuple[int, int]:
-        """Store bytes outside the tables: their offset from the start of the file, and their number."""
+        """Store bytes outside the tables; return their offset from the start of the file, and their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Pair:
 
 
 def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
-    """A table without a class of its own."""
+    """Return a table without a class of its own."""
     return ir.Record(table, MappingProxyType(dict(fields)), unknown)
 
 
 def indices(vector: NDArray[Any] | None, source: Source) -> tuple[int, ...] | None:
-    """Return the vector as a tuple; None where the field is absent."""
+    """Return the vector as a tuple; None if the field is absent."""
     return None if vector is None else source.integers(vector)

@@ -1,4 +1,4 @@
-"""The schema data, compiled once into what reader and writer look up: one Layout a table."""
+"""The schema data, compiled once for fast look-up by reader and writer: one Layout per table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tflq.ir.schema import schema
 
 
 class Kind(Enum):
-    """What a field holds."""
+    """The content of a field."""
 
     SCALAR = auto()
     STRING = auto()
@@ -43,8 +43,8 @@ class Number:
 class Field:
     """One field of a table.
 
-    `number` belongs to scalars and vectors of them, `target` (a table or union) to the others. `id` is the
-    field's slot in the vtable; of a union that of the member, whose type number lies one slot before.
+    `number` belongs to scalars and vectors of them, `target` (a table or union) to the others. `id` is the field's slot
+    in the vtable; for a union it is the member's slot, and the type number is one slot before.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A table: its fields by name, by slot, its unions by their type's slot; and its value with all fields absent."""
+    """A table: its fields by name and by slot, its unions by their type's slot, and its value without any fields."""
 
     name: str
     fields: Mapping[str, Field]
@@ -93,7 +93,7 @@ NUMBERS: Mapping[str, Number] = MappingProxyType(
 
 @cache
 def layout(table: str) -> Layout:
-    """The layout of a table of the schema."""
+    """Return the layout of a table of the schema."""
     fields = {name: _field(name, *entry) for name, entry in _tables()[table].items()}
     defaults = MappingProxyType({field.name: field.default for field in fields.values()})
     return Layout(
@@ -108,13 +108,13 @@ def layout(table: str) -> Layout:
 
 @cache
 def _tables() -> dict[str, Any]:
-    """The tables of models, and those of tflite-micro's dumps; their names do not meet."""
+    """Return the tables of models, and those of tflite-micro's dumps; their names do not clash."""
     return {**schema()["tables"], **schema("layer_by_layer")["tables"]}
 
 
 @cache
 def members(union: str) -> tuple[str, ...]:
-    """Tables of a union; the position is the type number, and 0 stands for none."""
+    """Return the tables of a union; the position is the type number, and 0 means none."""
     return tuple(schema()["unions"][union])
 
 

@@ -1,18 +1,18 @@
-"""How much a file may ask of its reader."""
+"""Limits on the resources that reading a file may take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What a file of n bytes may become where `Limits.memory` is None: 12 MiB + 3 n, or 24 n where that is more. A file that
-# is all structure takes up to 22 n (operators without options, of tensors with short names); most bytes of a usual one
-# are constants, which take nothing.
+# The default of `Limits.memory` for a file of n bytes: 12 MiB + 3 n, or 24 n if that is more. A file of pure structure
+# takes up to 22 n (operators without options, tensors with short names); in a usual one most bytes are constants, which
+# take nothing.
 _BASE, _PER_BYTE, _PER_BYTE_DENSE = 12 << 20, 3, 24
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that the reader keeps; a file beyond one of them is refused with LimitError.
+    """Bounds of the reader; a file that exceeds one of them is refused with LimitError.
 
     Attributes:
         file_size: Bytes of the file.
@@ -29,7 +29,7 @@ class Limits:
     memory: int | None = None
 
     def memory_for(self, file_size: int) -> int:
-        """Bytes of objects that a file of `file_size` bytes may become."""
+        """Return the bytes of objects that may be built from a file of `file_size` bytes."""
         if self.memory is not None:
             return self.memory
         return max(_BASE + _PER_BYTE * file_size, _PER_BYTE_DENSE * file_size)

@@ -1,8 +1,8 @@
 """From the bytes of a `.tflite` file to a Model.
 
-Every offset is checked before it is followed, every count before anything is made of it. A table that several places
-point to is read once, and every object that is built is charged to a budget proportional to the file's size: so work
-and memory are bounded whatever the bytes say. Constants and vectors of numbers are views into the file.
+Every offset is checked before it is followed, every count before it is used. A table with several references is read
+once, and every object is charged to a budget proportional to the file's size. So work and memory are bounded for any
+bytes. Constants and vectors of numbers are views into the file.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _OFFSET_SIZE = 4
 _VTABLE_HEAD = 4  # its own size and the table's, two bytes each
 _UNKNOWN_SIZE = 8  # bytes kept of an unknown field: the widest scalar
 
-# What Python objects take, in bytes, as measured: these bound the memory of reading.
+# Memory of Python objects in bytes, as measured: these bound the memory of reading.
 _TABLE_COST = 256
-_FIELD_COST = 24  # of a table, present or not
-_SLOT_COST = 96  # of a vtable, once a vtable
+_FIELD_COST = 24  # per field of a table, present or not
+_SLOT_COST = 96  # per slot of a vtable, once per vtable
 _UNKNOWN_COST = 192
 _VIEW_COST = 160
 _STRING_COST = 64
-_WIDE_COST = 3  # more a byte where a character lies beyond ASCII
-_ENTRY_COST = 20  # of a vector of tables
+_WIDE_COST = 3  # additional bytes per byte if a character is not ASCII
+_ENTRY_COST = 20  # per entry of a vector of tables
 _INDEX_COST = 40
 
 
 def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
-    """The model in `data`, whose arrays are views of `data`.
+    """Return the model in `data`, whose arrays are views of `data`.
 
     Raises:
-        FormatError: The bytes are no valid `.tflite` file; says at which byte, table and field.
-        LimitError: They ask for more than `limits` allows.
+        FormatError: The bytes are not a valid `.tflite` file; names byte, table and field.
+        LimitError: They exceed `limits`.
     """
     reader = _reader(data, limits)
     reader.check_identifier(schema()["file_identifier"].encode())
@@ -59,10 +59,10 @@ def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
 
 
 def read_layer_by_layer(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Record:
-    """The ModelTestData in `data`, which tflite-micro's layer_by_layer writes; its arrays are views of `data`.
+    """Return the ModelTestData in `data`, as written by tflite-micro's layer_by_layer; its arrays are views of `data`.
 
     Raises:
-        FormatError, LimitError: As `read`. The format has no file identifier.
+        FormatError, LimitError: See `read`. The format has no file identifier.
     """
     record: Record = _reader(data, limits).root(layout(schema("layer_by_layer")["root"]))
     return record
@@ -93,7 +93,7 @@ class _Reader:
         }
 
     def check_identifier(self, identifier: bytes) -> None:
-        """Refuse a file that has another one behind the offset of its root."""
+        """Refuse a file with another identifier behind the offset of its root."""
         if self.size < _OFFSET_SIZE + len(identifier):
             raise FormatError("too short for a .tflite file", offset=self.size)
         identifier_read = bytes(self.view[_OFFSET_SIZE : _OFFSET_SIZE + len(identifier)])
@@ -102,7 +102,7 @@ class _Reader:
             raise FormatError(reason, offset=_OFFSET_SIZE)
 
     def root(self, root: Layout) -> Any:
-        """The root table."""
+        """Return the root table."""
         if self.size < _OFFSET_SIZE:
             raise FormatError("too short for a file", offset=self.size)
         return self.table(root, self._follow(0, root.name, ""), 1)
@@ -110,7 +110,7 @@ class _Reader:
     # --- tables -----------------------------------------------------------------------------------------------------
 
     def table(self, table: Layout, position: int, depth: int) -> Any:
-        """The table at `position`, as the vocabulary's value of it."""
+        """Return the table at `position`, as the vocabulary's value of it."""
         known = self.seen.setdefault(table.name, {})
         if position in known:
             return known[position]
@@ -233,7 +233,8 @@ class _Reader:
     def _unknown(self, table: Layout, position: int, slot: int, gap: int) -> UnknownField:
         self._charge(_UNKNOWN_COST, position, table.name, f"id {slot}")
         inline = bytes(self.view[position : position + min(gap, _UNKNOWN_SIZE)]).ljust(_UNKNOWN_SIZE, b"\0")
-        # Wider than a scalar with padding behind it, it is a struct; and what points into the file may be an offset.
+        # If it is wider than a scalar with padding, it is a struct; and a value that points into the file may be an
+        # offset.
         scalar = gap < 2 * _UNKNOWN_SIZE and not (gap >= _OFFSET_SIZE and self._may_be_offset(position, inline))
         return UnknownField(table.name, slot, inline, scalar, position)
 
@@ -245,12 +246,12 @@ class _Reader:
     # --- what the binding asks for ----------------------------------------------------------------------------------
 
     def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
-        """The vector as a tuple of Python numbers."""
+        """Return the vector as a tuple of Python numbers."""
         self._count_elements(vector.size, _INDEX_COST, None, "", "")
         return tuple(vector.tolist())
 
     def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
-        """Bytes outside the tables, `offset` counted from the start of the file."""
+        """Return bytes outside the tables, `offset` counted from the start of the file."""
         if offset + size > self.size:
             raise FormatError(f"{size} bytes at {offset} reach beyond the file's end", table=table, field=field)
         self._charge(_VIEW_COST, offset, table, field)
@@ -259,7 +260,7 @@ class _Reader:
     # --- checked steps ----------------------------------------------------------------------------------------------
 
     def _follow(self, position: int, table: str, field: str) -> int:
-        """Where the offset at `position` leads; four bytes can be read there."""
+        """Return the target of the offset at `position`, where four bytes can be read."""
         distance = packer.uoffset.unpack_from(self.view, position)[0]
         target: int = position + distance
         if distance == 0 or target > self.size - _OFFSET_SIZE:
@@ -267,7 +268,7 @@ class _Reader:
         return target
 
     def _vector(self, table: Layout, field: Field, position: int, width: int) -> tuple[int, int]:
-        """First byte and count of the vector that the offset at `position` leads to, all inside the file."""
+        """Return first byte and count of the vector at the offset in `position`, all inside the file."""
         target = self._follow(position, table.name, field.name)
         count = packer.uoffset.unpack_from(self.view, target)[0]
         start = target + _OFFSET_SIZE
@@ -287,5 +288,5 @@ class _Reader:
         self.memory -= cost
         if self.memory < 0:
             allowed = self.limits.memory_for(self.size)
-            reason = f"what the file describes takes more than {allowed} bytes, too much for a file of {self.size}"
+            reason = f"the file's objects take more than {allowed} bytes, too much for a file of {self.size}"
             raise LimitError(reason, offset=position, table=table, field=field)

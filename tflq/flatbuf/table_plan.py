@@ -1,4 +1,4 @@
-"""What the description (vtable) of a table says: how each of its present fields is to be read."""
+"""The plan of a table from its description (vtable): how to read each present field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflq.flatbuf.layout import Field, Kind, Layout
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """What a vtable says about a table: its size, and where in it each present field lies."""
+    """The description in a vtable: the table's size, and the place of each present field."""
 
     size: int
     scalars: tuple[tuple[str, Callable[[Any, int], tuple[Any, ...]], int], ...]
@@ -22,12 +22,12 @@ class TablePlan:
 
     @property
     def empty(self) -> bool:
-        """Whether no field is present."""
+        """True if no field is present."""
         return not (self.scalars or self.references or self.unions or self.unknown)
 
 
 def arrange(table: Layout, size: int, present: dict[int, int]) -> TablePlan:
-    """Sort a table's present slots by how they are read. `present`: offset in the table by slot."""
+    """Return a table's present slots, sorted by the way of reading. `present`: offset in the table by slot."""
     scalars, references, unknown = [], [], []
     ends = sorted({*present.values(), size})
     following = dict(pairwise(ends))

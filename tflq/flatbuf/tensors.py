@@ -14,7 +14,7 @@ _TENSOR_TYPES = {int(t): t for t in ir.TensorType}
 
 
 def load_quantization(f: Fields, unknown: Unknown, source: Source) -> ir.Quantization:
-    """Make a Quantization of the fields of a QuantizationParameters."""
+    """Return a Quantization from the fields of a QuantizationParameters."""
     return ir.Quantization(
         scale=_NO_FLOATS if f["scale"] is None else f["scale"],
         zero_point=_NO_INTEGERS if f["zero_point"] is None else f["zero_point"],
@@ -39,7 +39,7 @@ def store_quantization(q: ir.Quantization, sink: Sink) -> Fields:
 
 
 def load_tensor(f: Fields, unknown: Unknown, source: Source) -> ir.TensorSpec:
-    """Make a TensorSpec of the fields of a Tensor."""
+    """Return a TensorSpec from the fields of a Tensor."""
     return ir.TensorSpec(
         name=f["name"],
         type=_tensor_type(f["type"]),

@@ -1,8 +1,8 @@
-"""From a Model to the bytes of a `.tflite` file.
+"""Write a Model as the bytes of a `.tflite` file.
 
-The bytes depend on the model's values alone. Tables lie behind the data they point to, as FlatBuffers are built back to
-front; equal scales or zero points of several tensors are stored once. Bytes that belong outside the tables follow them,
-each at a multiple of 16, as LiteRT's converter lays them out.
+The bytes depend only on the model's values. Tables come behind the data they point to, since FlatBuffers are built back
+to front. Equal scales or zero points of several tensors are stored once. Bytes outside the tables follow them, each at
+a multiple of 16, as in LiteRT's converter.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _ALIGNMENT = 16
 _TAIL = 16  # zero bytes behind the last outside bytes: vector instructions may read that far
 _OFFSET_SIZE = 4
 _ROOM = 1 << 16  # initial space for tables
-#: Tables whose equal vectors of numbers are stored once: scales and zero points repeat, a channel at a time.
+#: Tables whose equal vectors of numbers are stored once: scales and zero points repeat per channel.
 _SHARING = frozenset({"QuantizationParameters"})
 _OFFSET = replace(NUMBERS["uint32"], name="offset")
 _UNION_TYPE, _UNKNOWN = NUMBERS["uint8"], NUMBERS["uint64"]
 _LAST_SLOT = (1 << 15) - 3  # a vtable has up to 65,535 bytes: two for each slot, and four at its head
-#: What a value of a wrong type or size raises, somewhere.
+#: Errors for a value of a wrong type or size.
 _UNFIT = (TypeError, ValueError, OverflowError, AttributeError, LookupError, struct.error)
 
 
 def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INSIDE) -> bytes:
-    """The file of `model`. Constants beyond `max_inside` bytes are all stored outside the tables.
+    """Return the file of `model`. Constants beyond `max_inside` bytes are all stored outside the tables.
 
-    What is given back has been read: no other file leaves this function.
+    The result has been read back, so only valid files leave this function.
 
     Raises:
         FormatError: A value does not fit its field; or a field or option table that the schema does not name may hold
-            an offset, so that it has no meaning in another file. `drop_unknown` leaves the latter out instead.
+            an offset, which is meaningless in another file. `drop_unknown` leaves the latter out instead.
         LimitError: The tables take more than 2 GiB, or more than the reader's limits allow.
     """
     data = _written(model, drop_unknown, max_inside)
@@ -64,14 +64,14 @@ def _written(model: Model, drop_unknown: bool, max_inside: int) -> bytes:
     tables = _build(model, outside, room, drop_unknown)
     if not outside.chunks:
         return tables
-    # How large the tables are does not depend on the offsets in them: now that it is known, write these.
+    # The size of the tables does not depend on the offsets in them; now that it is known, write the offsets.
     outside = _Outside(all_buffers=outside.all_buffers, start=_aligned(len(tables)))
     tables = _build(model, outside, room, drop_unknown)
     return b"".join([tables, bytes(outside.start - len(tables)), *outside.chunks, bytes(_TAIL)])
 
 
 def _sizes_inside(model: Model) -> list[int]:
-    """Bytes of each constant that is not said to lie outside the tables."""
+    """Return the bytes of each constant that need not be outside the tables."""
     try:
         buffers = [b for b in model.buffers if isinstance(b, Buffer) and not b.external]
     except _UNFIT as error:
@@ -91,7 +91,7 @@ def _build(model: Model, outside: _Outside, room: int, drop_unknown: bool) -> by
 
 @dataclass(slots=True)
 class _Outside:
-    """Bytes behind the tables: where they go, and the chunks in order, padding included.
+    """Bytes behind the tables: their start, and the chunks in order, padding included.
 
     Bytes that several buffers share in memory, as in a file that stores them once, are stored once.
     """
@@ -103,11 +103,11 @@ class _Outside:
     places: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def inside(self, buffer: Buffer) -> bool:
-        """Whether this buffer's bytes go into its table."""
+        """Return whether this buffer's bytes go into its table."""
         return not buffer.external and not (self.all_buffers and buffer.data is not None and buffer.data.size)
 
     def outside(self, data: Any) -> tuple[int, int]:
-        """Store bytes outside the tables: their offset from the start of the file, and their number."""
+        """Store bytes outside the tables; return their offset from the start of the file, and their number."""
         array = _numbers(NUMBERS["uint8"], data)
         key = array.__array_interface__["data"][0], array.size
         if key not in self.places:
@@ -119,14 +119,14 @@ class _Outside:
 
 
 class _Writer:
-    """One file being written: every method appends to the builder and returns an offset in it."""
+    """One file being written: each method appends to the builder and returns an offset in it."""
 
     def __init__(self, builder: Builder, outside: _Outside, drop_unknown: bool) -> None:
         self.builder, self.sink, self.drop_unknown = builder, outside, drop_unknown
         self.parameters: dict[tuple[bytes, int, int], int] = {}  # vectors of numbers that tables share
 
     def table(self, table: Layout, value: Any) -> int:
-        """A table and all that it points to."""
+        """Write a table and everything that it points to; return its offset."""
         try:
             return self._table(table, value)
         except FormatError:
@@ -136,11 +136,11 @@ class _Writer:
 
     def _table(self, table: Layout, value: Any) -> int:
         fields = self._fields(table, value)
-        # In the schema's order, whatever the mapping's: the bytes depend on values alone.
+        # In the schema's order, not the mapping's: the bytes depend only on values.
         slots = [self._slot(table, field, fields.get(name)) for name, field in table.fields.items()]
         present = [entry for group in slots for entry in group]
         present += [(u.id, _UNKNOWN, _unknown_number(u)) for u in self._unknown(table, value)]
-        # Widest first leaves no gaps between fields; by id among equals, so that the layout depends on nothing else.
+        # Widest first leaves no gaps between fields; by id among equals, so that the layout is deterministic.
         present.sort(key=lambda entry: (-entry[1].size, entry[0]))
         self.builder.StartObject(1 + max((entry[0] for entry in present), default=-1))
         for slot, number, content in present:
@@ -156,7 +156,7 @@ class _Writer:
         record = value.table if isinstance(value, Record) else None
         if (type(value) is not binding.type) if binding else (record != table.name):
             name_given = record or type(value).__name__
-            raise FormatError(f"{name_given} stands where the file has {table.name}", table=table.name)
+            raise FormatError(f"{name_given} is in the place of {table.name}", table=table.name)
         fields: Mapping[str, Any] = dict(binding.store(value, self.sink) if binding else value.fields)
         for name in fields:
             if name not in table.fields:
@@ -164,7 +164,7 @@ class _Writer:
         return fields
 
     def _slot(self, table: Layout, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
-        """What goes into the table for one field: (slot, number type, content) of every slot it fills."""
+        """Return the entries of the table for one field: (slot, number type, content) of every slot it fills."""
         if value is None:
             return []
         try:
@@ -193,7 +193,7 @@ class _Writer:
             if self.drop_unknown:
                 return []
             raise FormatError(
-                f"{_brief(name)} is no known member of {field.target}, and cannot be carried over", field=field.name
+                f"{_brief(name)} is not a known member of {field.target}, and cannot be carried over", field=field.name
             )
         number = members(field.target).index(name)
         return [(field.id - 1, _UNION_TYPE, number), (field.id, _OFFSET, self.table(layout(name), value))]
@@ -205,7 +205,7 @@ class _Writer:
             return self.table(layout(field.target), value)
         if field.kind is Kind.TABLES:
             if not isinstance(value, (tuple, list)):
-                raise TypeError("no tuple of tables")
+                raise TypeError("not a tuple of tables")
             return self._tables([self.table(layout(field.target), element) for element in value])
         assert field.number is not None
         array, width = _numbers(field.number, value), field.number.size
@@ -231,7 +231,7 @@ class _Writer:
         return int(builder.EndVector())
 
     def _unknown(self, table: Layout, value: Any) -> list[UnknownField]:
-        """The fields of a table that the schema does not name, as far as another file can hold them."""
+        """Return the fields of a table that the schema does not name, as far as another file can hold them."""
         carried = []
         for unknown in value.unknown:
             if isinstance(unknown, UnknownField) and unknown.scalar and unknown.table == table.name:
@@ -248,19 +248,19 @@ class _Writer:
 
 def _no_unknown_field(table: Layout, unknown: Any, reason: str) -> FormatError:
     if not isinstance(unknown, UnknownField):
-        return FormatError(f"{_brief(unknown)} is no unknown field", table=table.name)
+        return FormatError(f"{_brief(unknown)} is not an unknown field", table=table.name)
     where = unknown.position if unknown.position >= 0 else None
     return FormatError(f"this unknown field {reason}", offset=where, table=unknown.table, field=f"id {unknown.id}")
 
 
 def _numbers(number: Number, value: Any) -> NDArray[Any]:
-    """The values as an array of the stored type; ValueError or OverflowError where one of them is not of it."""
+    """Return the values as an array of the stored type; raise ValueError or OverflowError if one does not fit."""
     numbers = _bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else np.asarray(value)
     if numbers.ndim != 1:
-        raise ValueError("no list of numbers")
+        raise ValueError("not a list of numbers")
     if numbers.dtype == number.dtype:
         return numbers
-    with np.errstate(all="ignore"):  # what does not survive is refused
+    with np.errstate(all="ignore"):  # lossy conversions are refused
         stored = numbers.astype(number.dtype)
     if not np.array_equal(stored, numbers, equal_nan=numbers.dtype.kind == "f"):
         raise ValueError(f"not all are {number.name}")
@@ -268,7 +268,7 @@ def _numbers(number: Number, value: Any) -> NDArray[Any]:
 
 
 def _bytes(data: Any) -> NDArray[np.uint8]:
-    """The memory of an array or a bytes-like object, copied only where it is not contiguous."""
+    """Return the memory of an array or a bytes-like object, copied only if it is not contiguous."""
     if isinstance(data, np.ndarray):
         return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     return np.frombuffer(data, np.uint8)

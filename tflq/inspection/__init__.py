@@ -1,1 +1,1 @@
-"""What can be said of a model, or of two, without a runtime: operators, constants, MACs, overflow, profiles."""
+"""Inspection of one or two models without a runtime: operators, constants, MACs, overflow, profiles."""

@@ -1,4 +1,4 @@
-"""What an operator was prepared with, found by walking its kernel's data: output stages, zero points, clamps."""
+"""An operator's prepared constants, found by walking its kernel's data: output stages, zero points, clamps."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tflq.numerics.stages import OutputPipeline, OutputStage
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An output stage, found at `field`, of class `kind`. One entry where all channels agree, else one each.
+    """An output stage of class `kind` in `field`. Values have one entry if all channels agree, else one per channel.
 
-    `mantissa` (Q31) and `shift` (> 0 is left) are empty for stages that multiply in floating point. `zero_point`,
-    `low` and `high` (LSB of output) are None where the stage stands alone.
+    `mantissa` (Q31) and `shift` (> 0 is left) are empty for stages that multiply in floating point. `zero_point`, `low`
+    and `high` (LSB of output) are None if the stage is separate.
     """
 
     field: str
@@ -41,7 +41,7 @@ class Constants:
 
 
 def constants_of(prepared: Prepared) -> Constants:
-    """The constants in a prepared operator's data. Arrays (weights, tables) are passed over."""
+    """Return the constants in a prepared operator's data. Arrays (weights, tables) are skipped."""
     constants = tuple(_walk("", "", prepared.data))
     return Constants(
         stages=tuple(value for _, value in constants if isinstance(value, Stage)),
@@ -50,7 +50,7 @@ def constants_of(prepared: Prepared) -> Constants:
 
 
 def _walk(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int | float]]:
-    """Stages and scalars below `value`, which is field `name` of what lies at `owner`."""
+    """Yield stages and scalars below `value`, which is field `name` of the data at `owner`."""
     place = f"{owner}.{name}" if owner else name
     if isinstance(value, OutputPipeline):
         yield place, _stage(place, value.stage, value.zero_point, *value.clamp)
@@ -75,13 +75,13 @@ def _walk(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int 
 
 
 def _item(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int | float]]:
-    """What is said of an item of a tuple: plain numbers are sizes and positions, and passed over."""
+    """Yield the parts of a tuple's item; plain numbers are sizes and positions, and skipped."""
     constant = isinstance(value, (ZeroPoint, Clamp, Multiplier, ShortMultiplier, FixedMultiplier))
     return (entry for entry in _walk(owner, name, value) if constant or isinstance(entry[1], Stage))
 
 
 def named_parts(name: str, value: NamedTuple) -> Iterator[tuple[str, Any]]:
-    """The numbers of a clamp or multiplier in field `name`, by the names that reports give them.
+    """Yield the numbers of a clamp or multiplier in field `name`, by their names in reports.
 
     A field that is named after its type is not named: `clamp` gives `low` and `high`, `output` `output_shift`.
     """
@@ -90,7 +90,7 @@ def named_parts(name: str, value: NamedTuple) -> Iterator[tuple[str, Any]]:
 
 
 def prefix_of(name: str) -> str:
-    """What the names of a constant's numbers begin with, where it is in field `name`."""
+    """Return the prefix of the names for numbers of a constant in field `name`."""
     return "" if name in _NAMED_AFTER_TYPE else f"{name}_"
 
 

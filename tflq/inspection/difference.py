@@ -1,4 +1,4 @@
-"""How two arrays differ, bit by bit: counted in LSB for integers, in units in the last place for floats."""
+"""The difference of two arrays, bit by bit: in LSB for integers, in units in the last place for floats."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a comparison of `elements` elements found; `problem` is set where types or shapes forbid one.
+    """The result of comparing `elements` elements; `problem` is set if types or shapes forbid it.
 
-    `largest`, `bias` and `histogram` speak of got - expected in `unit` ("LSB", "ULP", or "" where there is none).
-    `bias` is its mean over the differing elements. NaN against a number counts as differing and has no distance.
-    `at_scale` is the largest difference of floats in units in the last place of the largest finite magnitude expected,
-    rounded up: what an order of additions can change, however far they cancel. None where a NaN or an infinity meets
-    another value, and for types that have none. `absolute` and `relative` are the largest differences of finite floats
-    in their own units and against the expected value (infinite against 0); None for other types. `kinds` counts the
-    differing floats by the special values that they got or lost.
+    `largest`, `bias` and `histogram` describe got - expected in `unit` ("LSB", "ULP", or "" if there is none). `bias`
+    is its mean over the differing elements. NaN against a number counts as differing and has no distance. `at_scale` is
+    the largest difference of floats in units in the last place of the largest finite magnitude expected, rounded up: a
+    measure of differences by the order of additions, even under cancellation. It is None if a NaN or an infinity is
+    compared with another value, and for types without these. `absolute` and `relative` are the largest differences of
+    finite floats in their own units and against the expected value (infinite against 0); None for other types. `kinds`
+    counts the differing floats by the special values that they got or lost.
     """
 
     elements: int
@@ -57,12 +57,12 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether every bit agrees."""
+        """True if every bit agrees."""
         return not self.differing and not self.problem
 
 
 def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
-    """Compare bit by bit. NaNs are equal to NaNs, whatever their payload; -0.0 is not equal to 0.0."""
+    """Compare bit by bit. NaNs are equal for any payload; -0.0 is not equal to 0.0."""
     if _kind(expected) != _kind(got):
         return Difference(expected.size, 0, problem=f"element type: expected {expected.dtype}, got {got.dtype}")
     if expected.shape != got.shape:
@@ -97,7 +97,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
 
 
 def merged(parts: Iterable[Difference]) -> Difference:
-    """One difference for several samples of the same tensor."""
+    """Return one difference for several samples of the same tensor."""
     parts = tuple(parts)
     measured = [p for p in parts if p.above + p.below]
     count = sum(p.above + p.below for p in measured)
@@ -125,7 +125,7 @@ def merged(parts: Iterable[Difference]) -> Difference:
 
 
 def unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
-    """Which elements differ, of arrays of equal types and shapes, as `difference` counts them."""
+    """Return a mask of differing elements in arrays of equal types and shapes; see `difference`."""
     return _unequal(expected, got)
 
 
@@ -153,7 +153,7 @@ def _bits(value: Array) -> Array:
 
 
 def _distances(expected: Array, got: Array) -> Array:
-    """got - expected as exact integers, for elements that have a distance: int64, or Python's own of 64-bit types."""
+    """Return got - expected as exact integers, for elements with a distance: int64, or int for 64-bit types."""
     kind = expected.dtype.kind
     if kind in "iu":
         a, b = expected, got
@@ -184,7 +184,7 @@ def _kinds(expected: Array, got: Array) -> tuple[tuple[str, int], ...]:
 
 
 def _at_scale(expected: Array, got: Array) -> int | None:
-    """The largest difference of arrays that differ, in float64."""
+    """Return the largest difference of arrays that differ, in float64."""
     if expected.dtype.kind != "f":
         return None
     matched = (np.isnan(expected) & np.isnan(got)) | (expected == got)
@@ -196,7 +196,7 @@ def _at_scale(expected: Array, got: Array) -> int | None:
 
 
 def _sizes(expected: Array, got: Array) -> tuple[float | None, float | None]:
-    """The largest absolute and relative difference of the elements that are finite in both, in float64."""
+    """Return the largest absolute and relative difference of the elements that are finite in both, in float64."""
     if expected.dtype.kind != "f":
         return None, None
     finite = np.isfinite(expected) & np.isfinite(got)
@@ -209,20 +209,20 @@ def _sizes(expected: Array, got: Array) -> tuple[float | None, float | None]:
 
 
 def _last_place(value: Any) -> float:
-    """A unit in the last place of a float that is not negative."""
+    """Return a unit in the last place of a float that is not negative."""
     info = np.finfo(value.dtype)
     exponent = max(int(np.frexp(value)[1]) - 1, int(info.minexp)) if value else int(info.minexp)
     return math.ldexp(1.0, exponent - int(info.nmant))
 
 
 def _ordinals(value: Array) -> Array:
-    """Floats numbered in order: neighbours differ by one, and so do -0.0 and 0.0."""
+    """Return floats numbered in order: neighbours differ by one, and so do -0.0 and 0.0."""
     codes = np.ascontiguousarray(value).view(f"i{value.dtype.itemsize}")
     return np.where(codes < 0, ~(codes & np.iinfo(codes.dtype).max), codes)
 
 
 def _plain(value: Any) -> int | float | bool | str:
-    """A Python value that JSON knows; what it does not know as text."""
+    """Return a Python value that JSON can represent, as text if there is no other."""
     if isinstance(value, (bytes, str)):
         return repr(value)
     plain = value.item() if isinstance(value, np.generic) else value

@@ -1,6 +1,6 @@
-"""Structural equality of what operators are prepared with: equal values under the same function give equal bits.
+"""Structural equality of operators' prepared data: equal values under the same function give equal bits.
 
-Only what is certain counts as equal. Unknown objects are equal to themselves alone.
+Only certain equality counts. Unknown objects are equal only to themselves.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tflq.kernels.kernel import Prepared
 
 
 def same_operator(first: Prepared, second: Prepared) -> bool:
-    """Whether both evaluate the same function of the same constants."""
+    """Return whether both operators evaluate the same function of the same constants."""
     return first.shapes == second.shapes and same(first.eval, second.eval) and same(first.data, second.data)
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two values cannot be told apart by pure code, bit by bit.
+    """Return whether pure code cannot distinguish two values, bit by bit.
 
-    Fields that a dataclass derives from its others are left out; of a table of codes only the table counts.
+    Fields that a dataclass derives from its others are skipped; for a table of codes, only the table counts.
     """
     if first is second:
         return True
@@ -50,7 +50,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def same_fields(first: Any, second: Any, without: tuple[str, ...] = ()) -> bool:
-    """Whether two dataclasses of one type agree in all that they were made of, but for the fields `without`."""
+    """Return whether two dataclasses of one type agree in all fields from their construction, except `without`."""
     names = [f.name for f in fields(first) if f.init and f.name not in without]
     return all(same(getattr(first, name), getattr(second, name)) for name in names)
 
@@ -62,7 +62,7 @@ def _same_arrays(first: Any, second: Any) -> bool:
 
 
 def _same_functions(first: Any, second: Any) -> bool:
-    """Whether callables of one type run the same code on the same bound values."""
+    """Return whether callables of one type run the same code on the same bound values."""
     if isinstance(first, partial):
         return all(same(getattr(first, n), getattr(second, n)) for n in ("func", "args", "keywords"))
     if isinstance(first, MethodType):

@@ -1,4 +1,4 @@
-"""How many bytes of activations a model holds at every step: what a runtime's arena cannot be smaller than."""
+"""Bytes of activations that a model holds at every step: a lower bound for a runtime's arena."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tflq.ir import STORED_BITS, GraphView, Model, TensorType, view
 
 
 def live_bytes(model: Model) -> tuple[int, ...]:
-    """Bytes held while each operator of the first subgraph runs: its operands, and what later operators still read.
+    """Return the bytes held while each operator of the first subgraph runs.
 
-    Shapes are those of the file, an open dimension counts as 1. Constants are left out; graph inputs are held until
-    their last reader, graph outputs to the end.
+    These are its operands, and tensors that later operators still read. Shapes are those of the file, an open dimension
+    counts as 1. Constants do not count; graph inputs are held until their last reader, graph outputs to the end.
     """
     graph = view(model)
     last = {tensor: len(graph.ops) - 1 for tensor in graph.outputs}

@@ -24,11 +24,11 @@ from tflq.telling import told
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that differs. `first` and `second` are operator indices, None where a model lacks the operator.
+    """One difference. `first` and `second` are operator indices, None if a model lacks the operator.
 
-    `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale,
-    zero point or values>" or "derived <constant>". Of a change of the model itself both indices are None, `op` is ""
-    and `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
+    `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale, zero
+    point or values>" or "derived <constant>". For a change of the model itself both indices are None, `op` is "" and
+    `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
     """
 
     first: int | None
@@ -42,7 +42,7 @@ class Change:
 @told("diff")
 @dataclass(frozen=True, slots=True)
 class ModelDiff:
-    """Both models, and what differs between their first subgraphs, in order."""
+    """Both models, and the differences between their first subgraphs, in order."""
 
     first: ModelFacts
     second: ModelFacts
@@ -50,12 +50,12 @@ class ModelDiff:
 
 
 def diff(first: Source | Model, second: Source | Model, profile: str | Profile = "litert-ref") -> ModelDiff:
-    """What differs between the first subgraphs; operators are matched by type, in order.
+    """Compare the first subgraphs of two models; operators are matched by type, in order.
 
-    Derived constants are those that `profile` prepares both operators with.
+    Derived constants are those with which `profile` prepares both operators.
 
     Raises:
-        FileAccessError, FormatError, ModelError: As `load`.
+        FileAccessError, FormatError, ModelError: See `load`.
         UnknownNameError: There is no profile of that name.
 
     Example:
@@ -91,7 +91,7 @@ def _place(change: Change) -> tuple[int, int]:
 
 
 def _edges(a: GraphView, b: GraphView, pairs: dict[int, int]) -> Iterator[_Found]:
-    """What the graphs take and give."""
+    """Yield differences of the graphs' inputs and outputs."""
     counts = len(a.model.subgraphs), len(b.model.subgraphs)
     if counts[0] != counts[1]:
         yield "subgraphs", str(counts[0]), str(counts[1])
@@ -121,7 +121,7 @@ def _operators(a: GraphView, b: GraphView, i: int, j: int, pairs: dict[int, int]
 
 
 def _maker(graph: GraphView, tensor: int) -> int:
-    """The operator that makes the tensor, -1 where none does."""
+    """Return the operator that makes the tensor, -1 if none does."""
     maker = graph.maker(tensor)
     return -1 if maker is None else maker.index
 

@@ -1,4 +1,4 @@
-"""What a model is made of, and the constants that a profile prepares its operators with. Nothing is run."""
+"""The contents of a model, and the constants with which a profile prepares its operators. Nothing is run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tflq.telling import told
 
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
-    """One tensor. `scale` and `zero_point` have one entry per tensor or per channel, none where it is not quantized."""
+    """One tensor. `scale` and `zero_point` have one entry per tensor or per channel, none if it is not quantized."""
 
     index: int
     name: str
@@ -34,14 +34,14 @@ class TensorFacts:
     zero_point: tuple[int, ...]
     quantized_dimension: int
     kind: str  # input, output, constant, variable or activation
-    bytes: int  # of the constant, 0 for other tensors
+    bytes: int  # size of the constant, 0 for other tensors
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
-    """One operator. `constants` is None where it is bound as the model runs, or for the `reason` given.
+    """One operator. `constants` is None if it is bound at run time, or for the `reason` given.
 
-    `options` are those of the file, in words where the schema has any: ("padding", "SAME").
+    `options` are those of the file, in words if the schema has any: ("padding", "SAME").
     """
 
     index: int
@@ -52,7 +52,7 @@ class OperatorFacts:
     options: tuple[tuple[str, Any], ...]
     macs: int
     constants: Constants | None
-    promise: Exactness | None  # of its results; None where it is refused
+    promise: Exactness | None  # of its results; None if it is refused
     reason: str = ""
 
 
@@ -82,14 +82,14 @@ class Inspection:
 
 
 def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Inspection:
-    """Read the model and prepare each operator by itself, so that one that is refused does not hide the others.
+    """Read the model and prepare each operator by itself, so that a refused one does not hide the others.
 
     Args:
-        model: A path, the bytes of a file, or a Model. Its first subgraph is looked at, and nothing is run.
-        profile: Whose arithmetic the constants are for: a name or a Profile.
+        model: A path, the bytes of a file, or a Model. Its first subgraph is inspected, and nothing is run.
+        profile: The arithmetic of the constants: a name or a Profile.
 
     Raises:
-        FileAccessError, FormatError, ModelError: As `load`.
+        FileAccessError, FormatError, ModelError: See `load`.
         UnknownNameError: There is no profile of that name.
 
     Example:
@@ -155,7 +155,7 @@ def _operator(op: OperatorView, profile: Profile) -> OperatorFacts:
 
 
 def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
-    """One operator as the profile prepares it, without its weights where they are not needed."""
+    """Return one operator as the profile prepares it, without weights that are not needed."""
     alone, _ = single_operator(model, index)
     try:
         return make_plan(_without_weights(alone), profile).steps[0]
@@ -164,7 +164,7 @@ def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
 
 
 def _prepared(model: Model, index: int, profile: Profile) -> tuple[Constants | None, Exactness | None, str]:
-    """Constants, promise, and why there are none."""
+    """Return constants, promise, and the reason if there are none."""
     try:
         step = prepare_alone(model, index, profile)
     except TflqError as error:
@@ -172,12 +172,12 @@ def _prepared(model: Model, index: int, profile: Profile) -> tuple[Constants | N
     return None if step.prepared is None else constants_of(step.prepared), step.promise, ""
 
 
-#: Types of constants that may be a shape, an axis or paddings, whose values decide shapes.
+#: Types of constants that may be a shape, an axis or paddings, which determine shapes.
 _SHAPE_TYPES = frozenset({TensorType.INT32, TensorType.INT64, TensorType.BOOL})
 
 
 def _without_weights(alone: Model) -> Model:
-    """Return the operator with its constants of other types as graph inputs, so that nothing is packed for speed."""
+    """Return the operator with its constants of other types as graph inputs, which prevents packing."""
     graph = view(alone)
     withheld = {
         index
@@ -201,7 +201,7 @@ def _options(op: OperatorView) -> tuple[tuple[str, Any], ...]:
 
 
 def macs_of(op: OperatorView) -> int:
-    """Return the multiply-accumulates of an operator, from the shapes that the file declares; 0 if it has none."""
+    """Return an operator's multiply-accumulates, from the shapes in the file; 0 if it has none."""
     sizes = Sizes(
         inputs=tuple(None if spec is None else spec.shape for spec in op.input_specs),
         outputs=tuple(() if spec is None else spec.shape for spec in op.output_specs),

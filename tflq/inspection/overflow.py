@@ -1,7 +1,7 @@
-"""How large an accumulator can become: bounds from an operator's weights and the range of its input, and its width.
+"""The range of an accumulator: bounds from an operator's weights and the range of its input, and its width.
 
-A bound holds for every order of summation: positive contributions are added up apart from negative ones, the bias among
-them. It is reached: each tap takes the code that contributes most.
+A bound holds for every order of summation: positive and negative contributions are added separately, the bias among
+them. It is reached if each tap takes the code that contributes most.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Extremes = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One operator: the lowest and the highest value that its accumulator can pass through, and in which channel."""
+    """The bounds of one operator's accumulator: lowest and highest value, and the channel."""
 
     index: int
     op: str
     low: int
     high: int
-    channel: int  # the output channel that reaches farthest
+    channel: int  # the output channel with the largest magnitude
 
     @property
     def bits(self) -> int:
@@ -47,7 +47,7 @@ class Bound:
 
 
 def overflow_bounds(model: Model, profile: Profile) -> tuple[Bound, ...]:
-    """The bounds of all operators that accumulate codes and whose weights are constant."""
+    """Return the bounds of all operators that accumulate codes and whose weights are constant."""
     return tuple(_bounds(model, profile))
 
 
@@ -66,18 +66,18 @@ def _bounds(model: Model, profile: Profile) -> Iterator[Bound]:
 
 
 def _reads_codes(step: Step) -> bool:
-    """Whether all that it makes, and reads first, are quantized integers."""
+    """Return whether its results, and its first operands, are quantized integers."""
     data = next((o for o in step.node.inputs if o is not None and o.is_quantized), None)
     return data is not None and all(CARRIER[o.type].kind in "iu" for o in (data, *step.node.outputs))
 
 
 def _span(operand: Operand) -> Range:
-    """Lowest and highest code minus zero point."""
+    """Return the lowest and highest code minus zero point."""
     return centred_range(type_range(CARRIER[operand.type]), operand.zero_point)
 
 
 def _weighted(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Iterator[Array]]) -> Extremes | None:
-    """`taps` gives matrices (channels, taps) of weights: the sets of taps that one accumulator can see."""
+    """Return the bounds; `taps` gives matrices (channels, taps) of weights: the sets of taps of one accumulator."""
     data, weights = step.node.input(x), step.node.input(w)
     if weights.value is None:
         return None
@@ -93,7 +93,7 @@ def _weighted(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Ite
 
 
 def _of_taps(weights: Array, span: Range) -> Extremes:
-    """Sums over taps of the least and the most that each can add, whatever is added before it."""
+    """Return sums over taps of the least and the most that each can add, for any order."""
     above, below = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     lowest, highest = min(span[0], 0), max(span[1], 0)
     return above * lowest + below * highest, above * highest + below * lowest
@@ -108,7 +108,7 @@ def _by_channel(step: Step) -> Extremes | None:
 
 
 def _spread_out(step: Step) -> Extremes | None:
-    """Only taps a whole number of strides apart meet in one output pixel."""
+    """Return the bounds: only taps a whole number of strides apart meet in one output pixel."""
     down, across = int(step.node.options["stride_h"]), int(step.node.options["stride_w"])
 
     def meeting(w: Array) -> Iterator[Array]:
@@ -120,7 +120,7 @@ def _spread_out(step: Step) -> Extremes | None:
 
 
 def _matrix_product(step: Step) -> Extremes:
-    """Both operands may hold anything."""
+    """Return the bounds; both operands may hold any values."""
     x, y = step.node.input(0), step.node.input(1)
     length = x.shape[-2 if step.node.options["adj_x"] else -1]
     products = [a * b for a in _span(x) for b in _span(y)]
@@ -133,7 +133,7 @@ def _product(step: Step) -> Extremes:
 
 
 def _reduced(step: Step) -> Extremes:
-    """The raw sum, and with the zero points taken off."""
+    """Return the bounds of the raw sum, and of the sum with the zero points subtracted."""
     x = step.node.input(0)
     return _times(x, prod(x.shape) // max(1, prod(step.node.outputs[0].shape)))
 

@@ -1,4 +1,4 @@
-"""Parts of an operator's prepared data, found by type wherever they lie, and the whole with one of them changed."""
+"""Parts of an operator's prepared data, found by type at any depth, and the whole with one of them changed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Generic, TypeVar
 from tflq.kernels.families.unary import Tabulated, tabulated
 
 T = TypeVar("T")
-#: Makes the whole of a changed part.
+#: A function from a changed part to the whole.
 Rebuild = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part(Generic[T]):
-    """A value of prepared data: field `name` of what lies at `owner`, both empty for the whole data.
+    """A value of prepared data: field `name` of the data at `owner`, both empty for the whole data.
 
-    Places are field names joined by dots. `rebuild` makes the whole data with another value in the place of this one.
+    Places are field names joined by dots. `rebuild` makes the whole data with another value in this place.
     """
 
     owner: str
@@ -27,12 +27,12 @@ class Part(Generic[T]):
 
     @property
     def place(self) -> str:
-        """Where it lies."""
+        """The place of the part."""
         return f"{self.owner}.{self.name}" if self.owner else self.name
 
 
 def parts_of(data: Any, kind: type[T]) -> Iterator[Part[T]]:
-    """Every part of that type, outer ones before inner ones."""
+    """Return every part of that type, outer ones before inner ones."""
     return (part for part in _walk(Part("", "", data, lambda changed: changed)) if isinstance(part.value, kind))
 
 
@@ -67,5 +67,5 @@ def _walk(part: Part[Any]) -> Iterator[Part[Any]]:
 
 
 def _item(part: Part[Any], key: Any, item: Any, rebuild: Rebuild) -> Part[Any]:
-    """An item of a tuple or dictionary: it belongs to what holds that one."""
+    """Return an item of a tuple or dictionary, which belongs to the same owner."""
     return Part(part.owner, f"{part.name}[{key}]", item, rebuild)

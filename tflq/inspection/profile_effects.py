@@ -1,6 +1,6 @@
-"""What other profiles would do with a model's operators, told from what these are prepared with. Nothing is run.
+"""The effect of other profiles on a model's operators, from their prepared constants. Nothing is run.
 
-Equal constants under the same evaluation give equal bits; where they differ the bits can differ.
+Equal constants under the same evaluation give equal bits; if they differ, the bits can differ.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A profile under which an operator is prepared otherwise, and the first constant that is different.
+    """A profile under which an operator's preparation differs, and the first constant that differs.
 
-    `field` is "kernel" where it is the evaluation, and "refused" where one of the two takes no such operator.
+    `field` is "kernel" if the evaluation differs, and "refused" if only one of the two takes the operator.
     """
 
     profile: str
@@ -46,9 +46,9 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEffects:
-    """One operator. `effects` is empty where all profiles give the same bits.
+    """One operator. `effects` is empty if all profiles give the same bits.
 
-    `proved` are profiles that prepare it otherwise and give the same bits for every input.
+    `proved` are profiles that prepare it differently and give the same bits for every input.
     """
 
     index: int
@@ -72,9 +72,9 @@ class Effects:
 def profile_effects(
     model: Source | Model, base: str | Profile = "litert-ref", others: Sequence[str | Profile] | None = None
 ) -> Effects:
-    """Prepare every operator under every profile, each by itself: which can give other bits than under `base`?
+    """Prepare every operator under every profile by itself, and find those that can give other bits than `base`.
 
-    Nothing is run. `others` are all profiles where none are named.
+    Nothing is run. `others` are all profiles if none are given.
 
     Raises:
         UnknownNameError: There is no profile of that name.
@@ -108,7 +108,10 @@ def _effects(model: Model, index: int, reference: Step | str, others: Sequence[P
 
 
 def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | None:
-    """The first constant that differs: its name and both values. None if both give the same bits, or both refuse."""
+    """Return the first constant that differs: its name and both values.
+
+    The result is None if both give the same bits, or both refuse.
+    """
     if isinstance(base, str) or isinstance(other, str):
         if isinstance(base, str) and isinstance(other, str):
             return None
@@ -124,7 +127,7 @@ def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | N
 
 
 def _bound(model: Model, index: int, profile: Profile) -> Step | str:
-    """The operator as the profile prepares it; or why it is refused."""
+    """Return the operator as the profile prepares it; or the reason why it is refused."""
     try:
         return prepare_alone(model, index, profile)
     except TflqError as error:
@@ -132,8 +135,8 @@ def _bound(model: Model, index: int, profile: Profile) -> Step | str:
 
 
 def _constants(step: Step) -> dict[str, str]:
-    """Kernel, shapes and constants of an operator as text, by name."""
-    if step.prepared is None:  # bound when the model runs: all that is known is which kernel will do it
+    """Return kernel, shapes and constants of an operator as text, by name."""
+    if step.prepared is None:  # bound at run time: only its kernel is known
         return {"kernel": _name(step.kernel.prepare)}
     return dict(_walk("kernel", step.prepared))
 
@@ -150,7 +153,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every constant below `value`, as text: stages by class and multiplier, arrays by digest."""
+    """Yield every constant below `value`, as text: stages by class and multiplier, arrays by digest."""
     if isinstance(value, np.ndarray):
         yield name, _array(value)
     elif isinstance(value, ZeroPoints):

@@ -1,7 +1,8 @@
 """Two profiles side by side: the operators and types for which they have other kernels, or other primitives.
 
-What a kernel's prepare reads of the `Arithmetic` is found in its code: the fields that it, or a function of the kernels
-package that it refers to, names. That is read, not run; a field named for one form counts for all that share the code.
+The fields of the `Arithmetic` that a kernel's prepare reads are found in its code: those named by it, or by a function
+of the kernels package that it refers to. The code is read, not run; a field named for one form counts for all forms
+that share the code.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tflq.numerics.arithmetic import Arithmetic, prepared_real
 from tflq.profiles import Profile, by_name
 from tflq.telling import told
 
-#: Shown where a profile has no kernel.
+#: Text for a profile without a kernel.
 NONE = "none"
 _FIELDS = frozenset(field.name for field in fields(Arithmetic))
 _PACKAGE = "tflq.kernels."
@@ -32,7 +33,7 @@ _PER_TENSOR_IF_UINT8 = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """What differs: a field of the arithmetic or "kernel", and how each of the two profiles fills it."""
+    """One difference: a field of the arithmetic or "kernel", and its value in each of the two profiles."""
 
     name: str
     first: str
@@ -41,8 +42,9 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class PairDifference:
-    """One operator with operand types, as "int8 -> int8", or "all". `notes` are what kernels of other runtimes say of
-    themselves.
+    """One operator with operand types, such as "int8 -> int8", or "all".
+
+    `notes` are the descriptions of the kernels of other runtimes.
     """
 
     op: str
@@ -54,7 +56,7 @@ class PairDifference:
 @told("profiles")
 @dataclass(frozen=True, slots=True)
 class ProfileComparison:
-    """Two profiles by name, and where they can give other bits, by operator."""
+    """Two profiles by name, and the differences that can change bits, by operator."""
 
     first: str
     second: str
@@ -68,7 +70,7 @@ class ProfileComparison:
 
 
 def compare_profiles(first: str | Profile, second: str | Profile, ops: Collection[str] = ()) -> ProfileComparison:
-    """Every difference, by operator; of the operators `ops` only, where any are given.
+    """Return every difference, by operator; only of the operators `ops`, if any are given.
 
     Raises:
         UnknownNameError: There is no profile of that name.
@@ -104,7 +106,7 @@ def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDiffe
 
 
 def _merged(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
-    """Forms with the same differences as one."""
+    """Yield forms with the same differences as one."""
     groups: dict[tuple[str, tuple[Primitive, ...], tuple[str, ...]], list[str]] = {}
     for d in differences:
         groups.setdefault((d.op, d.primitives, d.notes), []).extend(d.types)
@@ -113,9 +115,9 @@ def _merged(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
 
 
 def _forms(signature: Signature) -> Iterator[Signature]:
-    """Every choice of the alternatives, with everything optional there."""
+    """Yield every choice of the alternatives, with all optional operands."""
     count = len(signature.inputs)
-    # Operands beyond the third follow the first alternative: they make no difference between rows.
+    # Operands beyond the third follow the first alternative: rows do not differ in them.
     inputs = [slot.choices if position < 3 else slot.choices[:1] for position, slot in enumerate(signature.inputs)]
     for chosen in product(*inputs, *(slot.choices for slot in signature.outputs)):
         yield Signature(chosen[:count], chosen[count:])
@@ -146,7 +148,7 @@ def _primitives(
 
 
 def _depends_on_scale_type(op: str, form: Signature, *arithmetics: Arithmetic) -> bool:
-    """Return whether an operator that reads `scale_type` uses it under either arithmetic."""
+    """Return whether an operator uses the `scale_type` that it reads, under either arithmetic."""
     if op == "FULLY_CONNECTED":
         return any(arithmetic.dense_real is prepared_real for arithmetic in arithmetics)
     return op not in _PER_TENSOR_IF_UINT8 or form.starts_with(TensorType.UINT8)
@@ -154,7 +156,7 @@ def _depends_on_scale_type(op: str, form: Signature, *arithmetics: Arithmetic) -
 
 @cache
 def home(kernel: Kernel | None) -> str:
-    """The family and file that hold a row, such as "reference.mul"."""
+    """Return the family and file that hold a row, such as "reference.mul"."""
     if kernel is None:
         return NONE
     for name, module in tuple(sys.modules.items()):
@@ -164,12 +166,12 @@ def home(kernel: Kernel | None) -> str:
 
 
 def _is_same(row: Kernel, kernel: Kernel) -> bool:
-    """Whether `kernel` is that row, or the same for other versions."""
+    """Return whether `kernel` is that row, or its equivalent for other versions."""
     return row is kernel or (row.op, row.signature, row.prepare) == (kernel.op, kernel.signature, kernel.prepare)
 
 
 def _note(kernel: Kernel) -> str:
-    """What a kernel that is not the reference's says of itself: the first sentence of its file."""
+    """Return the description of a kernel other than the reference's: the first sentence of its file."""
     where = home(kernel)
     module = sys.modules.get(_PACKAGE + where)
     if where.startswith("reference.") or module is None:
@@ -179,14 +181,14 @@ def _note(kernel: Kernel) -> str:
 
 
 def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a partial application holds."""
+    """Return the function inside a partial application."""
     while isinstance(function, partial):
         function = function.func
     return function
 
 
 def named(value: Any) -> str:
-    """A stage or rule in words: its class or its function."""
+    """Return a stage or rule in words: its class or its function."""
     if isinstance(value, (int, type)):
         return str(getattr(value, "__name__", value))
     owner = getattr(value, "__self__", None)
@@ -198,7 +200,10 @@ def named(value: Any) -> str:
 
 @cache
 def fields_read(function: Callable[..., Any]) -> frozenset[str]:
-    """The fields of `Arithmetic` that `function` names, itself or through other functions of the kernels package."""
+    """Return the fields of `Arithmetic` that `function` names.
+
+    It may name them itself or through other functions of the kernels package.
+    """
     names_read: set[str] = set()
     waiting: list[Callable[..., Any]] = [function]
     visited: set[Any] = set()

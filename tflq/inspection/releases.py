@@ -1,4 +1,4 @@
-"""Which releases agree on a model: every operator prepared under every release's profile. Nothing is run."""
+"""Releases that agree on a model: every operator prepared under every release's profile. Nothing is run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["Agreement", "Agreements", "agreements"]
 class Agreement:
     """Releases that give the same bits for every operator, the oldest first.
 
-    `apart` are the operators for which the newest release can give others; those that only one of the two takes are
-    among them.
+    `apart` are the operators for which the newest release can give other bits, including those that only one of the two
+    takes.
     """
 
     resolver: str
@@ -33,7 +33,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
-    """A model's first subgraph under every release from `since` on; of each resolver the newest releases come first.
+    """A model's first subgraph under every release from `since` on; for each resolver the newest come first.
 
     `operators` are names by index.
     """
@@ -45,10 +45,10 @@ class Agreements:
 
 
 def agreements(model: Source | Model, since: str) -> Agreements:
-    """Group the releases from `since` on, such as `tflite-2.7` or `2.7`, by what they make of a model's operators.
+    """Group the releases from `since` on, such as `tflite-2.7` or `2.7`, by their results for a model's operators.
 
     Raises:
-        UnknownNameError: No profile stands for that release.
+        UnknownNameError: That release has no profile.
     """
     target = subject(model)
     chosen = RELEASES[RELEASES.index(_release(since)) :]
@@ -58,7 +58,7 @@ def agreements(model: Source | Model, since: str) -> Agreements:
 
 
 def _release(name: str) -> str:
-    """The release of that name, or of that version."""
+    """Return the release with that name or version."""
     for release in RELEASES:
         if name in (release, release.partition("-")[2]):
             return release
@@ -66,7 +66,7 @@ def _release(name: str) -> str:
 
 
 def _groups(model: Model, releases: tuple[str, ...], resolver: str) -> Iterator[Agreement]:
-    """Releases whose operators are all prepared alike, the newest first."""
+    """Yield groups of releases that prepare all operators alike, the newest first."""
     profiles = {release: profile for release in releases if (profile := _profile(release, resolver)) is not None}
     known = {p.name: _of_every_operator(model, p) for p in dict.fromkeys(profiles.values())}
     groups: list[tuple[tuple[Step | None, ...], list[str]]] = []
@@ -82,14 +82,14 @@ def _groups(model: Model, releases: tuple[str, ...], resolver: str) -> Iterator[
 
 
 def _apart(some: tuple[Step | None, ...], others: tuple[Step | None, ...]) -> tuple[int, ...]:
-    """The operators that are not prepared alike."""
+    """Return the operators that are not prepared alike."""
     return tuple(i for i, (one, two) in enumerate(zip(some, others, strict=True)) if not _alike(one, two))
 
 
 def _alike(one: Step | None, two: Step | None) -> bool:
-    """Whether an operator has the same kernel and constants, or is refused both times.
+    """Return whether an operator has the same kernel and constants, or is refused both times.
 
-    Of one that is bound when the model runs all that is known is its kernel.
+    If it is bound at run time, only its kernel is known.
     """
     if one is None or two is None:
         return one is two
@@ -99,7 +99,7 @@ def _alike(one: Step | None, two: Step | None) -> bool:
 
 
 def _profile(release: str, resolver: str) -> Profile | None:
-    """None where a release's resolver has no profile of its own."""
+    """Return the profile, or None if the release's resolver has no profile of its own."""
     try:
         return by_name(f"{release}-{resolver}")
     except UnknownNameError:
@@ -107,7 +107,7 @@ def _profile(release: str, resolver: str) -> Profile | None:
 
 
 def _of_every_operator(model: Model, profile: Profile) -> tuple[Step | None, ...]:
-    """Every operator as the profile prepares it; None where it refuses it."""
+    """Return every operator as the profile prepares it; None if it refuses it."""
     return tuple(_prepared(model, op.index, profile) for op in view(model).ops)
 
 

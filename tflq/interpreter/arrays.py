@@ -1,7 +1,7 @@
-"""Arrays that enter from outside: from callers, files, recordings, dumps and runtimes.
+"""Arrays from outside: from callers, files, recordings, dumps and runtimes.
 
-Kernels are compiled without bounds checks and rely on the type and the shape of what they are given. So every array
-that this package has not made itself goes through `admit` before it meets one.
+Kernels are compiled without bounds checks and rely on the type and the shape of their inputs. So every array from
+outside this package goes through `admit` before it reaches a kernel.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from tflq.ir import CARRIER, TensorSpec, TensorType
 from tflq.kernels.code_limits import NARROW
 from tflq.kernels.kernel import Array
 
-#: Types whose dtype outside differs from the one they are carried in.
+#: Types whose dtype for callers differs from the one inside kernels.
 OUTSIDE = MappingProxyType(
     {TensorType.STRING: np.bytes_, TensorType.FLOAT8_E4M3FN: np.int8, TensorType.FLOAT8_E5M2: np.int8}
 )
 
 
 def admit(value: object, type_: TensorType | int, shape: Sequence[int] | None, name: str) -> Array:
-    """Return `value` as kernels carry a tensor of that type: native byte order, C-contiguous, aligned.
+    """Return `value` in the form that kernels use for a type: native byte order, C-contiguous, aligned.
 
-    Strings become bytes. Numbers are not converted: their type must be the tensor's. A copy is made only where
-    something has to change.
+    Strings become bytes. Numbers are not converted: their type must be the tensor's. A copy is made only if it is
+    necessary.
 
     Args:
-        value: An array, or what NumPy makes one of.
+        value: An array, or a value that NumPy converts to one.
         type_: The tensor's type.
         shape: Its shape, with -1 for a dimension of any size; None for any shape.
-        name: What errors call it.
+        name: Its name in errors.
 
     Raises:
-        TypeMismatchError: Elements of another type.
-        ShapeError: Another shape.
-        InputError: No array, a code beyond the range of a 4-bit or 2-bit type, or text that is not UTF-8.
+        TypeMismatchError: The elements have another type.
+        ShapeError: The shape differs.
+        InputError: It is not an array, has a code beyond the range of a 4-bit or 2-bit type, or text that is not UTF-8.
         UnsupportedError: The tensor's type is unknown.
     """
     if not isinstance(type_, TensorType):
@@ -52,14 +52,14 @@ def admit(value: object, type_: TensorType | int, shape: Sequence[int] | None, n
 
 
 def open_shape(spec: TensorSpec) -> tuple[int, ...] | None:
-    """The shape that the file gives a tensor, with -1 for what it leaves open; None where that is the rank, too."""
+    """Return a tensor's shape in the file, with -1 for open dimensions; None if the rank is also open."""
     if not spec.shape and not spec.has_rank and not spec.shape_signature:
         return None
     return spec.shape_signature or spec.shape
 
 
 def fits(shape: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether a given shape is `shape`, in which -1 stands for any size."""
+    """Return whether a given shape is `shape`, in which -1 matches any size."""
     return len(shape) == len(other) and all(want in (-1, size) for want, size in zip(shape, other, strict=True))
 
 
@@ -68,8 +68,8 @@ def _array(value: object, name: str) -> Array:
         return np.asarray(value)
     except MemoryError:
         raise
-    except Exception as error:  # a ragged list, or whatever an object's own conversion raises
-        raise InputError(f"no array: {error}", name=name) from error
+    except Exception as error:  # a ragged list, or any error of an object's own conversion
+        raise InputError(f"not an array: {error}", name=name) from error
 
 
 def _numbers(array: Array, type_: TensorType, name: str) -> Array:
@@ -99,7 +99,7 @@ def _bytes_of(item: object, name: str) -> bytes:
         try:
             return item.encode()
         except UnicodeEncodeError as error:
-            raise InputError(f"no UTF-8 text: {error}", name=name) from error
+            raise InputError(f"not UTF-8 text: {error}", name=name) from error
     if isinstance(item, bytes):
         return bytes(item)
     raise TypeMismatchError(name, "str or bytes", type(item).__name__)

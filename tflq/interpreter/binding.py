@@ -1,4 +1,4 @@
-"""Binding an operator to its kernel: prepare, before the model runs or once its inputs' shapes are there."""
+"""Bind an operator to its kernel: before the model runs, or once its inputs' shapes are known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Run a kernel's prepare; whatever it raises unforeseen becomes an OperatorFailed."""
+    """Run a kernel's prepare; unforeseen errors become an OperatorFailed."""
     try:
         with np.errstate(all="ignore"):
             prepared = kernel.prepare(node, arithmetic)
@@ -30,7 +30,7 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
         node.refuse("options", expected=f"a table with the field {error.name}", got=error.table)
     except Exception as error:
         if _is_undefined_conversion(error):
-            reason = f"scales or options make a number that no integer holds ({error})"
+            reason = f"scales or options give a number that no integer can hold ({error})"
             raise UndefinedResultError("prepare", reason, op=node.op, index=node.index) from error
         raise failure(node.op, node.index, "prepare", error) from error
     if len(prepared.shapes) != len(node.outputs):
@@ -43,19 +43,19 @@ def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _is_undefined_conversion(error: Exception) -> bool:
-    """Whether Python refused to make an integer of an infinity or NaN: C++ leaves open what comes of that."""
+    """Return whether Python refused to convert an infinity or NaN to an integer, which C++ leaves undefined."""
     return isinstance(error, OverflowError) or (isinstance(error, ValueError) and "NaN to integer" in str(error))
 
 
 def failure(op: str, index: int, phase: str, error: Exception) -> TflqError:
-    """What an unforeseen error of a kernel becomes."""
+    """Return the error for an unforeseen error of a kernel."""
     if is_beyond_memory(error):
-        return LimitError(f"operator {index} {op}: {phase} takes more memory than there is: {error}")
+        return LimitError(f"operator {index} {op}: {phase} takes more memory than is available: {error}")
     return OperatorFailed(op, index, phase, f"{type(error).__name__}: {error}")
 
 
 def bind(step: Step, arithmetic: Arithmetic, values: Sequence[Array | None], room: int | None = None) -> Prepared:
-    """Prepare with the shapes, and for shape operands the values, that the inputs have now, in `room` bytes."""
+    """Prepare with the inputs' present shapes, and for shape operands their values, in `room` bytes."""
     reveal = step.kernel.shape_operands
     operands = tuple(
         None if operand is None or value is None else _with_value(operand, value, position in reveal)

@@ -1,4 +1,4 @@
-"""What a plan will take, added up while its steps are bound and held against the limits."""
+"""The resources of a plan, added up while its steps are bound and compared with the limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tflq.interpreter.plan import Step
 from tflq.interpreter.program import Surroundings
 from tflq.kernels.kernel import Array, Operand
 
-#: Bytes that may be derived from constants whatever the limit is: a few tables for each operator.
+#: Bytes that may always be derived from constants: a few tables for each operator.
 _DERIVED = 1 << 28
 
 
 class Estimate:
     """Memory and work of one plan. `derived_before` are bytes that other plans of its program derived from constants.
 
-    `is_settled` says whether every shape was known so far.
+    `is_settled` is True if every shape was known so far.
     """
 
     def __init__(self, limits: Limits, derived_before: int) -> None:
@@ -30,22 +30,22 @@ class Estimate:
 
     @property
     def room(self) -> int:
-        """Bytes that are left where the walk has come to."""
+        """Bytes that are left at the present step."""
         return self._budget.room
 
     @property
     def live_bytes(self) -> int:
-        """Bytes that are alive there."""
+        """Bytes that are alive at the present step."""
         return self._budget.total
 
     @property
     def peak_memory(self) -> int:
-        """Bytes that are alive at the same time at most."""
+        """Peak of the bytes that are alive at the same time."""
         return self._budget.peak
 
     @property
     def kept_memory(self) -> int:
-        """Bytes alive at once when nothing is released."""
+        """Bytes alive at the same time if nothing is released."""
         return self._budget.kept + self._budget.beside
 
     @property
@@ -64,19 +64,19 @@ class Estimate:
         return self._least.spent
 
     def derive(self, values: Iterable[Array | None], place: str = "") -> None:
-        """Count what was made of the file's constants: what they became, or what a step was prepared with."""
+        """Count memory derived from the file's constants: converted constants, or a step's prepared data."""
         self._derived.add(*values)
         total, limit = self._derived_before + self._derived.bytes, max(self._limits.memory, _DERIVED)
         if total > limit:
-            raise beyond(place, total, limit, "what is derived from constants")
+            raise beyond(place, total, limit, "data derived from constants")
 
     def start(self, operand: Operand) -> None:
-        """Count a tensor that is there before the first step."""
+        """Count a tensor that exists before the first step."""
         self._budget.hold(operand, operand.shape)
 
     def call(self, step: Step, around: Surroundings) -> None:
         """Count the work of a step, and the memory of the subgraphs that it calls."""
-        self._budget.check(around.peak_memory, step.place, "what it calls")
+        self._budget.check(around.peak_memory, step.place, "the subgraphs that it calls")
         if step.prepared is None:
             self.is_settled = False
             return
@@ -92,7 +92,7 @@ class Estimate:
         self._budget.hold(operand, operand.shape, step.place)
 
     def finish(self, step: Step) -> None:
-        """Count what a step takes besides, then release what is read no more."""
+        """Count a step's working memory, then release tensors that are no longer read."""
         if step.prepared is not None and isinstance(step.prepared.scratch, int):
-            self._budget.check(step.prepared.scratch, step.place, "what it works with")
+            self._budget.check(step.prepared.scratch, step.place, "its working memory")
         self._budget.release(step.last_uses)

@@ -1,4 +1,4 @@
-"""One bound operator on arrays: what it makes is held against what was declared."""
+"""Run one bound operator on arrays, and compare its results with the declared types and shapes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tflq.kernels.kernel import Array, Prepared, Session, Shape
 def evaluate(
     prepared: Prepared, step: Step, values: Sequence[Array | None], session: Session | None = None
 ) -> tuple[Array, ...]:
-    """Run one bound operator on its inputs: its outputs, then the new values of the variables it updates.
+    """Run one bound operator; return its outputs, then the new values of the variables it updates.
 
-    An array that has not the type declared for its tensor, or not the shape prepared for it, is an OperatorFailed: the
-    kernels that read it rely on both.
+    If an array does not have its tensor's declared type or prepared shape, an OperatorFailed is raised: the kernels
+    that read it rely on both.
     """
     try:
         if step.kernel.session and not prepared.alone:
@@ -46,12 +46,12 @@ def evaluate(
 
 
 def updates_of(prepared: Prepared, step: Step, results: tuple[Array, ...]) -> Iterable[tuple[int, Array]]:
-    """Input positions of the variables that the step updates, and their new values."""
+    """Return input positions of the variables that the step updates, and their new values."""
     return zip(prepared.updates, results[len(step.outputs) :], strict=True)
 
 
 def _check_result(step: Step, result: Array, dtype: np.dtype[np.generic], shape: Shape | None) -> None:
-    """Raise where an array is not what its tensor was declared to be; a shape of None stands for any."""
+    """Raise if an array does not match its tensor's declaration; a shape of None matches any."""
     if result.dtype != dtype:
         raise OperatorFailed(step.op, step.index, "eval", f"made type {result.dtype}, declared {dtype}")
     if shape is not None and result.shape != shape:
@@ -59,22 +59,22 @@ def _check_result(step: Step, result: Array, dtype: np.dtype[np.generic], shape:
 
 
 def _arrays(result: Any) -> tuple[Array, ...]:
-    """The arrays that an eval gave; NumPy makes scalars of what has no dimensions, so those are wrapped again."""
+    """Return an eval's arrays; NumPy makes scalars of arrays without dimensions, which are wrapped again."""
     if isinstance(result, np.ndarray):
         return (result,)
     return tuple(map(np.asarray, result)) if isinstance(result, tuple) else (np.asarray(result),)
 
 
 def inputs_of(plan: Plan, step: Step, values: Mapping[int, Array]) -> list[Array | None]:
-    """The arrays a step reads, in operand order: from `values`, or the constants of the model."""
+    """Return the arrays a step reads, in operand order: from `values`, or the constants of the model."""
     constants = plan.constants
     return [values.get(tensor, constants[tensor]) for tensor in step.inputs]
 
 
 def bound(plan: Plan, step: Step, state: State, values: Sequence[Array | None], room: int | None = None) -> Prepared:
-    """The step's prepared form, bound now if its shapes were not known before; bindings are kept for equal shapes.
+    """Return the step's prepared form, bound now if its shapes were not known before.
 
-    Preparing may take `room` bytes.
+    Bindings are kept for equal shapes. Preparing may take `room` bytes.
     """
     if step.prepared is not None:
         return step.prepared

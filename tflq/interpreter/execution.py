@@ -1,4 +1,4 @@
-"""Walking through the steps of a plan: values, memory and work of one subgraph while it runs."""
+"""Run the steps of a plan: values, memory and work of one subgraph."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tflq.interpreter.state import State, variable
 from tflq.interpreter.trace import Called
 from tflq.kernels.kernel import Array, Prepared
 
-#: Calls in a row from which on it pays to make a routine of a subgraph.
+#: Number of consecutive calls of a subgraph after which it gets a routine.
 _TIMES = 3
 
 
 class Execution:
     """One run of a plan. `meter` counts the work of the whole run, calls included; `outer` are bytes of its callers.
 
-    Where all shapes of the plan are known, so is its memory; elsewhere it is counted step by step. `called` is filled
-    with what the latest call of each subgraph made; None where that is not kept.
+    If all shapes of the plan are known, so is its memory; otherwise it is counted step by step. `called` receives the
+    results of the latest call of each subgraph; None if they are not kept.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Execution:
         self._budget = None if plan.is_settled else Budget(plan.limits.memory, outer)
 
     def run(self, inputs: Mapping[int, Array]) -> list[Array | None]:
-        """Run all steps; the values by tensor index, as far as they are kept."""
+        """Run all steps; return the kept values by tensor index."""
         values = self._values
         for tensor in self.plan.variables:
             values[tensor] = variable(self.plan, self.state, tensor)
@@ -59,11 +59,11 @@ class Execution:
         return values
 
     def live_bytes_at(self, step: Step) -> int:
-        """Bytes that are alive while a step runs."""
+        """Return bytes that are alive while a step runs."""
         return self.outer + (step.live_bytes if self._budget is None else self._budget.total)
 
     def _start(self, inputs: Mapping[int, Array]) -> None:
-        """Hold what is known of the memory against the limit."""
+        """Compare the known part of the memory with the limit."""
         plan, limit = self.plan, self.plan.limits.memory
         if self._budget is None:
             total = self.outer + (plan.kept_memory if self._keep_all else plan.peak_memory)
@@ -77,7 +77,7 @@ class Execution:
         values = self._values
         arguments = [values[tensor] for tensor in step.inputs]
         prepared = step.prepared if self._budget is None else self._prepare(step, arguments, self._budget)
-        assert prepared is not None  # a settled plan has no step without
+        assert prepared is not None  # each step of a settled plan has it
         session = _Session(self, step) if step.kernel.session else None
         results = evaluate(prepared, step, arguments, session)
         for tensor, result in zip(step.outputs, results):  # noqa: B905 (updates follow the outputs)
@@ -93,7 +93,7 @@ class Execution:
             check_resources(self.plan, self.state, self.live_bytes_at(step), step.place)
 
     def _prepare(self, step: Step, arguments: Sequence[Array | None], budget: Budget) -> Prepared:
-        """The step's prepared form, with its memory and work held against the limits."""
+        """Return the step's prepared form, after comparing its memory and work with the limits."""
         before = self.state.bound.get(step.index)
         prepared = bound(self.plan, step, self.state, arguments, budget.room)
         if step.prepared is None:
@@ -101,12 +101,12 @@ class Execution:
             self.meter.spend((prepared.work or 0) + PREPARE_STEP_WORK * is_new, step.place)
         scratch = prepared.scratch
         size = scratch if isinstance(scratch, int) else scratch(prepared.data, *arguments)
-        budget.check(sizes_of(step.node.outputs, prepared.shapes) + size, step.place, "what it makes and works with")
+        budget.check(sizes_of(step.node.outputs, prepared.shapes) + size, step.place, "its results and working memory")
         return prepared
 
 
 def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -> None:
-    """Run one step on values by tensor index: what it makes is put among them, and what it makes of variables.
+    """Run one step on values by tensor index; add its results and its variables' new values to them.
 
     Its work counts by itself.
     """
@@ -124,7 +124,7 @@ def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -
 
 
 def check_resources(plan: Plan, state: State, live_bytes: int, place: str = "") -> None:
-    """Hold what variables with handles take, beside `live_bytes` of tensors, against the limit."""
+    """Compare the memory of variables with handles, together with `live_bytes` of tensors, with the limit."""
     if state.resources:
         taken = Footprint()
         taken.add(*state.resources.values())
@@ -133,35 +133,35 @@ def check_resources(plan: Plan, state: State, live_bytes: int, place: str = "") 
 
 
 class _Session:
-    """What kernels reach while a plan runs: a tflq.kernels.kernel.Session."""
+    """The kernels' access to a running plan: a tflq.kernels.kernel.Session."""
 
     def __init__(self, execution: Execution, step: Step) -> None:
         self.execution, self.step = execution, step
 
     @property
     def memory(self) -> dict[object, Any]:
-        """What operators remember from run to run."""
+        """State that operators keep from run to run."""
         return self.execution.state.memory
 
     @property
     def resources(self) -> dict[Hashable, Any]:
-        """What all subgraphs share."""
+        """State that all subgraphs share."""
         return self.execution.state.resources
 
     def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """A subgraph, to be called with its inputs, which begins with fresh variables."""
+        """Return a function that runs a subgraph on its inputs, with fresh variables."""
         return _Call(self.execution, self.step, subgraph)
 
 
 class _Call:
-    """A subgraph that was entered. Inputs whose shapes change are planned for as changing, not once for each shape."""
+    """A called subgraph. If the shapes of inputs change, they are planned for as open, not once for each shape."""
 
     def __init__(self, caller: Execution, step: Step, subgraph: int) -> None:
         self._caller, self._step, self._subgraph = caller, step, subgraph
         self._shapes: tuple[Any, ...] | None = None
         self._planned: Shapes = ()
         self._place = step.place
-        self._times = 0  # that it was called with these shapes
+        self._times = 0  # number of calls with these shapes
 
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         shapes = tuple([x.shape for x in inputs])
@@ -194,12 +194,12 @@ class _Call:
         self._state = State(bound=bindings, resources=self._caller.state.resources)
 
     def _routine(self, outer: int) -> Routine | None:
-        """What the caller's state has of this subgraph, or gets now that it is called again; None for other plans."""
+        """Return the caller's routine for this subgraph, created at a repeated call; None for other plans."""
         plan, known = self._plan, self._caller.state.called
         self._times += 1
         before, ready = known.get(self._subgraph, (None, None))
         if before is not plan:
-            fits = outer + 2 * plan.peak_memory <= plan.limits.memory  # places, and what is copied from them
+            fits = outer + 2 * plan.peak_memory <= plan.limits.memory  # places, and copies from them
             if self._times < _TIMES or not plan.is_settled or not fits:
                 return None
             ready = routine(plan)
@@ -208,5 +208,5 @@ class _Call:
 
 
 def _present(value: Array | None) -> Array:
-    assert value is not None  # inputs are there, outputs are kept
+    assert value is not None  # inputs exist, outputs are kept
     return value

@@ -1,4 +1,4 @@
-"""How many bytes of arrays something holds, those of the model's file left out."""
+"""Bytes of the arrays that an object holds, without those of the model's file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tflq.kernels.kernel import Array
 
 
 class Footprint:
-    """Bytes of the arrays that were met so far, each counted once."""
+    """Bytes of the arrays that were found so far, each counted once."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._seen: set[int] = set()
-        self._held: list[Any] = []  # so that no number in `_seen` is given to something else
+        self._held: list[Any] = []  # so that no number in `_seen` is reused by another object
 
     def add(self, *values: Any) -> None:
-        """Count the arrays that are reached from `values` by fields, elements and what functions close over."""
+        """Count the arrays that are reachable from `values` by fields, elements and closures."""
         waiting = list(values)
         while waiting:
             value = waiting.pop()
@@ -41,7 +41,7 @@ class Footprint:
 
 
 def _owner(array: Array) -> Array:
-    """The array whose memory this is; its base is None, or what else holds the memory: the file."""
+    """Return the array that owns this memory; its base is None, or another owner: the file."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

@@ -1,4 +1,4 @@
-"""How much memory and work a run may take, and the count of work."""
+"""Limits on the memory and work of a run, and the count of work."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from dataclasses import dataclass
 
 from tflq.errors import LimitError
 
-#: Bytes of all that is held at the same time, constants of the file left out, unless asked for otherwise.
+#: Default limit on bytes that are held at the same time, without constants of the file.
 DEFAULT_MEMORY = 4 << 30
-#: Passes of innermost loops (tflq/kernels/work.py), unless asked for otherwise.
+#: Default limit on passes of innermost loops (tflq/kernels/work.py).
 DEFAULT_WORK = 10**13
 
-#: What calling a subgraph counts, and besides each operator of it: about as much as BLAS does in the time that Python
-#: takes, many times over, so that an endless loop of small operators ends within seconds rather than days.
+#: Work counted for calling a subgraph, and for each of its operators: roughly what BLAS does in many times the time of
+#: Python's overhead. So an endless loop of small operators ends within seconds rather than days.
 CALL_WORK, STEP_WORK = 60_000_000, 24_000_000
-#: The same for preparing a subgraph, for input shapes that it was not prepared for before.
+#: Work counted for preparing a subgraph for new input shapes, and for each of its operators.
 PREPARE_WORK, PREPARE_STEP_WORK = 1_000_000_000, 200_000_000
 
 
 def call_work(steps: int) -> int:
-    """What it counts to call a subgraph of that many operators, besides the operators' own work."""
+    """Return the work counted for calling a subgraph with this number of operators, besides their own work."""
     return CALL_WORK + STEP_WORK * steps
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take. Beyond that it is a LimitError, before the operator that would go beyond has begun.
+    """The limits of a run. An operator that would exceed them raises a LimitError before it begins.
 
     Attributes:
-        memory: Bytes of tensors and of what operators need besides, alive at the same time. Constants of the file do
-            not count; what is derived from them is held against the same limit by itself.
-        work: Multiply-accumulates, or whatever else the innermost loops of operators do, of one run.
+        memory: Bytes of tensors and of operators' working memory, alive at the same time. Constants of the file do not
+            count; data derived from them are compared with the same limit separately.
+        work: Multiply-accumulates, or other passes of the operators' innermost loops, of one run.
     """
 
     memory: int = DEFAULT_MEMORY
@@ -45,15 +45,15 @@ _CURRENT: ContextVar[Limits] = ContextVar("limits", default=_GENEROUS)
 
 
 def current_limits() -> Limits:
-    """What plans keep to that are made here without limits of their own."""
+    """Return the limits of plans that are made here without limits of their own."""
     return _CURRENT.get()
 
 
 @contextmanager
 def limits_within(limits: Limits) -> Iterator[None]:
-    """Let these be the current limits of the block, in this thread, as numpy.errstate does with errors.
+    """Set the current limits for the block, in this thread, as numpy.errstate does for errors.
 
-    No result depends on them, only whether there is one.
+    They decide only whether there is a result, never its value.
     """
     token = _CURRENT.set(limits)
     try:
@@ -63,17 +63,17 @@ def limits_within(limits: Limits) -> Iterator[None]:
 
 
 class Meter:
-    """Work that has been spent, against a limit."""
+    """Work that has been done, compared with a limit."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.spent = 0
 
     def spend(self, work: int, place: str) -> None:
-        """Count work that is about to be done; a LimitError where that is too much."""
+        """Count work before it is done; raise a LimitError if it is too much."""
         self.spent += work
         if self.spent > self.limit:
             raise LimitError(
                 f"{place}work of {self.spent} passes of innermost loops, {work} of them here, more than the limit of "
-                f"{self.limit} passes; raise work_limit (--work-limit) if that is meant"
+                f"{self.limit} passes; raise work_limit (--work-limit) to allow it"
             )

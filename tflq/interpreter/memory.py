@@ -1,4 +1,4 @@
-"""How much memory a plan asks for, known before anything of that size is made."""
+"""The memory that a plan needs, known before anything of that size is allocated."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tflq.errors import LimitError, ModelError
 from tflq.ir import CARRIER
 from tflq.kernels.kernel import Operand, Shape
 
-#: How NumPy's messages begin where an array is too large for any machine.
+#: Beginnings of NumPy's messages for an array that is too large for any machine.
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "maximum supported dimension")
-#: Dimensions that an array can have.
+#: Maximum number of dimensions of an array.
 MOST_DIMENSIONS = 64
-#: Bytes that an array can have, were its dimensions of 0 left out.
+#: Maximum bytes of an array, computed without its dimensions of 0.
 _MOST_BYTES = 2**62
 
 
 class Budget:
-    """Bytes that are alive while a plan is walked through, counted tensor by tensor against a limit.
+    """Bytes that are alive while the steps of a plan are followed, counted tensor by tensor against a limit.
 
-    `base` is what others hold meanwhile. `peak` is the largest count so far; `kept` is what all tensors take together,
-    and `beside` the most that was taken besides tensors. None of them includes the base.
+    `base` is held by others meanwhile. `peak` is the largest count so far; `kept` is the size of all tensors together,
+    and `beside` the most memory besides tensors. None of them includes the base.
     """
 
     def __init__(self, limit: int, base: int = 0) -> None:
@@ -36,7 +36,7 @@ class Budget:
         return self.limit - self.base - self.total
 
     def hold(self, operand: Operand, shape: Shape, place: str = "") -> None:
-        """Count a tensor of that shape as alive from here on; a LimitError where that is too much."""
+        """Count a tensor of that shape as alive from here on; raise a LimitError if that is too much."""
         self.release([operand.index])
         size = self._alive[operand.index] = size_of(operand, shape)
         self.total += size
@@ -46,7 +46,7 @@ class Budget:
             self._refuse(0, place, f"{operand.name or f'#{operand.index}'!r} of shape {list(shape)}")
 
     def check(self, size: int, place: str, what: str) -> None:
-        """Count `size` bytes more for a moment."""
+        """Count `size` bytes more temporarily."""
         self.peak, self.beside = max(self.peak, self.total + size), max(self.beside, size)
         if size > self.room:
             self._refuse(size, place, what)
@@ -55,26 +55,26 @@ class Budget:
         raise beyond(place, self.base + self.total + size, self.limit, what)
 
     def release(self, tensors: Iterable[int]) -> None:
-        """Tensors that are not read any more."""
+        """Release tensors that are no longer read."""
         for tensor in tensors:
             self.total -= self._alive.pop(tensor, 0)
 
 
 def beyond(place: str, needed: int, limit: int, what: str) -> LimitError:
-    """The error for memory beyond the limit, which `what` would need."""
+    """Return the error for exceeding the memory limit, caused by `what`."""
     return LimitError(
         f"{place}memory of {needed} bytes, more than the limit of {limit} bytes, would be taken with {what}; "
-        "raise memory_limit (--memory-limit) if that is meant"
+        "raise memory_limit (--memory-limit) to allow it"
     )
 
 
 def is_beyond_memory(error: Exception) -> bool:
-    """Whether NumPy could not make an array for its size."""
+    """Return whether NumPy could not create an array because of its size."""
     return isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(_TOO_LARGE))
 
 
 def size_of(operand: Operand, shape: Shape) -> int:
-    """Bytes of the array that carries a tensor of that shape; errors where no array can have it."""
+    """Return the bytes of the array for a tensor of that shape; raise if no array can have it."""
     name, dtype = operand.name or f"#{operand.index}", CARRIER[operand.type]
     if any(extent < 0 for extent in shape):
         raise ModelError("a dimension is negative", tensor=name, got=list(shape))
@@ -86,5 +86,5 @@ def size_of(operand: Operand, shape: Shape) -> int:
 
 
 def sizes_of(outputs: Sequence[Operand], shapes: Sequence[Shape | None]) -> int:
-    """Bytes of an operator's outputs, as far as their shapes are known."""
+    """Return the bytes of an operator's outputs, as far as their shapes are known."""
     return sum(size_of(o, shape) for o, shape in zip(outputs, shapes, strict=True) if shape is not None)

@@ -1,4 +1,4 @@
-"""One operator of a file as its kernel sees it: a Node with Operands."""
+"""One operator of a file in the form for its kernel: a Node with Operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.kernels.kernel import SCALES_ELSEWHERE, Node, Operand, Shape, Surround
 
 
 class _Zeros(Mapping[str, int]):
-    """Options that the file leaves out: TFLite hands its kernels zeroed parameters then."""
+    """Options that the file leaves out: TFLite then gives its kernels zeroed parameters."""
 
     def __getitem__(self, key: str) -> int:
         return 0
@@ -30,7 +30,7 @@ NO_OPTIONS = Record("", _Zeros())
 
 
 def node_of(operands: Sequence[Operand], op: OperatorView, around: Surroundings, room: int) -> Node:
-    """The operator, on the subgraph's operands, to be prepared in `room` bytes."""
+    """Return the operator, on the subgraph's operands, for preparation in `room` bytes."""
     return Node(
         op=op.name,
         version=op.version,
@@ -46,9 +46,9 @@ def node_of(operands: Sequence[Operand], op: OperatorView, around: Surroundings,
 
 
 def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool) -> Operand:
-    """A tensor of the subgraph, with its value where it is constant.
+    """Return a tensor of the subgraph, with its value if it is constant.
 
-    `shape` replaces the file's where given; `made` says that an operator makes the tensor.
+    `shape` replaces the file's if given; `computed` is set if an operator makes the tensor.
     """
     spec = graph.tensors[index]
     if not isinstance(spec.type, TensorType):
@@ -72,7 +72,9 @@ def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool
 
 
 def visible(quantization: Quantization | None) -> Quantization | None:
-    """Quantization as LiteRT's kernels find it: without plain scales where the details name tensors that hold scales.
+    """Return the quantization as LiteRT's kernels see it.
+
+    Plain scales are removed if the details name tensors that hold scales.
 
     Source: LiteRT 2.3 InterpreterBuilder::ParseQuantization.
     """

@@ -1,4 +1,4 @@
-"""What a subgraph reads and makes when: a check of its order, and last uses."""
+"""The order of a subgraph's reads and writes: a check, and last uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tflq.kernels.kernel import Operand
 
 
 def check_order(graph: GraphView, operands: Sequence[Operand]) -> None:
-    """Refuse a graph in which something is read that nothing before has made."""
+    """Refuse a graph in which a tensor is read before it is made."""
     available = {o.index for o in operands if o.is_constant or o.is_variable} | set(graph.inputs)
     for op in graph.ops:
         for tensor in op.inputs:
@@ -25,7 +25,7 @@ def check_order(graph: GraphView, operands: Sequence[Operand]) -> None:
 
 
 def known_at_start(graph: GraphView, operands: Sequence[Operand]) -> list[bool]:
-    """By tensor, whether its shape is known before any operator has run."""
+    """Return, by tensor, whether its shape is known before any operator has run."""
     known = [o.is_constant or o.is_variable for o in operands]
     for tensor in graph.inputs:
         known[tensor] = True
@@ -33,7 +33,7 @@ def known_at_start(graph: GraphView, operands: Sequence[Operand]) -> list[bool]:
 
 
 def kept_results(graph: GraphView) -> tuple[int, ...]:
-    """Tensors that a run holds to its end: the graph's outputs, then results that nothing reads.
+    """Return tensors that a run holds to its end: the graph's outputs, then unread results.
 
     Source: LiteRT 2.3 arena_planner.cc ArenaPlanner::PlanAllocations, which releases a tensor after its last reader.
     """
@@ -41,7 +41,7 @@ def kept_results(graph: GraphView) -> tuple[int, ...]:
 
 
 def last_uses(graph: GraphView) -> list[tuple[int, ...]]:
-    """For every operator, the tensors that are read or made there for the last time and are not kept."""
+    """Return, for every operator, the tensors with their last use there that are not kept."""
     kept = set(kept_results(graph))
     last: dict[int, int] = {}
     for op in graph.ops:

@@ -14,15 +14,15 @@ from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.profiles import Profile
 
-#: Bindings of steps whose shapes only a run could tell, by step: what they were bound for, and to what.
+#: Bindings of steps whose shapes are known only at run time, by step: the shapes, and the bound form.
 Bindings = dict[int, tuple[object, Prepared]]
-#: Shapes of a subgraph's inputs in order, None for those that change from call to call.
+#: Shapes of a subgraph's inputs in order, None for those that change between calls.
 Shapes = tuple[Shape | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One operator in execution order. `prepared` is None for a step that is bound when it is reached."""
+    """One operator in execution order. `prepared` is None for a step that is bound at run time."""
 
     index: int
     op: str
@@ -33,12 +33,12 @@ class Step:
     outputs: tuple[int, ...]  # those that are present
     last_uses: tuple[int, ...]  # tensors that no later step reads
     dtypes: tuple[np.dtype[np.generic], ...]  # of the arrays that carry its outputs
-    promise: Exactness  # of its results, as long as its inputs are the runtime's own
-    live_bytes: int = 0  # bytes that are alive while it runs, where the plan is settled
+    promise: Exactness  # for its results, if its inputs are the runtime's own
+    live_bytes: int = 0  # alive while it runs, if the plan is settled
 
     @property
     def place(self) -> str:
-        """Which operator, as errors begin."""
+        """The operator's place, with which errors begin."""
         return f"operator {self.index} {self.op}: "
 
 
@@ -46,10 +46,10 @@ class Subgraphs(Protocol):
     """The plans of the subgraphs that a plan's operators call."""
 
     def begin(self) -> None:
-        """A run begins, which may prepare as much as any other did."""
+        """Begin a run, which may prepare as much as any other run."""
 
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
-        """The subgraph's plan for inputs of those shapes, and its late bindings."""
+        """Return the subgraph's plan for inputs of those shapes, and its late bindings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,22 +60,22 @@ class Plan:
     graph: GraphView
     profile: Profile
     operands: tuple[Operand, ...]  # by tensor index; shapes as far as they are known
-    expected: Mapping[int, Shape | None]  # by graph input, the shape that it is planned for; None: any
-    known: tuple[bool, ...]  # by tensor index: whether the operand's shape is certain before the model runs
+    expected: Mapping[int, Shape | None]  # by graph input, the planned shape; None: any
+    known: tuple[bool, ...]  # by tensor index: True if the operand's shape is certain before the model runs
     steps: tuple[Step, ...]
     variables: tuple[int, ...]  # tensors that keep their value from run to run
-    constants: tuple[Array | None, ...]  # by tensor index, and None at the end: what index -1 reads
+    constants: tuple[Array | None, ...]  # by tensor index, and None at the end, which index -1 reads
     makers: Mapping[int, int]  # tensor -> the operator that makes it
-    kept: tuple[int, ...]  # tensors that a run holds to its end: the outputs, and what nothing reads
-    promises: Mapping[int, Exactness]  # tensor -> what it is promised to be, from the graph's inputs on
+    kept: tuple[int, ...]  # tensors that a run holds to its end: the outputs, and unread results
+    promises: Mapping[int, Exactness]  # tensor -> its promise, relative to the graph's inputs
     limits: Limits
     peak_memory: int  # bytes alive at the same time, as far as it is known before the model runs
-    kept_memory: int  # the same where nothing is released
-    derived_memory: int  # bytes of what was derived from constants
-    work: int  # of one run, as far as it is known before, without what it calls
-    least_work: int  # of one run at least, with what it calls: of several subgraphs the one with the least
+    kept_memory: int  # bytes alive at the same time if nothing is released
+    derived_memory: int  # bytes of data derived from constants
+    work: int  # of one run, as far as it is known in advance, without calls
+    least_work: int  # lower bound for one run, with calls: of several subgraphs the one with the least
     is_settled: bool  # all shapes are known, those of called subgraphs too
-    program: Subgraphs  # the other subgraphs, bound as far as they are called
+    program: Subgraphs  # the other subgraphs, bound if they are called
 
     @property
     def inputs(self) -> tuple[int, ...]:

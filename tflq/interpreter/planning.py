@@ -1,7 +1,7 @@
-"""From a model and a profile to a plan of bound steps. All refusals happen here.
+"""Make a plan of bound steps from a model and a profile. All refusals happen here.
 
-A step whose shapes cannot be known before the model runs (they hang on a computed tensor) keeps its kernel and is bound
-when it is reached; everything else is prepared once.
+If a step's shapes are unknown before the model runs (they depend on a computed tensor), it keeps its kernel and is
+bound at run time. Everything else is prepared once.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def make_plan(
 ) -> Plan:
     """Bind `model`'s subgraph under `profile`, within the limits: by default the current ones.
 
-    `input_shapes` replaces shapes of graph inputs, by tensor index; None stands for a shape that only the run can tell.
-    `program` holds what else of the model is bound; a subgraph's plan is part of its caller's program.
+    `input_shapes` replaces shapes of graph inputs, by tensor index; None means a shape that is known only at run time.
+    `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program.
     """
     graph = view(model, subgraph)
     check_graph(model, graph.record)
@@ -98,7 +98,7 @@ def make_plan(
 
 
 def _check_start(step: Step, operand: Operand, is_input: bool, shape: Shape) -> None:
-    """Refuse an operator that gives another shape to a tensor which has a value before the model runs."""
+    """Refuse an operator that changes the shape of a tensor with a value before the model runs."""
     if (is_input or operand.is_variable) and shape != operand.shape:
         step.node.refuse(
             "writes to an input or a variable of another shape", operand, expected=list(operand.shape), got=list(shape)
@@ -113,7 +113,7 @@ def _step(
     last_uses: tuple[int, ...],
     estimate: Estimate,
 ) -> Step:
-    """The step, whose work and calls are counted in `estimate`."""
+    """Return the step; its work and calls are counted in `estimate`."""
     around = Surroundings(program)
     node = node_of(operands, op, around, estimate.room)
     kernel = _kernel(program.profile, node)
@@ -139,7 +139,7 @@ def _step(
 
 
 def _check_calls(kernel: Kernel, node: Node, around: Surroundings) -> None:
-    """Let subgraphs that are called with shapes yet unknown refuse what they can refuse without them."""
+    """Let subgraphs that are called with unknown shapes refuse what does not depend on them."""
     for option in kernel.calls:
         subgraphs = node.options.get(option)
         for subgraph in np.atleast_1d([] if subgraphs is None else subgraphs):

@@ -1,4 +1,4 @@
-"""The subgraphs of a model that are called from others: bound when they are first called, and then kept."""
+"""The subgraphs that other subgraphs of a model call: bound at the first call, and then kept."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Callee, Shape
 from tflq.profiles import Profile
 
-#: Levels of subgraphs that call each other.
+#: Maximum number of levels of subgraphs that call each other.
 _DEEPEST = 50
-#: Plans of one subgraph that are kept, for as many combinations of input shapes.
+#: Number of kept plans of one subgraph, each for a combination of input shapes.
 _KEPT = 16
 
 
 class Program:
-    """Plans of called subgraphs, by subgraph and input shapes, which is all that they depend on."""
+    """Plans of called subgraphs, by subgraph and input shapes, on which alone they depend."""
 
     def __init__(self, model: Model, profile: Profile, limits: Limits, planner: Callable[..., Plan]) -> None:
         self.model, self.profile, self.limits = model, profile, limits
@@ -30,11 +30,11 @@ class Program:
         self.begin()
 
     def begin(self) -> None:
-        """A run begins, which may prepare as much as any other did."""
+        """Begin a run, which may prepare as much as any other run."""
         self._planned = Meter(max(self.limits.work, DEFAULT_WORK))
 
     def plan(self, subgraph: int, shapes: Shapes) -> tuple[Plan, Bindings]:
-        """The subgraph's plan for inputs of those shapes, and its late bindings."""
+        """Return the subgraph's plan for inputs of those shapes, and its late bindings."""
         known = self._plans.setdefault(subgraph, {})
         entry = known.get(shapes)
         if entry is None:
@@ -45,11 +45,11 @@ class Program:
 
     @property
     def derived_memory(self) -> int:
-        """Bytes that the plans which are kept have derived from constants."""
+        """Bytes that the kept plans have derived from constants."""
         return sum(plan.derived_memory for plans in self._plans.values() for plan, _ in plans.values())
 
     def handles(self) -> dict[tuple[str, str], int]:
-        """Numbers of the model's resource variables by (container, name), in the order of their VAR_HANDLEs.
+        """Return numbers of the model's resource variables by (container, name), in the order of their VAR_HANDLEs.
 
         Source: LiteRT 2.3 var_handle.cc Init.
         """
@@ -81,22 +81,22 @@ class Program:
 
 
 class Surroundings:
-    """What one operator sees of its program while it is prepared; keeps count of what it calls."""
+    """The part of its program that one operator sees during preparation; it counts the called subgraphs."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self.peak_memory = 0  # bytes, of the largest subgraph that was asked for
-        self.is_settled = True  # whether the plans of those subgraphs are
-        self.promises: list[Exactness] = []  # of what those subgraphs make
+        self.peak_memory = 0  # bytes, of the largest requested subgraph
+        self.is_settled = True  # True if the plans of those subgraphs are settled
+        self.promises: list[Exactness] = []  # of the results of those subgraphs
         self._least_works: list[int] = []  # of each
 
     @property
     def least_work(self) -> int:
-        """What the operator's calls take at least: one of the subgraphs that it has asked for is run once."""
+        """Lower bound on the work of the operator's calls: one of the requested subgraphs runs once."""
         return min(self._least_works, default=0)
 
     def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
-        """Bind a subgraph to the shapes of its inputs; whatever it cannot run is refused here."""
+        """Bind a subgraph to the shapes of its inputs; everything that it cannot run is refused here."""
         plan = self._plan(index, tuple(shapes))
         return Callee(
             index=index,
@@ -106,17 +106,17 @@ class Surroundings:
         )
 
     def check(self, index: int) -> None:
-        """Refuse what a subgraph cannot run whatever its inputs' shapes are."""
+        """Refuse operators that a subgraph cannot run for any shapes of its inputs."""
         graphs = self._program.model.subgraphs
         count = len(graphs[index].inputs) if 0 <= index < len(graphs) else 0
         self._plan(index, (None,) * count)
 
     def handle(self, container: str, name: str) -> int:
-        """The number by which all subgraphs know the resource of that name."""
+        """Return the number by which all subgraphs refer to the resource of that name."""
         return self._program.handles()[container, name]
 
     def operators(self, index: int) -> tuple[str, ...]:
-        """The names of a subgraph's operators, in order."""
+        """Return the names of a subgraph's operators, in order."""
         return tuple(op.builtin for op in view(self._program.model, index).ops)
 
     def _plan(self, index: int, shapes: Shapes) -> Plan:

@@ -1,4 +1,4 @@
-"""What the results of a graph are promised to be: no more than what they are made of."""
+"""The promises of a graph's results: a result is no more exact than its inputs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tflq.kernels.exactness import EXACT, Exactness
 
 
 def promises_of(steps: Iterable[Step], variables: Collection[int]) -> Mapping[int, Exactness]:
-    """By tensor, the promise of every result of these steps. Inputs and constants, which are not there, are exact.
+    """Return, by tensor, the promise of every result of these steps. Inputs and constants are exact and left out.
 
-    Steps that reach beyond their operands are taken to read whatever other such steps have left.
+    A step that reaches beyond its operands is assumed to read state from any other such step.
     """
     steps = tuple(steps)
     promises: dict[int, Exactness] = {}
     beyond: Exactness = EXACT
-    for _ in range(2):  # once more for what variables carry from run to run
+    for _ in range(2):  # once more for variables that carry values between runs
         for step in steps:
             sources = [promises[tensor] for tensor in step.inputs if tensor in promises]
             if step.kernel.session:

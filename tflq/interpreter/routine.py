@@ -1,10 +1,10 @@
-"""A plan as a list of calls on arrays that stay where they are: what is run when a plan runs again and again.
+"""A plan as a list of calls on arrays with fixed places, for plans that run repeatedly.
 
-Tensors share one block of memory, as far as their shapes are known and their lifetimes allow. A kernel that fills an
-array made for it (tflq/kernels/filling.py) is bound to these once, which also decides what its result is: nothing has
-to be looked at while the model runs. Operators that only change a shape become views, and a subgraph that is called
-adds its own calls to the list. Every other kernel's result is held against type and shape as ever (`evaluation`), and
-is copied into the block where it is small.
+Tensors share one block of memory, as far as their shapes are known and their lifetimes allow. A kernel that can fill an
+existing array (tflq/kernels/filling.py) is bound to these arrays once, which also fixes its result: nothing must be
+checked at run time. Operators that only change a shape become views, and a called subgraph adds its own calls to the
+list. The result of every other kernel is checked for type and shape (`evaluation`), and copied into the block if it is
+small.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from tflq.kernels.families.subgraph_calls import eval_call
 from tflq.kernels.filling import Call, Filling, Fillings
 from tflq.kernels.kernel import Array, Prepared
 
-#: Arrays begin at multiples of this many bytes: a line of the cache.
+#: Alignment of arrays in bytes: a cache line.
 _ALIGNMENT = 64
-#: The subgraphs that a trace holds.
+#: The subgraphs in a trace.
 _NOTHING: Mapping[int, Called] = MappingProxyType({})
-#: Bytes of a result that is copied, so that what reads it can be bound to the copy.
+#: Results up to this many bytes are copied, so that their readers can be bound to the copy.
 _COPIED = 1 << 16
 
 
 class Routine:
-    """The steps of a plan, bound to arrays of their own. One run at a time; what a run gives is the caller's.
+    """The steps of a plan, bound to arrays of their own. One run at a time; results belong to the caller.
 
-    `given` are the inputs of all runs, to which steps are bound as well; None where every run brings its own.
-    `called` are the routines of subgraphs, by the step that calls them. Calls are shared by the threads of `crew`.
+    `given` are the inputs of all runs, to which steps are also bound; None if every run brings its own. `called` are
+    the routines of subgraphs, by the step that calls them. The threads of `crew` share the calls.
     """
 
     def __init__(
@@ -72,11 +72,12 @@ class Routine:
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
 
     def run(self, inputs: Mapping[int, Array]) -> Trace:
-        """Run all steps on the graph's inputs, which are copied unless they are those given; the trace holds what a run
-        keeps.
+        """Run all steps on the graph's inputs and return the trace of the kept tensors.
+
+        Inputs are copied unless they are those given.
 
         Raises:
-            InputError: As `check_inputs`.
+            InputError: See `check_inputs`.
         """
         if self._crew is not None:
             self._crew.assemble()
@@ -90,7 +91,7 @@ class Routine:
         values, outputs = self._values, {}
         for tensor, is_fixed in self._outputs:
             value = values[tensor]
-            assert value is not None  # check_order saw to it
+            assert value is not None  # guaranteed by check_order
             outputs[tensor] = value.copy() if is_fixed else value
         return Trace(outputs, self._makers, self._plan.promises, _NOTHING)
 
@@ -107,7 +108,7 @@ class Routine:
     def _run(self) -> None:
         number = 0
         try:
-            for number, call in enumerate(self._calls):  # noqa: B007 (read where a call fails)
+            for number, call in enumerate(self._calls):  # noqa: B007 (read if a call fails)
                 call()
         except TflqError:
             raise
@@ -116,7 +117,7 @@ class Routine:
             raise failure(step.op, step.index, "eval", error) from error
 
     def _bind(self, step: Step, places: Mapping[int, Array]) -> None:
-        """The step's call, where one is left to be made."""
+        """Add the step's call, if there is one."""
         prepared, values = step.prepared, self._values
         assert prepared is not None  # the plan is settled
         arguments: list[Any] = [values[tensor] for tensor in step.inputs]
@@ -166,9 +167,9 @@ def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Seque
 def _evaluate(
     prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], shared: Sequence[Array] = ()
 ) -> None:
-    """Run one step on values by tensor; its results are copied into the targets, or put among the values.
+    """Run one step on values by tensor; copy its results into the targets, or add them to the values.
 
-    There nothing may share memory with the block or with inputs that are given: at its place soon is something else.
+    Results among the values must not share memory with the block or with given inputs, which are soon overwritten.
     """
     results = evaluate(prepared, step, [values[tensor] for tensor in step.inputs])
     if not shared:
@@ -180,10 +181,10 @@ def _evaluate(
 
 
 def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
-    """The plan's routine, in which so many threads compute, but no more than this process has processors. `given` are
-    the inputs, where they are the same arrays in every run.
+    """Return the plan's routine, which uses at most `threads` threads and no more than there are processors.
 
-    None where it needs more than arrays of known shapes, or has no memory for them.
+    `given` are the inputs, if they are the same arrays in every run. The result is None if the plan needs more than
+    arrays of known shapes, or has no memory for them.
     """
     threads = 1 if compiling_is_off() else min(threads, cores())
     return _routine(plan, Crew(threads - 1) if threads > 1 else None, given)
@@ -217,8 +218,9 @@ def _is_bound_late(step: Step) -> bool:
 
 
 def _places(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array], Array] | None:
-    """Arrays for the graph's inputs, unless given, and what its steps make, and the block of memory that they share;
-    None beyond the memory limit.
+    """Return arrays for the graph's inputs, unless given, and for results, and the block of memory that they share.
+
+    The result is None beyond the memory limit.
     """
     dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in (*plan.inputs, *plan.makers)}
     results = sum(len(step.outputs) for step in plan.steps)
@@ -239,7 +241,7 @@ def _places(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array], A
 
 
 def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
-    """The first and the last step at which a tensor's memory is in use. That of views is what they are views of."""
+    """Return the first and the last step that use a tensor's memory. A view uses the memory of its source."""
     owner: dict[int, int] = {}
     lives: dict[int, tuple[int, int]] = dict.fromkeys(plan.inputs, (-1, -1))
 
@@ -262,8 +264,9 @@ def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
 
 
 def _packed(lives: Mapping[int, tuple[int, int]], sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Starts in a block of memory, and its size: larger tensors first, each at the lowest place that is free while it
-    lives.
+    """Return starts in a block of memory, and its size.
+
+    Larger tensors come first, each at the lowest place that is free during its life.
     """
     starts: dict[int, int] = {}
     total = 0

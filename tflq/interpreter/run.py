@@ -27,13 +27,13 @@ def run(
     """Execute `plan` on `inputs` (by tensor index) and return its trace.
 
     The trace holds the graph's outputs, and results that nothing reads; with `keep_all` its inputs, variables and every
-    tensor that an operator made. Tensors are released after their last use unless all of them are kept. What the trace
-    holds may share memory with the inputs unless they are copied. With `keep_called` it also holds everything that the
-    latest call of each subgraph made.
+    tensor that an operator made. Tensors are released after their last use unless all of them are kept. Arrays in the
+    trace may share memory with the inputs unless they are copied. With `keep_called`, it also holds all results of the
+    latest call of each subgraph.
 
     Raises:
-        InputError: An input is missing, is none of the graph's, or has not the type or shape that was planned for.
-        LimitError: The run would take more memory or work than the plan's limits allow.
+        InputError: An input is missing, is not one of the graph's, or does not have the planned type or shape.
+        LimitError: The run would exceed the plan's limits on memory or work.
     """
     state = State() if state is None else state
     if state.known is plan and state.routine and not (keep_all or keep_called or state.resources):
@@ -58,7 +58,7 @@ def run(
 
 
 def _routine(plan: Plan, state: State) -> Routine | None:
-    """The plan's routine, made when the plan is run for the second time: once would not be worth it."""
+    """Return the plan's routine, created at its second run: a single run would not pay for it."""
     if state.known is not plan:
         state.known, state.routine = plan, None
         return None

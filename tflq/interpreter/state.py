@@ -1,4 +1,4 @@
-"""What lives from run to run, and the arrays that a run begins with."""
+"""State that lives from run to run, and the initial arrays of a run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from tflq.kernels.kernel import Array, Operand, Shape
 
 @dataclass(slots=True, eq=False)
 class State:
-    """What lives from run to run: variable tensors, steps bound to shapes that only a run could tell, what operators
-    remember, the resources, which may be handed on to another State, and how the plan is run that was run before.
+    """State that lives from run to run.
+
+    It consists of variable tensors, steps bound to shapes that are known only at run time, the operators' memory,
+    resources, and the routine of the latest plan. Another State may share the resources.
     """
 
     variables: dict[int, Array] = field(default_factory=dict)
@@ -25,14 +27,14 @@ class State:
     memory: dict[object, Any] = field(default_factory=dict)
     resources: dict[Hashable, Any] = field(default_factory=dict)
     known: Plan | None = None
-    routine: Any = None  # of that plan; None where there is none
+    routine: Any = None  # of that plan; None if there is none
     called: dict[int, tuple[Plan, Any]] = field(default_factory=dict)  # plans and routines of subgraphs, by number
     threads: int = 1  # that may compute at the same time
-    inputs: Mapping[int, Array] | None = None  # that every run is given; None where they change from run to run
+    inputs: Mapping[int, Array] | None = None  # the inputs of every run; None if they change between runs
 
 
 def initial_value(operand: Operand) -> Array:
-    """A variable tensor after a reset: zeros, or the zero point for int8, cut to eight bits.
+    """Return a variable tensor's value after a reset: zeros, or the zero point for int8, cut to eight bits.
 
     Source: LiteRT 2.3 ResetVariableTensor.
     """
@@ -41,7 +43,7 @@ def initial_value(operand: Operand) -> Array:
 
 
 def variable(plan: Plan, state: State, tensor: int) -> Array:
-    """The present value of a variable tensor."""
+    """Return the present value of a variable tensor."""
     operand, value = plan.operands[tensor], state.variables.get(tensor)
     if value is None:
         value = state.variables[tensor] = initial_value(operand)
@@ -51,7 +53,7 @@ def variable(plan: Plan, state: State, tensor: int) -> Array:
 
 
 def check_inputs(plan: Plan, inputs: Mapping[int, Array]) -> None:
-    """Raise unless the arrays are those of the graph's inputs, carried as planned: nothing is converted here."""
+    """Raise unless the arrays match the graph's inputs in the planned form: nothing is converted here."""
     for tensor, shape in plan.expected.items():
         operand, value = plan.operands[tensor], inputs.get(tensor)
         if value is None:
@@ -59,7 +61,7 @@ def check_inputs(plan: Plan, inputs: Mapping[int, Array]) -> None:
         _check_carried(operand, shape, value)
     if len(inputs) != len(plan.expected):
         tensor = min(inputs.keys() - plan.expected.keys())
-        raise InputError("is no input of the graph", name=_name(plan.operands[tensor]))
+        raise InputError("is not an input of the graph", name=_name(plan.operands[tensor]))
 
 
 def _check_carried(operand: Operand, shape: Shape | None, value: Array) -> None:

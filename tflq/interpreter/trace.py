@@ -1,4 +1,4 @@
-"""What a run leaves behind: tensors by index, which operator made each, and what each is promised to be."""
+"""The results of a run: tensors by index, the operator that made each, and its promise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflq.kernels.kernel import Array, Operand
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Called:
-    """What the latest call of a subgraph was given and made, by tensor index, and all of its tensors as it had them."""
+    """The inputs and results of a subgraph's latest call, by tensor index, and all its tensors at that time."""
 
     operands: tuple[Operand, ...]
     values: Mapping[int, Array]
@@ -19,10 +19,10 @@ class Called:
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """Tensors that are still held, by tensor index; `makers` gives the operator that made each (none for inputs).
+    """Kept tensors by tensor index; `makers` gives the operator that made each (none for inputs).
 
-    `promises` are those of everything that the plan's operators make, held or not. `called` holds the subgraphs that
-    were called, by index, where that was asked for.
+    `promises` are those of all results of the plan's operators, kept or not. `called` holds the subgraphs that were
+    called, by index, if that was requested.
     """
 
     values: dict[int, Array] = field(default_factory=dict)
@@ -31,5 +31,5 @@ class Trace:
     called: Mapping[int, Called] = field(default_factory=dict)
 
     def promise(self, tensor: int) -> Exactness:
-        """How far a tensor is promised to be what the runtime has, given the same inputs of the graph."""
+        """Return how exactly a tensor equals the runtime's, given the same inputs of the graph."""
         return self.promises.get(tensor, EXACT)

@@ -1,4 +1,4 @@
-"""Constant tensors: from a buffer's bytes to the array that carries them."""
+"""Constant tensors: from a buffer's bytes to an array."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def constant_of(model: Model, spec: TensorSpec) -> Array | None:
-    """The value that the file stores for a tensor, read-only; None where it stores none."""
+    """Return a tensor's value in the file, read-only; None if there is none."""
     if any(extent < 0 for extent in spec.shape):
         raise ModelError("a dimension is negative", tensor=spec.name or "", got=list(spec.shape))
     if not 0 <= spec.buffer < len(model.buffers):
@@ -42,7 +42,7 @@ def constant_of(model: Model, spec: TensorSpec) -> Array | None:
 
 
 def block_scales_of(model: Model, graph: Subgraph, spec: TensorSpec) -> Array | None:
-    """Scales of a tensor's blocks, flat, where the file keeps them as a constant tensor of their own."""
+    """Return the scales of a tensor's blocks, flat, if the file keeps them as a separate constant tensor."""
     details = None if spec.quantization is None else spec.quantization.details
     index = None if details is None else details.get("scales")
     if index is None or not 0 <= int(index) < len(graph.tensors):
@@ -52,9 +52,9 @@ def block_scales_of(model: Model, graph: Subgraph, spec: TensorSpec) -> Array | 
 
 
 def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...] | None, name: str = "") -> Array:
-    """Elements of a plain buffer; sub-byte types are unpacked to one element a byte, low bits first.
+    """Return the elements of a plain buffer; sub-byte types are unpacked to one element per byte, low bits first.
 
-    Without a shape all that the buffer holds, flat.
+    Without a shape, all elements of the buffer are returned, flat.
     """
     bits = STORED_BITS[type_]
     if shape is None:
@@ -70,7 +70,7 @@ def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...] | None, 
 
 
 def _check_size(name: str, expected: int, got: int, unit: str) -> None:
-    """Source: LiteRT 2.3 Subgraph::SetTensorParametersReadOnly."""
+    """Refuse a buffer of another size. Source: LiteRT 2.3 Subgraph::SetTensorParametersReadOnly."""
     if expected != got:
         raise ModelError(
             "buffer does not fit the shape", tensor=name, expected=f"{expected} {unit}", got=f"{got} {unit}"
@@ -86,7 +86,7 @@ def _unpack(data: Array, bits: int, count: int, dtype: np.dtype[np.generic]) -> 
 
 
 def strings_from(data: Array) -> Array:
-    """Strings of a STRING buffer: count, count + 1 offsets (int32, little endian), characters."""
+    """Return the strings of a STRING buffer: count, count + 1 offsets (int32, little endian), characters."""
     raw = data.tobytes()
     header = np.frombuffer(raw[: len(raw) // 4 * 4], "<i4")
     count = int(header[0]) if len(header) else 0

@@ -1,8 +1,7 @@
-"""The vocabulary: what a `.tflite` file says, as plain immutable values without behaviour.
+"""The vocabulary: the contents of a `.tflite` file as plain immutable values without behaviour.
 
-Field names are the schema's (LiteRT `schema.fbs`), so that its readers feel at home. Indices are kept as
-indices: a model is a faithful picture of its file. What this version does not know is kept in `unknown` until someone
-executes it.
+Field names are the schema's (LiteRT `schema.fbs`), which its readers know. Indices stay indices: a model is a faithful
+picture of its file. Contents that this version does not know are kept in `unknown` until they are executed.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 class UnknownField:
     """A field that the schema data does not name, in a table of the schema.
 
-    `inline` is the eight bytes it begins with, zero-extended where the file has fewer before the next field: enough for
-    any scalar. `scalar` says that they cannot be an offset to something else in the file, so that another file can hold
-    them too; `position` is where in the file they stood.
+    `inline` is its first eight bytes, zero-extended if the file has fewer before the next field: enough for any scalar.
+    `scalar` is set if they cannot be an offset into the file, so that another file can hold them, too. `position` is
+    their place in the file.
     """
 
     table: str
@@ -38,7 +37,7 @@ class UnknownField:
 
 
 class MissingField(KeyError):
-    """A table has no field of that name: an operator, say, whose options are another operator's."""
+    """A table lacks a field of that name: for example, an operator has another operator's options."""
 
     def __init__(self, table: str, name: str) -> None:
         self.table, self.name = table, name
@@ -59,20 +58,20 @@ class Record:
     unknown: tuple[UnknownField, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        """The field's value. Raises MissingField where the table has no such field."""
+        """Return the field's value. Raise MissingField if the table has no such field."""
         try:
             return self.fields[name]
         except KeyError:
             raise MissingField(self.table, name) from None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field's value, or `default` where the table has no such field."""
+        """Return the field's value, or `default` if the table has no such field."""
         return self.fields.get(name, default)
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorCode:
-    """Which operator: `builtin_code` is the larger of the file's two code fields, `name` its upper-case name.
+    """The identity of an operator: `builtin_code` is the larger of the file's two codes, `name` its upper-case name.
 
     For a custom operator `name` is "CUSTOM" and `custom_code` its own name; an unknown number gives "BUILTIN_<n>".
     """
@@ -119,7 +118,7 @@ class TensorSpec:
 class Operator:
     """One step of a subgraph. Tensor indices, -1 for an absent optional one.
 
-    `custom_options_external` says that the custom options lie outside the tables, as in files above 2 GiB.
+    `custom_options_external` is set if the custom options are outside the tables, as in files above 2 GiB.
     """
 
     opcode_index: int
@@ -138,7 +137,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subgraph:
-    """A graph: tensors, which of them are inputs and outputs, and operators in execution order."""
+    """A graph: tensors, its inputs and outputs, and operators in execution order."""
 
     tensors: tuple[TensorSpec, ...]
     inputs: tuple[int, ...]
@@ -151,9 +150,9 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """Bytes of a constant: a read-only uint8 view into the file, or None where the file stores none.
+    """Bytes of a constant: a read-only uint8 view into the file, or None if the file stores none.
 
-    `external` says that the bytes lie outside the tables (fields `offset`, `size`), as in files above 2 GiB.
+    `external` is set if the bytes are outside the tables (fields `offset`, `size`), as in files above 2 GiB.
     """
 
     data: NDArray[np.uint8] | None = None
@@ -163,7 +162,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class SignatureDef:
-    """Names for a subgraph's inputs and outputs: pairs of (name, tensor index); nameless entries are left out."""
+    """Names for a subgraph's inputs and outputs: pairs of (name, tensor index); nameless entries are dropped."""
 
     signature_key: str | None
     inputs: tuple[tuple[str, int], ...]

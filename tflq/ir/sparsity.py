@@ -1,9 +1,9 @@
-"""Constants that the file stores sparsely: from the elements of stored blocks to the dense array.
+"""Sparse constants of a file: from the elements of stored blocks to the dense array.
 
 A tensor of D dimensions is stored as a tree of levels: its D dimensions and B dimensions of blocks, in traversal order.
-A dense level lists every index, a compressed one (CSR) those that are there: for the node p above it the indices
-number segments[p] to segments[p + 1]. Stored elements are the leaves in order.
-Source: LiteRT 2.3 utils/sparsity_format_converter.cc FormatConverter.
+A dense level has every index, a compressed one (CSR) only those stored: node p above it has the indices from
+segments[p] to segments[p + 1]. Stored elements are the leaves in order. Source: LiteRT 2.3
+utils/sparsity_format_converter.cc FormatConverter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DENSE = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One level of the tree. `size` where it is dense, else segments and indices."""
+    """One level of the tree: `size` if it is dense, else segments and indices."""
 
     size: int
     segments: Array | None
@@ -33,7 +33,7 @@ class Level:
 
 
 def dense(sparsity: Record, values: Array, shape: tuple[int, ...], name: str) -> Array:
-    """The dense array of `shape`, read-only; what is not stored is 0."""
+    """Return the dense array of `shape`, read-only; elements that are not stored are 0."""
     try:
         order = [int(v) for v in _vector(sparsity["traversal_order"])]
         block_map = [int(v) for v in _vector(sparsity["block_map"], optional=True)]
@@ -68,9 +68,10 @@ def _level(record: Record) -> Level:
 
 
 def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
-    """Indices of all leaves, level by level, in the order of storage.
+    """Return indices of all leaves, level by level, in the order of storage.
 
-    A ValueError where a level has more than `most` indices.
+    Raises:
+        ValueError: A level has more than `most` indices.
     """
     if len(levels) < depth or depth == 0:
         raise ValueError(f"{len(levels)} levels for {depth} in traversal order")
@@ -99,7 +100,7 @@ def _leaves(levels: list[Level], depth: int, most: int) -> list[Array]:
 def _positions(
     leaves: list[Array], order: list[int], block_map: list[int], levels: list[Level], shape: tuple[int, ...]
 ) -> tuple[Array, ...]:
-    """Where every leaf lies in the dense array, dimension by dimension."""
+    """Return the position of every leaf in the dense array, dimension by dimension."""
     rank = len(shape)
     at = [np.zeros_like(leaves[0])] * rank
     for level, dimension in enumerate(order[:rank]):

@@ -1,4 +1,4 @@
-"""Whether a model's indices lead somewhere and arrays can have its shapes: what everyone who reads one relies on."""
+"""Check that a model's indices are valid and its shapes are possible, on which every reader relies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tflq.errors import LimitError, ModelError
 from tflq.ir.model import Model, Operator, Subgraph, TensorSpec
 
-#: Dimensions of NumPy's arrays, and bytes that they can address.
+#: Maximum dimensions of NumPy's arrays, and bytes that they can address.
 MOST_DIMENSIONS, MOST_BYTES = 64, (1 << 63) - 1
 _WIDEST = 16  # bytes of an element
 _INT32 = -(1 << 31), (1 << 31) - 1
@@ -33,7 +33,7 @@ def check_structure(model: Model) -> None:
 
 
 def check_graph(model: Model, graph: Subgraph, place: str = "") -> None:
-    """Refuse a subgraph of the model as `check_structure` does; errors begin with `place`."""
+    """Refuse a subgraph of the model as in `check_structure`; errors begin with `place`."""
     for tensor in graph.tensors:
         _check_tensor(model, tensor, place)
     for index in (*graph.inputs, *graph.outputs):
@@ -57,7 +57,7 @@ def check_graph(model: Model, graph: Subgraph, place: str = "") -> None:
 
 
 def _operands(operator: Operator) -> Iterable[int]:
-    """Tensor indices; -1 stands for an absent one."""
+    """Return tensor indices; -1 means an absent one."""
     return (*operator.inputs, *operator.outputs, *(operator.intermediates or ()))
 
 
@@ -75,7 +75,10 @@ def _check_tensor(model: Model, tensor: TensorSpec, place: str) -> None:
 
 
 def _check_quantization(tensor: TensorSpec, place: str) -> None:
-    """Source: LiteRT 2.3 interpreter_builder.cc ParseQuantization; tensors without scales are not quantized."""
+    """Refuse inconsistent quantization; tensors without scales are not quantized.
+
+    Source: LiteRT 2.3 interpreter_builder.cc ParseQuantization.
+    """
     quantization = tensor.quantization
     if quantization is None or not len(quantization.scale):
         return

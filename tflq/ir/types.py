@@ -39,12 +39,12 @@ class TensorType(IntEnum):
 
     @property
     def label(self) -> str:
-        """Lower-case name, as kernel signatures and reports write it: `int8`."""
+        """Lower-case name, as in kernel signatures and reports: `int8`."""
         return self.name.lower()
 
 
-#: dtype of the arrays that carry a tensor of that type. Sub-byte integers travel unpacked, one element a byte;
-#: bfloat16 and float8 as raw bits; strings as objects (bytes).
+#: dtype of the arrays for a tensor of that type. Sub-byte integers are unpacked to one element per byte; bfloat16 and
+#: float8 are raw bits; strings are objects (bytes).
 CARRIER: dict[TensorType, np.dtype[np.generic]] = {
     TensorType.FLOAT32: np.dtype(np.float32),
     TensorType.FLOAT16: np.dtype(np.float16),

@@ -1,4 +1,4 @@
-"""Lint: breaches of the 8-bit quantization spec and of what kernels require, told from the file. Nothing is run."""
+"""Lint: violations of the 8-bit quantization spec and of kernels' requirements, found in the file. Nothing is run."""
 
 from tflq.linting.findings import Finding, Level
 from tflq.linting.session import Lint, lint

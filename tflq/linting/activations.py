@@ -14,15 +14,15 @@ from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import QUANTIZED, Site
 from tflq.quantization.scheme.rules import FIXED, tied_inputs
 
-#: How far SOFTMAX's kernel lets its output scale be from the fixed one, as a part of it.
+#: Relative tolerance of SOFTMAX's kernel for its fixed output scale.
 NEAR = 1e-3
 
-#: beta * scale of an 8-bit SOFTMAX is held in units of its inverse. Source: PreprocessSoftmaxScaling.
+#: beta * scale of an 8-bit SOFTMAX is stored in units of its inverse. Source: PreprocessSoftmaxScaling.
 SOFTMAX_UNIT = 2.0**26
 
 
 def equal_scale(site: Site) -> Iterator[Breach]:
-    """Inputs whose codes become output codes, with another scale or zero point than the output's."""
+    """Yield inputs whose codes become output codes, but whose scale or zero point differs from the output's."""
     output = site.activation(site.output())
     if output is None:
         return
@@ -35,7 +35,7 @@ def equal_scale(site: Site) -> Iterator[Breach]:
 
 
 def fixed_output(site: Site) -> Iterator[Breach]:
-    """An output whose scale or zero point is not the one that the kernel computes with."""
+    """Yield an output whose scale or zero point differs from the one in the kernel."""
     tensor = site.output()
     stored = site.activation(tensor)
     kind = site.type(tensor)
@@ -48,7 +48,7 @@ def fixed_output(site: Site) -> Iterator[Breach]:
 
 
 def softmax_range(site: Site) -> Iterator[Breach]:
-    """SOFTMAX of 8 bits whose beta * scale is too small for its fixed point (the kernel aborts), or is cut."""
+    """Yield a SOFTMAX of 8 bits whose beta * scale is too small for its fixed point (the kernel aborts), or is cut."""
     stored = site.activation(site.input(0))
     if site.op != "SOFTMAX" or stored is None or site.type(site.input(0)) == TensorType.INT16:
         return
@@ -59,7 +59,7 @@ def softmax_range(site: Site) -> Iterator[Breach]:
 
 
 def int16_zero_point(site: Site) -> Iterator[Breach]:
-    """Activations of 16 bits are symmetric."""
+    """Yield activations of 16 bits that are not symmetric."""
     for tensor in site.operands():
         stored = site.activation(tensor)
         if stored is not None and site.type(tensor) == TensorType.INT16 and stored[1] != 0:
@@ -67,7 +67,7 @@ def int16_zero_point(site: Site) -> Iterator[Breach]:
 
 
 def zero_point_range(site: Site) -> Iterator[Breach]:
-    """A zero point is a code of the tensor's type."""
+    """Yield a zero point that is not a code of the tensor's type."""
     for tensor in site.operands():
         quantization, kind = site.quantization(tensor), site.type(tensor)
         if quantization is None or kind not in QUANTIZED or not isinstance(kind, TensorType):
@@ -81,7 +81,10 @@ def zero_point_range(site: Site) -> Iterator[Breach]:
 
 
 def usable_scale(site: Site) -> Iterator[Breach]:
-    """Scales are normal positive float32 numbers: kernels divide by them; hardware may read subnormals as 0."""
+    """Yield scales that are not normal positive float32 numbers.
+
+    Kernels divide by them, and hardware may read subnormals as 0.
+    """
     smallest = np.finfo(np.float32).tiny
     for tensor in site.operands():
         quantization, kind = site.quantization(tensor), site.type(tensor)

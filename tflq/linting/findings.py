@@ -1,4 +1,4 @@
-"""What a rule is, and what it finds."""
+"""Rules and their findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Level(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """What a rule says of one operator: `tensor` is an index of its subgraph, -1 for none."""
+    """A violation of a rule by one operator: `tensor` is an index of its subgraph, -1 for none."""
 
     tensor: int
     required: str
@@ -28,7 +28,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `check` yields the breaches of one operator."""
+    """One rule. `check` yields the violations by one operator."""
 
     id: str
     level: Level
@@ -38,7 +38,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A breach with its place: `operator` is an index of subgraph `subgraph`, `tensor` one too, or None."""
+    """A violation with its place: `operator` is an index of subgraph `subgraph`; `tensor` is one too, or None."""
 
     rule: str
     level: Level

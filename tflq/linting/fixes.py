@@ -1,4 +1,4 @@
-"""Corrections that change no bit of what kernels compute: they read none of the fields written here."""
+"""Corrections that change no bit of the kernels' results: kernels read none of the fields written here."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tflq.linting.weights import accumulator_scale
 
 
 def fixed(model: Model, findings: Sequence[Finding]) -> tuple[Model, tuple[Finding, ...]]:
-    """The model with every safe correction made, and the findings that were corrected.
+    """Return the model with every safe correction applied, and the corrected findings.
 
-    A tensor or operator code that several operators use is corrected for the first that asks. Bias scales and zero
-    points are only held against what is computed, never used for it; a version is raised, never lowered.
+    A tensor or operator code that several operators use is corrected for the first finding. Kernels only check bias
+    scales and zero points, and never compute with them. A version is raised, never lowered.
     """
     corrected: list[Finding] = []
     for finding in findings:
@@ -47,7 +47,7 @@ def _bias_zero_point(model: Model, finding: Finding) -> Model:
 
 
 def _version(model: Model, finding: Finding) -> Model:
-    """Operators of the same code but other types keep theirs: the operator gets a code of its own."""
+    """Return the model in which the operator gets a code of its own; operators of other types keep theirs."""
     site = _site(model, finding)
     code = site.operator.code
     raised = replace(code, version=max(code.version, needed_version(site)))

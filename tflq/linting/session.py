@@ -14,14 +14,14 @@ from tflq.linting.site import Site
 from tflq.linting.targets import target_rules
 from tflq.telling import told
 
-#: The rules that hold for every target.
+#: The rules that apply to every target.
 RULES: tuple[Rule, ...] = (*activations.RULES, *weights.RULES, *versions.RULES)
 
 
 @told("lint")
 @dataclass(frozen=True, slots=True, eq=False)
 class Lint:
-    """A model and what was found in it, by operator, then rule. `target` is "" where none was named."""
+    """A model and its findings, by operator, then rule. `target` is "" if none was named."""
 
     facts: ModelFacts
     model: Model
@@ -30,10 +30,10 @@ class Lint:
 
 
 def lint(model: Source | Model, target: str = "") -> Lint:
-    """Hold the model against the rules, and against what `target` ("litert", "tflm", "cmsis-nn") takes.
+    """Check the model against the rules, and against those of `target` ("litert", "tflm", "cmsis-nn").
 
     Raises:
-        FileAccessError, FormatError, ModelError: As `load`.
+        FileAccessError, FormatError, ModelError: See `load`.
         UnknownNameError: There is no target of that name.
 
     Example:
@@ -47,7 +47,7 @@ def lint(model: Source | Model, target: str = "") -> Lint:
 
 
 def sites(model: Model) -> Iterator[Site]:
-    """Every operator of every subgraph."""
+    """Yield every operator of every subgraph."""
     for number, graph in enumerate(model.subgraphs):
         for index in range(len(graph.operators)):
             yield Site(model, number, index)

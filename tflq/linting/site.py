@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from tflq.ir import CARRIER, GraphView, Model, OperatorView, Quantization, TensorSpec, TensorType, view
 
-#: Element types that a scale gives a real meaning to.
+#: Element types whose codes represent real values by a scale.
 QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """Operator `index` of subgraph `subgraph`. Tensors are indices of that subgraph; those out of range are absent."""
+    """Operator `index` of subgraph `subgraph`. Tensors are its indices; those out of range count as absent."""
 
     model: Model
     subgraph: int
@@ -39,11 +39,11 @@ class Site:
         return self.operator.name
 
     def input(self, position: int) -> int:
-        """Tensor of that input, -1 where it is absent."""
+        """Return the tensor of that input, -1 if it is absent."""
         return self._tensor(self.operator.inputs, position)
 
     def output(self, position: int = 0) -> int:
-        """Tensor of that output, -1 where it is absent."""
+        """Return the tensor of that output, -1 if it is absent."""
         return self._tensor(self.operator.outputs, position)
 
     def _tensor(self, tensors: tuple[int, ...], position: int) -> int:
@@ -51,21 +51,21 @@ class Site:
         return index if 0 <= index < len(self.graph.tensors) else -1
 
     def operands(self) -> Iterator[int]:
-        """Tensors of its inputs and outputs, each once."""
+        """Yield the tensors of its inputs and outputs, each once."""
         present = (t for t in (*self.operator.inputs, *self.operator.outputs) if 0 <= t < len(self.graph.tensors))
         yield from dict.fromkeys(present)
 
     def spec(self, tensor: int) -> TensorSpec | None:
-        """The tensor, None for -1."""
+        """Return the tensor, None for -1."""
         return self.graph.operand(tensor)
 
     def type(self, tensor: int) -> TensorType | int | None:
-        """Its element type, None for -1."""
+        """Return its element type, None for -1."""
         spec = self.spec(tensor)
         return None if spec is None else spec.type
 
     def quantization(self, tensor: int) -> Quantization | None:
-        """Its quantization where it has one scale or more and as many zero points, or one zero point for all."""
+        """Return its quantization if it has scales, and zero points for each of them or one for all."""
         spec = self.spec(tensor)
         quantization = None if spec is None else spec.quantization
         if (
@@ -77,14 +77,14 @@ class Site:
         return quantization
 
     def activation(self, tensor: int) -> tuple[np.float32, int] | None:
-        """(scale, zero point) of a tensor of a quantized type with exactly one of each."""
+        """Return (scale, zero point) of a tensor of a quantized type with exactly one of each."""
         quantization = self.quantization(tensor)
         if quantization is None or self.type(tensor) not in QUANTIZED or quantization.scale.size != 1:
             return None
         return np.float32(quantization.scale[0]), int(quantization.zero_point[0])
 
     def constant(self, tensor: int) -> NDArray[Any] | None:
-        """Elements that the file holds, flat; None where it holds none, or not as plain array of whole bytes."""
+        """Return the elements in the file, flat; None if there are none, or not as a plain array of whole bytes."""
         spec = self.spec(tensor)
         if spec is None or not isinstance(spec.type, TensorType):
             return None

@@ -1,4 +1,4 @@
-"""Rules about what a target's kernels take.
+"""Rules about the operators that a target's kernels take.
 
 Sources: the profiles litert-ref and tflm; tflite-micro (October 2026) micro/kernels/cmsis_nn/*.cc, Prepare functions.
 """
@@ -15,7 +15,7 @@ from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import Site
 from tflq.profiles import Profile, by_name
 
-#: Operators that CMSIS-NN's kernels take in the place of tflite-micro's own, none of them for uint8.
+#: Operators for which CMSIS-NN's kernels replace tflite-micro's own, none of them for uint8.
 CMSIS_NN = frozenset(
     (
         "ADD",
@@ -40,29 +40,29 @@ CMSIS_NN = frozenset(
 
 
 def refused(profile: Profile, site: Site) -> Iterator[Breach]:
-    """An operator of the first subgraph that the target's kernels refuse."""
+    """Yield an operator of the first subgraph that the target's kernels refuse."""
     if site.subgraph:
         return
     try:
         prepare_alone(site.model, site.index, profile)
     except TflqError as error:
         reason = error.statement
-        yield Breach(-1, f"what {profile.name} takes", reason)
+        yield Breach(-1, f"an operator that {profile.name} takes", reason)
 
 
 def cmsis_nn_types(site: Site) -> Iterator[Breach]:
-    """Element types that CMSIS-NN's kernels do not take where they stand in for tflite-micro's own."""
+    """Yield element types that CMSIS-NN's kernels do not take if they replace tflite-micro's own."""
     kind, weights = site.type(site.input(0)), site.quantization(site.input(1))
     if site.op in CMSIS_NN and kind == TensorType.UINT8:
         yield Breach(site.input(0), "int8, int16 or float32", "uint8")
     per_channel = weights is not None and weights.scale.size > 1
     narrow = site.type(site.input(1)) == TensorType.INT4
     if site.op == "FULLY_CONNECTED" and per_channel and (kind == TensorType.INT16 or narrow):
-        yield Breach(site.input(1), "one scale for weights of int4, or with int16 data", "one scale a channel")
+        yield Breach(site.input(1), "one scale for weights of int4, or with int16 data", "one scale per channel")
 
 
 def target_rules(target: str) -> tuple[Rule, ...]:
-    """The rules of a target by name."""
+    """Return the rules of a target by name."""
     if target not in TARGETS:
         raise UnknownNameError("target", target, TARGETS)
     profile = by_name("litert-ref" if target == "litert" else "tflm")

@@ -1,4 +1,4 @@
-"""The rule about operator versions: what an operator's types need at least.
+"""The rule about operator versions: the least version that an operator's types need.
 
 Source: LiteRT 2.3 tflite/converter/tools/versioning/op_version.cc GetBuiltinOperatorVersion.
 """
@@ -12,7 +12,7 @@ from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import Site
 from tflq.quantization.scheme.versions import needs_of
 
-#: Operators whose versions are looked at: those that converters themselves number rightly.
+#: Operators whose versions are checked: those that converters themselves number correctly.
 CHECKED = frozenset(
     {
         "AVERAGE_POOL_2D",
@@ -29,7 +29,7 @@ CHECKED = frozenset(
 
 
 def needed_version(site: Site) -> int:
-    """The version that the operator's data type needs, as far as it is listed here, else 1."""
+    """Return the version that the operator's data type needs, if it is listed here, else 1."""
     kind = site.type(site.input(0))
     if site.op not in CHECKED or not isinstance(kind, TensorType):
         return 1
@@ -38,7 +38,7 @@ def needed_version(site: Site) -> int:
 
 
 def operator_version(site: Site) -> Iterator[Breach]:
-    """Runtimes take an operator by its version: one too low is taken by those that lack its types, too."""
+    """Yield a version that is too low: runtimes that lack the operator's types would take it."""
     version, least = site.operator.version, needed_version(site)
     if version < least:
         yield Breach(-1, f"version {least} or later", f"version {version}", fixable=True)

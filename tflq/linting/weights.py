@@ -22,12 +22,12 @@ WEIGHTED: dict[str, tuple[int, int, int, int]] = {
     "FULLY_CONNECTED": (0, 1, 2, 0),
     "TRANSPOSE_CONV": (2, 1, 3, 0),
 }
-#: How far a bias scale may be from input scale * weights scale, as a part of it: a few float32 roundings.
+#: Relative tolerance of a bias scale to input scale * weights scale: a few float32 roundings.
 NEAR = 1e-5
 
 
 def bias_scale(site: Site) -> Iterator[Breach]:
-    """Kernels add the bias to the accumulator as it is, so its unit is the accumulator's."""
+    """Yield a bias scale that is not the accumulator's: kernels add the bias to the accumulator directly."""
     expected, bias = _accumulator_scale(site), _bias(site)
     quantization = site.quantization(bias)
     if expected is None or quantization is None:
@@ -46,7 +46,7 @@ def bias_scale(site: Site) -> Iterator[Breach]:
 
 
 def bias_zero_point(site: Site) -> Iterator[Breach]:
-    """Biases are symmetric."""
+    """Yield a bias that is not symmetric."""
     quantization = site.quantization(_bias(site))
     if quantization is not None and quantization.zero_point.any():
         yield Breach(
@@ -58,7 +58,7 @@ def bias_zero_point(site: Site) -> Iterator[Breach]:
 
 
 def bias_saturated(site: Site) -> Iterator[Breach]:
-    """A bias at the end of int32 was cut when the model was made."""
+    """Yield a bias at the end of int32, which was cut when the model was made."""
     values = site.constant(_bias(site))
     if values is None or site.type(_bias(site)) != TensorType.INT32:
         return
@@ -68,7 +68,7 @@ def bias_saturated(site: Site) -> Iterator[Breach]:
 
 
 def weights_zero_point(site: Site) -> Iterator[Breach]:
-    """Signed weights are symmetric: integer kernels subtract no zero point from them."""
+    """Yield signed weights that are not symmetric: integer kernels subtract no zero point from them."""
     tensor = _weights(site)
     quantization = site.quantization(tensor)
     if quantization is not None and site.type(tensor) == TensorType.INT8 and quantization.zero_point.any():
@@ -76,7 +76,7 @@ def weights_zero_point(site: Site) -> Iterator[Breach]:
 
 
 def channel_count(site: Site) -> Iterator[Breach]:
-    """Per-channel scales are one an output channel, along the dimension that the kernel reads."""
+    """Yield per-channel scales that are not one per output channel, along the dimension that the kernel reads."""
     tensor = _weights(site)
     quantization, spec = site.quantization(tensor), site.spec(tensor)
     if quantization is None or spec is None or quantization.scale.size == 1 or site.type(tensor) not in QUANTIZED:
@@ -93,14 +93,14 @@ def _weights(site: Site) -> int:
 
 
 def _bias(site: Site) -> int:
-    """The bias of an operator whose data are quantized, else -1."""
+    """Return the bias of an operator whose data are quantized, else -1."""
     if site.op not in WEIGHTED or site.activation(site.input(WEIGHTED[site.op][0])) is None:
         return -1
     return site.input(WEIGHTED[site.op][2])
 
 
 def accumulator_scale(site: Site) -> NDArray[np.float32] | None:
-    """Input scale times weights scale, one entry or one a channel, as float32; None where one is missing."""
+    """Return input scale times weights scale as float32, one entry or one per channel; None if one is missing."""
     scale = _accumulator_scale(site)
     return None if scale is None else scale.astype(np.float32)
 

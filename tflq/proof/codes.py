@@ -1,4 +1,4 @@
-"""Operators that a finite number of inputs decides: every combination of codes at every kind of place, or every sum.
+"""Operators that a finite number of inputs decides: every combination of codes at every kind of place, or all sums.
 
 docs/proof.md states the lemmas "Every code" and "Every sum of codes", whose hypotheses are checked here.
 """
@@ -21,29 +21,29 @@ from tflq.proof.verdicts import Verdict, Word
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: Elements that may be computed in all, and runs of an operator.
+#: Limits on elements that are computed in all, and on runs of an operator.
 _MOST, _MOST_RUNS = 1 << 30, 1 << 16
-#: Combinations of codes that are shown.
+#: Limit on combinations of codes.
 _MOST_CODES = 1 << 16
 
 #: Bits of the types whose codes are enumerated.
 _BITS = {"int2": 2, "uint4": 4, "int4": 4, "uint8": 8, "int8": 8, "uint16": 16, "int16": 16}
-#: Operators each of whose outputs depends on the elements at its own place only.
+#: Operators whose outputs each depend only on the elements at their own place.
 ELEMENTWISE = frozenset(op for op, fact in OPERATORS.items() if fact.pointwise)
-#: Operators each of whose outputs depends on the sum of the elements along axes only, where these are codes.
+#: Operators whose outputs each depend only on the sum of the elements along axes, if these are codes.
 SUMMING = frozenset(op for op, fact in OPERATORS.items() if fact.sums)
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """A finite set of inputs that decides an operator; `what` names it. None as `feeds`: it is too large."""
+    """A finite set of inputs that decides an operator; `what` names it. If it is too large, `feeds` is None."""
 
     what: str
     feeds: Iterator[dict[int, Array]] | None
 
 
 def decide(first: Bound, second: Bound) -> Verdict | None:
-    """Run both on everything; return None where that is no finite set.
+    """Run both on every input; return None if the set is not finite.
 
     Raises:
         TflqError: One of the two refuses some of these values.
@@ -77,9 +77,9 @@ def _combinations(bound: Bound, tensors: Sequence[int]) -> int:
 
 
 def _codes(bound: Bound) -> Inputs:
-    """Every combination of codes, at every place if that is quick, else at every kind of place.
+    """Return every combination of codes, at every place if that is quick, else at every kind of place.
 
-    An input that is repeated has no place of its own: all its elements have one code at a time.
+    A broadcast input has no place of its own: all its elements have one code at a time.
     """
     output = bound.shape(bound.step.outputs[0])
     size, count = prod(output), _combinations(bound, bound.inputs)
@@ -99,7 +99,7 @@ def _codes(bound: Bound) -> Inputs:
 
 
 def _varying(bound: Bound, output: tuple[int, ...]) -> Iterator[Array]:
-    """Yield labels of places by all that differs from place to place beside the codes: constants, and parameters."""
+    """Yield labels of places by everything except the codes that differs between places: constants and parameters."""
     node = bound.step.node
     for operand in (*node.inputs, *node.outputs):
         if operand is None:
@@ -114,7 +114,7 @@ def _varying(bound: Bound, output: tuple[int, ...]) -> Iterator[Array]:
 
 
 def _spread(values: Array, output: tuple[int, ...]) -> Array:
-    """Return each place's value; where it cannot be known, each place is its own."""
+    """Return each place's value; if it is unknown, each place is distinct."""
     try:
         return np.broadcast_to(values, output).reshape(-1)
     except ValueError:
@@ -122,7 +122,7 @@ def _spread(values: Array, output: tuple[int, ...]) -> Array:
 
 
 def _span(bound: Bound, tensor: int) -> tuple[int, int]:
-    """Return the lowest code of a tensor's type, and how many there are."""
+    """Return the lowest code of a tensor's type, and the number of codes."""
     label = _label(bound, tensor)
     number = 1 << _BITS[label]
     return (0 if label.startswith("u") else -number // 2), number
@@ -148,9 +148,9 @@ def _split(bound: Bound, tensors: Sequence[int], at: Ints) -> dict[int, Array]:
 
 
 def _sums(bound: Bound) -> Inputs | None:
-    """Inputs with every sum that the axes can give, in every channel's kind of place.
+    """Yield inputs with every sum that the axes can give, in every channel's kind of place.
 
-    Kernels of SUM may read signed codes as unsigned ones. So SUM sees every pair of sums.
+    Kernels of SUM may read signed codes as unsigned ones, so SUM gets every pair of sums.
     """
     (tensor,), node = bound.inputs, bound.step.node
     shape, dtype, axes = bound.shape(tensor), bound.dtype(tensor), node.optional(1)
@@ -178,7 +178,7 @@ def _sums(bound: Bound) -> Inputs | None:
 
 
 def _with_sum(sums: Ints, terms: int) -> Ints:
-    """Return `terms` numbers (rows), as equal as can be, with each of the sums."""
+    """Return `terms` numbers (rows), as equal as possible, with each of the sums."""
     return _shares(sums, np.full_like(sums, terms), np.arange(terms)[:, None])
 
 
@@ -193,6 +193,6 @@ def _with_both_sums(numbers: Ints, terms: int) -> Ints:
 
 
 def _shares(sums: Ints, terms: Ints, rows: Ints) -> Ints:
-    """Return what each row adds to a sum that `terms` rows share: the first rows one more than the others."""
+    """Return each row's share of a sum that `terms` rows share: the first rows get one more than the others."""
     share, more = np.divmod(sums, np.maximum(terms, 1))
     return share + (rows < more)

@@ -34,38 +34,38 @@ class Bound:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Tensors that it is fed, by its own indices."""
+        """Its input tensors, by its own indices."""
         return self.plan.inputs
 
     def dtype(self, tensor: int) -> np.dtype[Any]:
-        """What carries a tensor."""
+        """Return the dtype of a tensor's array."""
         return np.dtype(CARRIER[self.plan.operands[tensor].type])
 
     def shape(self, tensor: int) -> tuple[int, ...]:
-        """A tensor's shape."""
+        """Return a tensor's shape."""
         return self.plan.operands[tensor].shape
 
     def run(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
-        """Its outputs, by its own tensor indices."""
+        """Return its outputs, by its own tensor indices."""
         return run(self.plan, inputs).values
 
 
-#: Why an operator whose operands change from run to run is not decided.
+#: The reason why an operator whose operands change between runs is not decided.
 UNKNOWN_SHAPES = "its shapes are known only when it runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing can be said of an operator under a profile."""
+    """The reason why an operator cannot be decided under a profile."""
 
     profile: str
     reason: str
 
 
 def bind(model: Model, index: int, profile: Any) -> Bound | Refusal:
-    """Bind operator `index` of the first subgraph under `profile`; or say why no claim can be made of it.
+    """Bind operator `index` of the first subgraph under `profile`, or return the reason why it cannot be decided.
 
-    A bound operator has all its shapes before it runs, no state, and outputs that can all be read.
+    A bound operator has all its shapes before it runs, no state, and readable outputs.
     """
     alone, tensors = single_operator(model, index)
     try:
@@ -89,7 +89,7 @@ def _brief(error: TflqError) -> str:
 
 
 def compare(first: Bound, second: Bound, inputs: Mapping[int, Array], accumulator: int | None = None) -> Witness | None:
-    """Run both on `inputs`, by the operator's own indices; None where all outputs are equal.
+    """Run both on `inputs`, by the operator's own indices; None if all outputs are equal.
 
     Raises:
         TflqError: One of the two refuses these values, or gives outputs of another type or shape.
@@ -116,6 +116,6 @@ def compare(first: Bound, second: Bound, inputs: Mapping[int, Array], accumulato
 
 
 def _are_alike(first: Array, second: Array) -> bool:
-    """Return whether all bytes agree, which is quickly seen."""
+    """Return whether all bytes agree, which is fast to check."""
     is_plain = first.dtype == second.dtype and first.shape == second.shape and not first.dtype.hasobject
     return is_plain and first.tobytes() == second.tobytes()

@@ -1,8 +1,8 @@
-"""Places of an output, grouped by how a kernel may compute them, and inputs that show every value to every group.
+"""Places of an output, grouped by how a kernel may compute them, and inputs that give every value to every group.
 
-A kernel that takes elements in blocks goes through *runs*: the elements of some of the last dimensions, at most the
-whole tensor. In a run it takes whole blocks, then what is left over. Two places are of one kind where they lie alike in
-the runs of every length, for blocks of every size.
+A kernel that processes elements in blocks goes through *runs*: the elements of some of the last dimensions, at most the
+whole tensor. In a run it processes whole blocks, then the rest. Two places are of one kind if they have equal positions
+in the runs of every length, for blocks of every size.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: Sizes of the blocks in which kernels take elements.
+#: Sizes of the blocks in which kernels process elements.
 BLOCKS = (4, 8, 16, 32)
 
 
 def kinds(shape: Sequence[int], *, last_apart: bool = False) -> Ints:
     """Return the number of its kind for each place of an output of that shape, flat.
 
-    `last_apart` says that a loop may leave a run's last block over even if it is whole.
+    `last_apart` is set if a loop may process a run's last block separately even if it is whole.
     """
     size = int(np.prod(shape))
     at, found = np.arange(size, dtype=np.int64), np.zeros(size, np.int64)
@@ -39,7 +39,7 @@ def kinds(shape: Sequence[int], *, last_apart: bool = False) -> Ints:
 
 
 def joined(labels: Sequence[Array]) -> Ints:
-    """Return one number a place that differs where any of the labels does."""
+    """Return one number per place that differs if any of the labels differs."""
     joint: Ints = np.zeros(len(labels[0]), np.int64)
     for label in labels:
         numbers = np.unique(label, return_inverse=True)[1].reshape(-1)
@@ -48,13 +48,13 @@ def joined(labels: Sequence[Array]) -> Ints:
 
 
 def rounds_for(labels: Ints, count: int) -> int:
-    """Return how often all places have to be filled until every label has shown `count` values."""
+    """Return how often all places must be filled until every label has had `count` values."""
     sizes = np.bincount(labels)
     return -(-count // int(sizes[sizes > 0].min()))
 
 
 def shown(labels: Ints, count: int) -> Iterator[Ints]:
-    """Yield numbers below `count`, one a place, until each label has shown each number at one of its places."""
+    """Yield numbers below `count`, one per place, until each label has had each number at one of its places."""
     sizes = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
     rank = np.empty(labels.size, np.int64)

@@ -1,4 +1,4 @@
-"""Operators that sum products with constant weights: equal where their stages are, on all sums that can occur."""
+"""Operators that sum products with constant weights: equal if their stages agree on all possible sums."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tflq.proof.verdicts import Verdict, Word
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: Channels, times the sets of taps that places see, in which an input is searched that reaches such a sum.
+#: Numbers of channels, and of their sets of taps, in which an input is searched that reaches such a sum.
 _MOST_SEARCHED = 4096
 
 
@@ -46,7 +46,7 @@ Fields = Callable[[int], Sequence[ReceptiveField]]
 class Sums:
     """An operator as sums of products: weights (C, K), centred, the range of centred inputs, and the output stage.
 
-    `fields` gives what a channel sees at different places: any other place sees a subset of one of these.
+    `fields` gives a channel's inputs at different places: any other place has a subset of one of these.
     """
 
     bound: Bound
@@ -57,12 +57,12 @@ class Sums:
 
     @cached_property
     def low(self) -> Ints:
-        """The lowest sum of each channel; taps beyond the image add 0."""
+        """The lowest sum of each channel; taps outside the image add 0."""
         return self._extreme(min(self.span[0], 0), max(self.span[1], 0))
 
     @cached_property
     def high(self) -> Ints:
-        """The highest."""
+        """The highest sum of each channel."""
         return self._extreme(max(self.span[1], 0), min(self.span[0], 0))
 
     def _extreme(self, above: int, below: int) -> Ints:
@@ -71,7 +71,7 @@ class Sums:
 
     @cached_property
     def is_monotone(self) -> bool:
-        """Whether codes never fall between `low` and `high`."""
+        """True if codes never fall between `low` and `high`."""
         return never_falls(self.output, self.low, self.high)
 
     @cached_property
@@ -87,15 +87,15 @@ class Sums:
 
 
 def sums_of(bound: Bound) -> Sums | None:
-    """The operator as sums of products; None where it is none with constant weights, or its sums may wrap."""
+    """Return the operator as sums of products; None without constant weights, or if its sums may wrap."""
     prepared = bound.step.prepared
-    assert prepared is not None  # bind saw to it
+    assert prepared is not None  # guaranteed by bind
     reader = _READERS.get(type(prepared.data))
     if reader is None or prepared.eval is not reader[0]:
         return None
     x = bound.step.node.input(0)
     span = code_span(x)
-    if not span[0] <= 0 <= span[1]:  # taps beyond the image count 0, which must be what an input can hold there
+    if not span[0] <= 0 <= span[1]:  # taps outside the image count 0, which an input must be able to hold
         return None
     weights, fields = reader[1](bound, prepared.data)
     sums = Sums(bound, weights.astype(np.int64), span, prepared.data.output, fields)
@@ -148,9 +148,9 @@ _READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Fiel
 
 
 def _seen(at: Window) -> list[tuple[Ints, Ints]]:
-    """Return the sets of taps that lie inside the image somewhere, with the pixels that they see there.
+    """Return the sets of taps that are inside the image somewhere, with their pixels.
 
-    Sets that lie in another are left out.
+    Subsets of another are left out.
     """
     rows = _largest([_inside(at, y, 0) for y in range(at.out_h)])
     columns = _largest([_inside(at, x, 1) for x in range(at.out_w)])
@@ -164,7 +164,7 @@ def _seen(at: Window) -> list[tuple[Ints, Ints]]:
 
 
 def _largest(seen: Sequence[Mapping[int, int]]) -> list[Mapping[int, int]]:
-    """Return one of all with the same taps, without those whose taps are a part of another's."""
+    """Return one of each with the same taps, without those whose taps are part of another's."""
     distinct = {frozenset(taps): taps for taps in seen}
     return [taps for keys, taps in distinct.items() if not any(keys < other for other in distinct)]
 
@@ -180,9 +180,9 @@ def _inside(at: Window, position: int, axis: int) -> dict[int, int]:
 
 
 def decide(first: Sums, second: Sums) -> Verdict | None:
-    """Compare the stages of two operators whose sums are the same; None where these are not."""
+    """Compare the stages of two operators whose sums are the same; return None if these differ."""
     one, other = (s.bound.step.prepared for s in (first, second))
-    assert one is not None  # bind saw to it
+    assert one is not None  # guaranteed by bind
     assert other is not None
     if type(one.data) is not type(other.data) or not same_fields(one.data, other.data, without=("output",)):
         return None
@@ -203,9 +203,9 @@ def _how(first: Sums, second: Sums) -> str:
 
 
 def _apart(first: Sums, second: Sums) -> Mapping[int, Ints] | None:
-    """Return the sums of which the two make different codes, by channel, as rows (from, below).
+    """Return the sums for which the codes of the two differ, by channel, as rows (from, below).
 
-    None if it would take too long. A channel with more than `MOST_RUNS` rows may lack some.
+    The result is None if it would take too long. A channel with more than `MOST_RUNS` rows may lack some.
     """
     clamps = first.output.pipeline.clamp, second.output.pipeline.clamp
     limits = min(c.low for c in clamps), max(c.high for c in clamps)
@@ -221,7 +221,7 @@ def _apart(first: Sums, second: Sums) -> Mapping[int, Ints] | None:
 
 
 def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
-    """Return an input that reaches one of those sums, confirmed; or that none of them can be reached.
+    """Return an input that reaches one of those sums, confirmed by runs; or the verdict that none can be reached.
 
     Raises:
         TflqError: One of the two refuses that input.
@@ -241,13 +241,15 @@ def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
         values, reached = solution
         witness = compare(first.bound, second.bound, _input(first, field, values), accumulator=reached)
         if witness is None:
-            return Verdict(*names, Word.UNDECIDED, f"stages part at sum {reached:,} of channel {channel}, runs do not")
+            return Verdict(
+                *names, Word.UNDECIDED, f"stages differ at sum {reached:,} of channel {channel}, runs do not"
+            )
         stages = [type(s.output.pipeline.stage).__name__ for s in (first, second)]
         where = f"sum {reached:,} of channel {channel}"
         return Verdict(*names, Word.DIFFERS, f"{where}: {stages[0]}, {stages[1]}", witness)
     if is_exact:
-        return Verdict(*names, Word.EQUAL, "no input reaches the sums of which the stages make different codes")
-    return Verdict(*names, Word.UNDECIDED, f"stages part in {len(runs)} channels; no input was found that shows it")
+        return Verdict(*names, Word.EQUAL, "no input reaches the sums for which the stages give different codes")
+    return Verdict(*names, Word.UNDECIDED, f"stages differ in {len(runs)} channels; no input was found that shows it")
 
 
 def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, ReceptiveField, Ints]]:
@@ -259,7 +261,7 @@ def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Recep
 
 
 def _input(sums: Sums, field: ReceptiveField, values: Ints) -> dict[int, Array]:
-    """The operator's inputs: these centred values where the channel looks, the zero point elsewhere."""
+    """Return the operator's inputs: these centred values in the channel's field, the zero point elsewhere."""
     bound, x = sums.bound, sums.bound.step.node.input(0)
     codes: Array = np.full(int(np.prod(x.shape)), x.zero_point, np.int64)
     codes[field.elements] = values + x.zero_point

@@ -1,7 +1,11 @@
 """Every operator of a model under pairs of profiles: equal for every input, different on one, or not decided.
 
-In this order: what is prepared alike is equal; operators that a finite set of inputs decides are run on it; of sums of
-products the output stages are compared on every sum that can occur; what is left is searched for an input that tells.
+The first of these steps that applies decides an operator:
+
+1. Operators with equal preparation are equal.
+2. Operators that a finite set of inputs decides are run on it.
+3. For sums of products, the output stages are compared on every possible sum.
+4. Otherwise, an input that differs is searched.
 """
 
 from __future__ import annotations
@@ -37,13 +41,13 @@ class Proof:
     operators: tuple[OperatorProof, ...]
 
     def counts(self, first: str, second: str) -> dict[Word, int]:
-        """How many operators have each verdict under that pair."""
+        """Return the number of operators with each verdict under that pair."""
         words = [v.word for o in self.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
         return {word: words.count(word) for word in Word}
 
     @property
     def word(self) -> Word:
-        """The whole in one word: any difference first, then anything undecided."""
+        """The verdict on the whole: any difference first, then anything undecided."""
         words = {v.word for o in self.operators for v in o.verdicts}
         return next((w for w in (Word.DIFFERS, Word.UNDECIDED) if w in words), Word.EQUAL)
 
@@ -93,7 +97,7 @@ def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile])
 
 
 class _Pairs:
-    """Pairs of one operator's bindings; those that are prepared alike are decided once."""
+    """Pairs of one operator's bindings; equal preparations are decided once."""
 
     def __init__(self, bound: Sequence[Bound | Refusal]) -> None:
         self._bound = bound
@@ -103,7 +107,7 @@ class _Pairs:
         self._known: dict[tuple[int, int], Verdict] = {}
 
     def _kind_of(self, bound: Bound | Refusal) -> int:
-        """The number of the first binding that is prepared alike; -1 for a refusal."""
+        """Return the number of the first binding with the same preparation; -1 for a refusal."""
         if isinstance(bound, Refusal):
             return -1
         prepared = bound.step.prepared
@@ -114,7 +118,7 @@ class _Pairs:
         return len(self._kinds) - 1
 
     def verdict(self, first: int, second: int) -> Verdict:
-        """The verdict on two bindings."""
+        """Return the verdict on two bindings."""
         one, other = self._bound[first], self._bound[second]
         for refusal in (one, other):
             if isinstance(refusal, Refusal):
@@ -130,7 +134,7 @@ class _Pairs:
         return Verdict(one.profile, other.profile, known.word, reason, known.witness)
 
     def _condition(self, *kinds: int) -> str:
-        """Return under which condition two runtimes are equal if the profiles are, as it is added to a reason."""
+        """Return the condition under which equal profiles mean equal runtimes, as an addition to a reason."""
         words = {self._kinds[kind].step.kernel.exactness.word for kind in kinds}
         return ON_ONE_LIBM if SAME_LIBM.word in words else ""
 
@@ -146,7 +150,7 @@ class _Pairs:
         if witness is not None:
             return Verdict(one.profile, other.profile, Word.DIFFERS, "found by trial", witness)
         reason = "other kernels, too many inputs to run them all" if verdict is None else verdict.reason
-        return Verdict(one.profile, other.profile, Word.UNDECIDED, f"{reason}; no trial tells them apart")
+        return Verdict(one.profile, other.profile, Word.UNDECIDED, f"{reason}; no trial distinguishes them")
 
     def _by_method(self, first: int, second: int) -> Verdict | None:
         one, other = self._sums[first], self._sums[second]

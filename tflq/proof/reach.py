@@ -1,7 +1,7 @@
-"""Which sums of weight times value can be reached, each value from one range: exactly, as a set of bits.
+"""Exact reachable sums of weight times value, each value from one range, as a set of bits.
 
-Bit b of a set stands for the sum `low` + b. One weight more shifts the set by every multiple of the weight that the
-range allows; doubling does that in as many steps as the range has bits.
+Bit b of a set represents the sum `low` + b. Each weight shifts the set by every multiple of the weight that the range
+allows; doubling does that in as many steps as the range has bits.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from tflq.numerics.contract import Range
 
 Ints = NDArray[np.int64]
 
-#: Bits that one set may hold, times the number of weights.
+#: Limit on the bits of one set, times the number of weights.
 _MOST_BITS = 1 << 29
-#: Weights whose values are searched exactly where there are more than can be; the others are chosen beforehand.
+#: Number of weights whose values are searched exactly if there are more; the others are chosen in advance.
 _SEARCHED = 12
 
 
 def can_be_exact(weights: Ints, span: Range) -> bool:
-    """Whether the set of all reachable sums is small enough to be held as bits."""
+    """Return whether the set of all reachable sums is small enough to be held as bits."""
     used = np.count_nonzero(weights)
     return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
 
 
 def values_for(weights: Ints, span: Range, runs: Ints | Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
-    """Values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None where none is found.
+    """Return values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None if not found.
 
-    Runs are the rows of an array (N, 2), or pairs.
-
-    Exact where `can_be_exact`: then None says that there are none. Elsewhere all but the smallest weights get values
-    that bring the sum near the first runs, and only the rest are searched.
+    Runs are the rows of an array (N, 2), or pairs. If `can_be_exact`, the search is exact, and None means that there
+    are none. Otherwise all but the smallest weights get values that bring the sum near the first runs, and only the
+    rest are searched.
     """
     pairs = np.asarray(runs, np.int64).reshape(-1, 2)
     if can_be_exact(weights, span):
@@ -81,7 +80,7 @@ def _searched(weights: Ints, span: Range, runs: Ints) -> tuple[Ints, int] | None
 
 
 def _first_in(bits: int, places: Ints) -> int:
-    """The index of the first place at which a bit is set; there is one."""
+    """Return the index of the first place with a set bit; there is one."""
     data = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), np.uint8)
     inside = (places >= 0) & (places >> 3 < data.size)
     at = np.where(inside, places, 0)
@@ -99,7 +98,7 @@ def _spread(bits: int, step: int, count: int) -> int:
 
 
 def _mask(runs: Ints, low: int, length: int) -> int:
-    """The bits of all runs."""
+    """Return the bits of all runs."""
     marks: NDArray[np.uint8] = np.zeros(length, np.uint8)
     for start, stop in np.clip(runs - low, 0, length).tolist():
         marks[start:stop] = 1

@@ -1,4 +1,4 @@
-"""Operators that profiles prepare otherwise, and of which it is proved that they give the same bits all the same."""
+"""Operators with different preparation that are proved to give the same bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.proof.verdicts import Word
 
 
 def settled(model: Source | Model, effects: Effects) -> Effects:
-    """The same effects without those that change no bit for any input; these profiles are named as proved."""
+    """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
     target = subject(model).model
     return replace(effects, operators=tuple(_settled(target, effects.base, one) for one in effects.operators))
 

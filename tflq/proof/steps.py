@@ -1,8 +1,8 @@
 """An output stage as a monotone step function of the accumulator, and where its steps are.
 
-A stage that never falls over an interval is known there by its breakpoints, the first accumulators that give each code;
-bisection finds them. That it never falls is shown by the stage's kind, and by bounds that rule out every wrap and every
-conversion beyond int32 between the interval's ends.
+If a stage never falls over an interval, its breakpoints define it there: the first accumulators that give each code.
+Bisection finds them. The stage's kind, and bounds that exclude every wrap and every conversion beyond int32 in the
+interval, show that it never falls.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tflq.numerics.unscaled import Unscaled
 
 Ints = NDArray[np.int64]
 
-#: By how much a multiplier of 15 bits may exceed the real one.
+#: The excess of a multiplier of 15 bits over the real one.
 _SLACK = 1 + 2.0**-12
-#: Accumulators that are looked at in one call, and those that stay in a core's second-level cache.
+#: Number of accumulators that are evaluated in one call, and number that fit in a core's second-level cache.
 _AT_ONCE, _IN_CACHE = 1 << 20, 1 << 15
-#: Accumulators that may be looked at in all to find the breakpoints of one output, and to compare two one by one.
+#: Limits on accumulators that are evaluated to find the breakpoints of one output, and to compare two one by one.
 _MOST_PROBES, _MOST_COMPARED = 1 << 29, 1 << 29
 _INT32 = 2**31
-#: Runs of accumulators of different codes that are kept of one channel.
+#: Number of runs of accumulators with different codes that are kept per channel.
 MOST_RUNS = 1 << 14
 
 
 def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
-    """Codes of accumulators (rows, C), to which the bias has not been added yet."""
+    """Return codes of accumulators (rows, C), without the bias."""
     sums = np.ascontiguousarray(accumulators, output.bias.dtype)
     out = np.empty(sums.shape, output.pipeline.dtype)
     output.into(sums, out)
@@ -42,13 +42,13 @@ def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
 
 
 def bias_of(output: Output, channels: int) -> Ints:
-    """One bias a channel: those of an output are repeated."""
+    """Return one bias per channel; a single one is repeated."""
     bias = output.bias[:channels] if len(output.bias) >= channels else np.broadcast_to(output.bias, channels)
     return bias.astype(np.int64)
 
 
 def never_falls(output: Output, low: Ints, high: Ints) -> bool:
-    """Whether codes never fall as the accumulator rises from `low` to `high` (one a channel, without the bias)."""
+    """Return whether codes never fall as the accumulator rises from `low` to `high` (per channel, without the bias)."""
     bias = bias_of(output, len(low))
     ends = low + bias, high + bias
     is_wide = output.bias.dtype == np.int64
@@ -71,14 +71,14 @@ def _rises(stage: OutputStage, largest: Ints, zero_point: int) -> bool:
 
 
 def _scaled(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """A multiplier that is not negative; scaled values and the zero point stay well inside int32."""
+    """Return whether the multiplier is not negative, and scaled values and the zero point stay well inside int32."""
     real = np.broadcast_to(stage.real, largest.shape)
     with np.errstate(all="ignore"):
         return bool(np.all(real >= 0) and np.all(largest * real * _SLACK + zero_point + 4 < _INT32))
 
 
 def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """Whether the fixed-point stage is monotone: shifted sums stay inside int32 and shifts inside their words."""
+    """Return whether the fixed-point stage is monotone: shifted sums fit int32 and shifts fit their words."""
     shift = np.broadcast_to(stage.shift.astype(np.int64), largest.shape)
     if np.any(stage.mantissa < 0) or np.any(shift > 30) or np.any(shift < -31):
         return False
@@ -88,14 +88,14 @@ def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
 
 
 def _wide(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """Whether the stage for 48-bit sums is monotone: products with the 16-bit mantissa fit 64 bits."""
+    """Return whether the stage for 48-bit sums is monotone: products with the 16-bit mantissa fit 64 bits."""
     shift = stage.shift.astype(np.int64)
     within = np.all(shift <= 14) and np.all(shift > -31) and np.all(stage.mantissa >= 0) and np.all(largest < 2**46)
     return bool(within) and _scaled(stage, largest, zero_point)
 
 
 def _saturating(stage: Any, largest: Ints, zero_point: int) -> bool:
-    """Stages that clamp what they scaled fall nowhere where the multiplier is a number and not negative."""
+    """Return whether the stage, which clamps scaled values, is monotone: its multiplier is 0 or more."""
     return bool(np.all(stage.real >= 0) and np.all(np.isfinite(stage.real)))
 
 
@@ -149,9 +149,10 @@ def _bisected(output: Output, codes: Ints, low: Ints, high: Ints) -> Ints:
 
 
 def compared(first: Output, second: Output, low: Ints, high: Ints) -> dict[int, Ints] | None:
-    """Return the accumulators of which two outputs make different codes, by channel, as rows (from, below).
+    """Return the accumulators for which the codes of two outputs differ, by channel, as rows (from, below).
 
-    Looks at them one by one; None if that would take too long. A channel with more than `MOST_RUNS` rows may lack some.
+    They are evaluated one by one; the result is None if that would take too long. A channel with more than `MOST_RUNS`
+    rows may lack some.
     """
     length = int(np.max(high - low, initial=0)) + 1
     if length * low.size > _MOST_COMPARED:

@@ -1,7 +1,7 @@
-"""Return whether an operator taken out of its model gets the operands there that it has alone.
+"""Check that an operator has the same operands in its model as alone.
 
-A proof is about shapes and constants. An operator alone has those that the file declares. In the model, other operators
-may compute its shapes when the model runs, or write to a tensor whose buffer has data.
+A proof is about shapes and constants. An operator alone has those in the file. In the model, other operators may
+compute its shapes at run time, or write to a tensor whose buffer has data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tflq.proof.operator import UNKNOWN_SHAPES
 
 
 def put_first(model: Model, subgraph: int) -> Model:
-    """Return the model with that subgraph in the place of the first."""
+    """Return the model with that subgraph in place of the first."""
     graphs = list(model.subgraphs)
     graphs[0], graphs[subgraph] = graphs[subgraph], graphs[0]
     return replace(model, subgraphs=tuple(graphs), signature_defs=None) if subgraph else model
@@ -32,20 +32,20 @@ class Surroundings:
         self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
 
     def objection(self, index: int) -> str:
-        """Return why what an operator does alone proves nothing of the model; empty where it does."""
+        """Return the reason why a proof for an operator alone proves nothing in the model; empty if it does."""
         read = {t for t in self._graph.op(index).inputs if t >= 0}
         if any(self._graph.data(t) is not None for t in read if self._graph.maker(t) is not None):
             return "an operator writes to its constants"
         return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
 
     def _without_signature(self) -> set[int]:
-        """Return the tensors of which the file does not say that their shape changes."""
+        """Return the tensors whose shapes the file does not declare as changing."""
         tensors = self._graph.tensors
         return {i for i, spec in enumerate(tensors) if -1 not in (spec.shape_signature or ())}
 
 
 def _declared(model: Model, profile: Profile) -> set[int] | None:
-    """Return the tensors that have the shape in the file whenever the model runs; None if the profile refuses it."""
+    """Return the tensors that have the shape in the file in every run; None if the profile refuses it."""
     try:
         plan = make_plan(model, profile)
     except TflqError:

@@ -1,4 +1,4 @@
-"""Inputs that may tell two profiles apart where nothing decides: random, directed, extreme."""
+"""Inputs that may distinguish two profiles if nothing decides: random, directed, extreme."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tflq.proof.verdicts import Witness
 
 Array = NDArray[Any]
 
-#: Elements that may be fed in all, and inputs.
+#: Limits on fed elements in all, and on inputs.
 _MOST_ELEMENTS, _MOST_ROUNDS = 1 << 22, 200
 _KINDS = 5
 
 
 def search(first: Bound, second: Bound, seed: int = 0, rounds: int = _MOST_ROUNDS) -> Witness | None:
-    """The first of several inputs on which the two differ; inputs that one of them refuses are passed over."""
+    """Return the first of several inputs on which the two differ; inputs that one of them refuses are skipped."""
     for inputs in trials(first, seed, rounds):
         try:
             witness = compare(first, second, inputs)
@@ -32,7 +32,7 @@ def search(first: Bound, second: Bound, seed: int = 0, rounds: int = _MOST_ROUND
 
 
 def trials(bound: Bound, seed: int = 0, rounds: int = _MOST_ROUNDS) -> Iterator[dict[int, Array]]:
-    """Inputs of an operator: all values alike probable, extremes, near the zero point, runs, one element apart."""
+    """Yield inputs of an operator: uniform values, extremes, near the zero point, runs, one different element."""
     rng = np.random.default_rng(seed)
     size = max(1, sum(int(np.prod(bound.shape(t))) for t in bound.inputs))
     for number in range(min(rounds, max(4, _MOST_ELEMENTS // size))):

@@ -1,4 +1,4 @@
-"""What is found of an operator under two profiles."""
+"""The verdict on an operator under two profiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-#: How the reason ends where profiles are equal, but runtimes only if they have the same libm.
+#: The end of a reason if profiles are equal, but runtimes only with the same libm.
 ON_ONE_LIBM = ", on the same libm"
 
 
@@ -29,7 +29,7 @@ class Witness:
     """Inputs on which two profiles give different outputs, as both were run.
 
     `inputs` are by tensor index of the model. `output` is the tensor, `element` the first index in it at which they
-    part, `count` how many do. `first` and `second` are what the two profiles give there.
+    differ, `count` the number of differing elements. `first` and `second` are the values of the two profiles there.
     """
 
     inputs: Mapping[int, Array]
@@ -38,12 +38,12 @@ class Witness:
     first: float | int
     second: float | int
     count: int
-    accumulator: int | None = None  # that the input was made to reach, without the bias; None where none was
+    accumulator: int | None = None  # the target of the input's construction, without the bias; None if there was none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """One operator under two profiles. `reason` says how it was proved, where they part, or what is missing."""
+    """One operator under two profiles. `reason` describes the proof, the difference, or the obstacle."""
 
     first: str
     second: str
@@ -63,5 +63,5 @@ class OperatorProof:
 
     @property
     def place(self) -> str:
-        """Its index, after that of its subgraph where this is not the first."""
+        """Its index, after that of its subgraph if this is not the first."""
         return f"{self.subgraph}:{self.index}" if self.subgraph else str(self.index)

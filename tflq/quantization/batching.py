@@ -1,9 +1,9 @@
-"""A model whose batch is fixed to one, made to take any number of samples along axis 0.
+"""Change a model with a batch of one so that it takes any number of samples along axis 0.
 
-Constants in the file fix the batch where they hold shapes: RESHAPE to [1, 49, 3, 16]. Here they get -1 in the place of
-the batch. What lost the batch on the way, as [49, 48] made of [1, 49, 3, 16] has, gets it back in front: [-1, 49, 48];
-FULLY_CONNECTED then keeps its dimensions. Whether samples together give the bits that they give apart is for the caller
-to see: axes count from the front, and operators may look at all rows.
+Constants in the file fix the batch if they hold shapes: RESHAPE to [1, 49, 3, 16]. Here the batch becomes -1. A shape
+that lost the batch on the way, such as [49, 48] computed from [1, 49, 3, 16], gets it back in front: [-1, 49, 48].
+FULLY_CONNECTED then keeps its dimensions. The caller must check that samples together give the same bits as samples
+apart: axes count from the front, and operators may look at all rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tflq.ir import Buffer, Model, Operator, OperatorView, TensorType, view, wit
 
 
 def batchable(model: Model) -> Model:
-    """Return the model, constants of shapes and options changed; tensors and operators keep their numbers."""
+    """Return the model with changed shape constants and options; tensors and operators keep their numbers."""
     graph = view(model)
     tensors, buffers, operators = list(graph.tensors), list(model.buffers), list[Operator]()
     for operator in graph.ops:
@@ -38,7 +38,7 @@ def batchable(model: Model) -> Model:
 
 
 def _is_fixed(operator: OperatorView) -> bool:
-    """Whether a RESHAPE is of values that are computed, to a shape that the file holds."""
+    """Return whether a RESHAPE takes computed values to a shape that the file holds."""
     if len(operator.inputs) != 2 or -1 in operator.inputs:
         return False
     graph, (data, shape) = operator.graph, operator.inputs

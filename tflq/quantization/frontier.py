@@ -1,7 +1,7 @@
 """A model run operator by operator, each on all samples before the next one.
 
-So every operator runs once for each sample, however often the tensors between are looked at on the way, and what comes
-later may be changed by what was seen. The frontier is all tensors that operators yet to come will read.
+Every operator runs once per sample, however often the tensors in between are read on the way. Operators that have not
+run yet can be changed in between. The frontier is the set of tensors that the remaining operators will read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Shapes = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """What an operand holds instead of the model's constant: values, and how codes stand for numbers."""
+    """The replacement of a model's constant: values, and the parameters that decode them."""
 
     value: Array
     quantization: Quantization | None
@@ -35,7 +35,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
-    """Samples that run together, and what lives from step to step."""
+    """Samples that run together, and the values that live from step to step."""
 
     number: int
     plan: Plan
@@ -43,10 +43,10 @@ class _Batch:
 
 
 class Frontier:
-    """The first subgraph of a model, part of its operators done for all samples, the others yet to come.
+    """The first subgraph of a model: some of its operators are done for all samples, the others have yet to run.
 
-    `stops` are the operators before which the frontier is looked at; operators on which none of them depends are left
-    out. `size` samples run together. `store` holds the frontier.
+    `stops` are the operators before which the frontier is read; operators on which none of them depends are skipped.
+    `size` samples run together. `store` holds the frontier.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Frontier:
         self._place = {index: place for place, index in enumerate(kept)}
         self._read = {t for operator in operators for t in operator.inputs}
         self._store, self._done = store, 0
-        self._constants: dict[int, Mapping[int, Constant]] = {}  # by step, of operators that were changed
-        self._steps: dict[tuple[int, int], Step] = {}  # by step and plan, of operators that were changed
+        self._constants: dict[int, Mapping[int, Constant]] = {}  # by step, of changed operators
+        self._steps: dict[tuple[int, int], Step] = {}  # by step and plan, of changed operators
         groups = [joined(samples[k : k + size]) for k in range(0, len(samples), size)]
         plans: dict[_Shapes, tuple[Plan, Bindings]] = {}
         self._batches = []
@@ -91,15 +91,15 @@ class Frontier:
             self._done += 1
 
     def values(self, tensor: int) -> Iterator[Array]:
-        """Yield a tensor of the frontier for all samples, one or more of them at a time along axis 0."""
+        """Yield a tensor of the frontier for all samples, one or more per array along axis 0."""
         return self._store.batches((self, tensor))
 
     def change(self, stop: int, constants: Mapping[int, Constant]) -> None:
-        """Let a stop that is yet to run read other constants, by position."""
+        """Replace constants of a stop that has yet to run, by position."""
         self._constants[self._place[stop]] = constants
 
     def _results(self, batch: _Batch, place: int) -> dict[int, Array]:
-        """Run one step on a batch; return what later steps read of it."""
+        """Run one step on a batch and return the tensors that later steps read."""
         plan, constants = batch.plan, self._constants.get(place, {})
         step = self._changed(plan, place) if constants else plan.steps[place]
         values: list[Array | None] = list(plan.constants)
@@ -115,7 +115,7 @@ class Frontier:
         return {t: value for t in step.outputs if t in self._read and (value := values[t]) is not None}
 
     def _changed(self, plan: Plan, place: int) -> Step:
-        """Return a step with its changed constants, bound when it runs."""
+        """Return a step with its changed constants, bound at run time."""
         key = place, id(plan)
         if key not in self._steps:
             step, inputs = plan.steps[place], list(plan.steps[place].node.inputs)
@@ -135,12 +135,12 @@ class Frontier:
 
 
 def together(model: Model, samples: Sequence[Sample], stops: Collection[int], profile: str) -> int:
-    """Return how many samples may run together without changing a bit of what the stops read."""
+    """Return how many samples can run together without changing a bit of the tensors that the stops read."""
     return Runner(model, _inputs(model, stops), profile).together(samples)
 
 
 def _inputs(model: Model, operators: Collection[int]) -> set[int]:
-    """Return the tensors that operators read and the graph computes or is given."""
+    """Return the tensors that operators read and that the graph computes or receives."""
     graph = view(model)
     computed = {*graph.inputs, *graph.computed}
     return {t for index in operators for t in graph.op(index).inputs if t in computed}

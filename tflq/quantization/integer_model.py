@@ -1,4 +1,4 @@
-"""The integer model that was made from a float model, and what corresponds in both."""
+"""An integer model built from a float model, and the correspondence of the two."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tflq.ir import Model
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntegerModel:
-    """An integer model; `operators` gives for each of its operators the float model's, -1 for a conversion."""
+    """An integer model; `operators` maps each of its operators to the float model's, -1 for a conversion."""
 
     model: Model
     operators: tuple[int, ...]
-    tensors: Mapping[int, int]  # float model's tensor -> the integer model's that holds its values as they are made
+    tensors: Mapping[int, int]  # float model's tensor -> the integer model's tensor with its values as produced

@@ -1,4 +1,4 @@
-"""From a range of real values to the scale and zero point of codes, and between values and codes.
+"""Convert a range of real values to the scale and zero point of codes, and values to codes and back.
 
 Source: TFLite 8-bit quantization specification; LiteRT 2.3 tflite/kernels/internal/quantization_util.h
 ChooseQuantizationParams; tflite/converter/tools/optimize/quantization_utils.cc (narrow range of signed weights).
@@ -23,15 +23,15 @@ Array = NDArray[Any]
 #: Types of quantized activations.
 ACTIVATION_TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
-#: Scale of values that are all zero. Any below 1 would do: the kernels of comparisons abort at greater ones.
+#: Scale of values that are all zero. Any scale below 1 is safe: the comparison kernels abort at greater ones.
 EMPTY_SCALE = np.float32(2.0**-8)
-#: The smallest scale that is given out: half of float32's exponents, so that products of two stay normal numbers.
+#: The smallest scale in use: half of float32's exponents, so that the product of two stays a normal number.
 SMALLEST_SCALE = np.float32(2.0**-62)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """Least and greatest real value, float64[C]; C = 1 for a whole tensor, or one a channel."""
+    """Least and greatest real value, float64[C]; C = 1 for a whole tensor, otherwise one per channel."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -44,10 +44,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Params:
-    """How codes stand for values: value = scale * (code - zero_point). C scales lie along dimension `axis`.
+    """The mapping from codes to values: value = scale * (code - zero_point). C scales lie along dimension `axis`.
 
-    `narrow` leaves the type's least code unused, so that codes are symmetric. With a `block`, so many neighbours along
-    the last dimension share a scale: scales are those of all blocks in their order, zero points are 0.
+    `narrow` leaves the type's least code unused, so that codes are symmetric. If `block` is set, that many neighbours
+    along the last dimension share a scale: scales are those of all blocks in order, zero points are 0.
     """
 
     type: TensorType
@@ -70,7 +70,7 @@ class Params:
 
     @property
     def key(self) -> tuple[int, bytes, bytes, int, int]:
-        """Everything that two parameters are compared by."""
+        """Everything by which two parameters are compared."""
         return (
             int(self.type),
             self.scale.tobytes(),
@@ -81,7 +81,7 @@ class Params:
 
     @property
     def quantization(self) -> Quantization:
-        """The parameters as a file holds them; without scales of blocks, which are in a tensor of their own."""
+        """The parameters as a file holds them; without block scales, which are in a tensor of their own."""
         if self.block:
             return Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
         return Quantization(self.scale, self.zero_point, self.axis if self.scale.size > 1 else 0)
@@ -99,12 +99,12 @@ class Params:
         return saturated
 
     def decode(self, codes: Array) -> NDArray[np.float32]:
-        """Return the values that codes stand for: scale * (code - zero_point) in float32, as DEQUANTIZE computes it."""
+        """Return the values of codes: scale * (code - zero_point) in float32, as DEQUANTIZE computes it."""
         scale, zero_point = self._along(codes.shape)
         return np.asarray(scale * (codes.astype(np.int64) - zero_point).astype(np.float32), np.float32)
 
     def _along(self, against: tuple[int, ...]) -> tuple[Array, Array]:
-        """Return scale and zero point in shapes that broadcast against an array of that shape."""
+        """Return scale and zero point in shapes that broadcast with an array of that shape."""
         if self.block:
             return np.repeat(self.scale, self.block).reshape(against), self.zero_point[0]
         if self.scale.size == 1:
@@ -119,9 +119,9 @@ def half_to_even(quotients: Array) -> NDArray[np.float64]:
 
 
 def real(spec: TensorSpec, codes: Array) -> NDArray[np.float64]:
-    """Return the numbers that a tensor's codes stand for, scale * (code - zero point) in float64.
+    """Return the real numbers of a tensor's codes, scale * (code - zero point) in float64.
 
-    Values of a tensor that is not quantized are returned as they are.
+    Values of a tensor without quantization are returned unchanged.
     """
     q = spec.quantization
     if q is None or not len(q.scale) or codes.dtype.kind not in "iu":
@@ -135,9 +135,9 @@ def real(spec: TensorSpec, codes: Array) -> NDArray[np.float64]:
 
 
 def codes_of(spec: TensorSpec, values: Array) -> Array:
-    """Return what a caller hands to a quantized input; see `affine_codes`.
+    """Return the codes for values that a caller passes to a quantized input; see `affine_codes`.
 
-    Values for a tensor that is not quantized are returned as they are.
+    Values for a tensor without quantization are returned unchanged.
     """
     q = spec.quantization
     if q is None or not len(q.scale) or spec.type not in ACTIVATION_TYPES or values.dtype.kind != "f":
@@ -161,20 +161,20 @@ def asymmetric(span: Range, type_: TensorType) -> Params:
 
 
 def symmetric(span: Range, type_: TensorType, axis: int = 0) -> Params:
-    """Return parameters with zero point 0: the greatest magnitude has the greatest code, the least code is not used."""
+    """Return parameters with zero point 0: the greatest magnitude gets the greatest code, the least code is unused."""
     reach = np.maximum(np.abs(span.low), np.abs(span.high))
     scale = usable(reach / code_limits(type_)[1])
     return Params(type_, scale, np.zeros(scale.size, np.int64), axis, narrow=True)
 
 
 def usable(scale: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Round scales to float32: that of values that are all zero becomes EMPTY_SCALE, tiny ones SMALLEST_SCALE."""
+    """Round scales to float32; the scale of all-zero values becomes EMPTY_SCALE, tiny ones SMALLEST_SCALE."""
     narrow = np.maximum(scale, float(SMALLEST_SCALE)).astype(np.float32)
     return np.where(scale > 0, narrow, EMPTY_SCALE)
 
 
 def extent(values: Array, axis: int | None = None) -> Range:
-    """Return the range of an array's values, or one for each index along `axis`; 0 to 0 where there are no elements."""
+    """Return the range of an array's values, or one per index along `axis`; 0 to 0 if there are no elements."""
     if not values.size:
         count = 1 if axis is None else values.shape[axis]
         return Range(np.zeros(count), np.zeros(count))
@@ -183,6 +183,6 @@ def extent(values: Array, axis: int | None = None) -> Range:
 
 
 def hull(ranges: Iterable[Range]) -> Range:
-    """Return the smallest range that holds all of these."""
+    """Return the smallest range that contains all of these."""
     ranges = tuple(ranges)
     return Range(np.min([r.low for r in ranges], axis=0), np.max([r.high for r in ranges], axis=0))

@@ -1,4 +1,4 @@
-"""`quantize`: the whole way from a float model and calibration samples to an integer model that is verified."""
+"""`quantize`: from a float model and calibration samples to a verified integer model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tflq.telling import told
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something about an operator of the float model: its index there, its name, and what is said."""
+    """A remark about an operator of the float model: its index there, its name, and the text."""
 
     index: int
     op: str
@@ -52,14 +52,14 @@ class Remark:
 @told("quantize")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """How a model was made, and how good it is.
+    """The report of a quantization: how the model was built, and its quality.
 
-    `ranking` holds all configurations that were tried, the one that was taken first. `comparison` is with the float
-    model, on the `held_back` samples, or where that is 0 on those that the model was fitted to. `kept_float` says why
-    operators of the float model stayed as they are, `notes` what was changed to make values of others fit, `spared`
-    what the budget had others compute in. `sensitivities` are empty where nobody asked for them and there is no budget.
-    `outlying` are samples far beyond the rest. Where the search was `interrupted`, `ranking` holds the best candidate
-    until then.
+    `ranking` holds all tried configurations, the chosen one first. `comparison` is with the float model, on the
+    `held_back` samples; if that is 0, on the samples that the model was fitted to. `kept_float` gives the reason why
+    operators of the float model stayed in float. `notes` describe changes that make values of others fit, and `spared`
+    the wider modes that the budget gave to others. `sensitivities` are empty unless they are requested or there is a
+    budget. `outlying` are samples far beyond the rest. If the search was `interrupted`, `ranking` holds the best
+    candidate until then.
     """
 
     recipe: Recipe
@@ -80,13 +80,13 @@ class Report:
 @told("quantize")
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """A quantized model and the report of its making."""
+    """A quantized model and its report."""
 
     model: Model
     report: Report
 
     def save(self, path: str | os.PathLike[str]) -> bytes:
-        """Write the model; the bytes written."""
+        """Write the model and return the bytes written."""
         return save(self.model, path)
 
 
@@ -108,30 +108,34 @@ def quantize(
 ) -> Result:
     """Quantize a float model.
 
-    `model` is a path, the bytes of a file or a Model, or what TensorFlow has to convert first (`float_model`);
-    `calibration` a path or an iterable of samples, each a list of arrays in input order or a dict by name, batch
-    dimension included; `recipe` a preset's name, the path of a recipe or a Recipe. Where a recipe has several
-    candidates, the one that does best on samples that it was not fitted to is taken, and fitted to all. `sensitivity`
-    asks for a report of what each operator alone costs. With `keep_best` an interrupt (Ctrl-C) ends the search, and the
-    best candidate so far is given back as it is, fitted to three quarters of the samples; a recipe with a budget, or
-    with nothing carried out yet, is interrupted all the same. Up to `jobs` processes work at the same time; the result
-    is the same for any number. With `requantize`, `model` is integer: its biases make up for what rounding of
-    activations shifts, or stay, whichever does better on samples held back; of `recipe` the samples to look at, the
-    profile and `constant_names` count. The report compares with its float function: the numbers its codes stand for,
-    and no rounding between.
+    `model` is a path, the bytes of a file or a Model, or a source that TensorFlow converts first (`float_model`).
+    `calibration` is a path or an iterable of samples, each a list of arrays in input order or a dict by name, batch
+    dimension included. `recipe` is a preset's name, the path of a recipe or a Recipe. If a recipe has several
+    candidates, the best one on samples that it was not fitted to is chosen, and fitted to all. `sensitivity` requests a
+    report of the cost of each operator alone.
 
-    At `resume`, a path, is noted how candidates did, a few kilobytes each. An interrupt or a kill leaves the file; what
-    it holds is then not done again, and the result is the same. It is deleted once there is a result.
+    With `keep_best`, an interrupt (Ctrl-C) ends the search, and the best candidate so far is returned, fitted to three
+    quarters of the samples. The interrupt is still raised if the recipe has a budget, or if no candidate has been built
+    yet. Up to `jobs` processes work at the same time; the result does not depend on the number.
 
-    Where `mean` or `std` is given, one number or one a channel, float inputs are (what is stored - mean) / std. With
+    With `requantize`, `model` is integer. Its biases are corrected for shifts by the rounding of activations, if that
+    is better on held-back samples. Only the number of samples, the profile and `constant_names` of `recipe` are used.
+    The report compares with its float function: the numbers that its codes represent, without rounding in between.
+
+    `resume` is the path of a journal that stores results of candidates, a few kilobytes each. If a run is interrupted
+    or killed, the file stays, and the next run continues from it with the same result. It is deleted once there is a
+    result.
+
+    If `mean` or `std` is given, one number or one per channel, float inputs are (stored value - mean) / std. With
     `labels`, the right class of each sample, the report's comparison also holds the accuracy of both models.
 
     Raises:
-        InputError: Labels are not as many as samples; the file at `resume` is of another model, recipe or data.
-        ModelError: The model is integer already; with `requantize`, it is not, or not in a way that keeps its codes.
-        CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are none.
-        UnknownNameError: No such preset, field or operator.
-        OptionError: The recipe's budget cannot be kept; there cannot be so many processes.
+        InputError: The number of labels differs from the number of samples; the file at `resume` belongs to another
+            model, recipe or data.
+        ModelError: The model is already integer; with `requantize`, it is not, or not in a way that keeps its codes.
+        CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are no samples.
+        UnknownNameError: There is no such preset, field or operator.
+        OptionError: The recipe's budget cannot be kept; this number of processes is not possible.
 
     Example:
         >>> rows = np.load("golden/models/digits_test.npz")["images"][:32]
@@ -167,7 +171,7 @@ def _made(
     sensitivity: bool,
     keep_best: bool,
 ) -> Result:
-    """Return what the recipe makes of a float model, and the report; the steps of `quantize` once all is read."""
+    """Return the result of a recipe for a float model, and the report: the steps of `quantize` after reading."""
     leader, samples = Leader(), task.samples
     try:
         ranking = chosen(task, leader, notes)
@@ -220,9 +224,9 @@ def _interrupted(
     outlying_samples: tuple[int, ...],
     labels: Sequence[int] | None,
 ) -> Result:
-    """Return what was best when the search was interrupted, compared on samples that were held back."""
+    """Return the best candidate when the search was interrupted, compared on held-back samples."""
     fitting, judging = parted(task.samples)
-    built = built or build(replace(task, samples=fitting))  # from the journal come no models
+    built = built or build(replace(task, samples=fitting))  # the journal holds no models
     result = finished(built.integer.model, task.recipe)
     comparison = compared(source, built, result, judging, labels_of(judging, labels), None)
     report = Report(
@@ -253,10 +257,10 @@ def _task(
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:
-    """Return the recipe's candidates without those that its mode cannot tell apart.
+    """Return the recipe's candidates without those that its mode does not distinguish.
 
-    Where activations stay float, nothing depends on their ranges. Weights of four bits that would be rounded to nearest
-    are rounded by GPTQ, those with scales of blocks always.
+    If activations stay float, nothing depends on their ranges. Weights of four bits use GPTQ instead of rounding to
+    nearest; those with block scales always do.
     """
     if recipe.mode is Mode.INT8X4:  # rounding to nearest is too coarse
         return tuple(dict.fromkeys(replace(m, refining=_for_four_bits(m.refining)) for m in recipe.candidates))
@@ -273,7 +277,7 @@ def _for_four_bits(refining: Refining) -> Refining:
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
-    """Return the samples whose inputs go far beyond the others'; bad samples are refused on the way."""
+    """Return the samples whose inputs lie far beyond the others'; bad samples are refused on the way."""
     graph = view(model)
     inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
     observations = observe(model, samples, Observations.begin(inputs))

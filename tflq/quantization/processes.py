@@ -1,7 +1,7 @@
-"""Pieces of work that hang on nothing but what is known before, in several processes.
+"""Run work whose inputs are known up front in several processes.
 
-A process begins as a copy of this one (fork), so that work may read everything that is at hand here, and what it leaves
-behind beside its result is lost. No result hangs on how many there are.
+A process begins as a copy of this one (fork), so work can read everything in this process's memory. Only its result is
+sent back. No result depends on the number of processes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ R = TypeVar("R")
 #: work(item, progress) gives the item's result.
 Work: TypeAlias = "Callable[[T, Progress | None], R]"
 
-#: Seconds between two tidings of one process.
+#: Seconds between two progress messages of one worker process.
 _INTERVAL = 0.5
 
 
@@ -34,7 +34,7 @@ def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 
 def _reduced(proxy: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
-    """Return how a read-only mapping travels between processes: pickle alone knows no way."""
+    """Return how to pickle a read-only mapping, which pickle does not support by itself."""
     return _read_only, (dict(proxy),)
 
 
@@ -42,28 +42,28 @@ ForkingPickler.register(MappingProxyType, _reduced)
 
 
 def check_jobs(jobs: int) -> None:
-    """Refuse a number of processes that there cannot be.
+    """Refuse a number of processes that is not possible.
 
     Raises:
-        OptionError: It is below 1, or above 1 on a system whose processes cannot be copied.
+        OptionError: It is below 1, or above 1 on a system without fork.
     """
     if jobs < 1:
-        raise OptionError(f"jobs: expected a number from 1 on, got {jobs}")
+        raise OptionError(f"jobs: expected at least 1, got {jobs}")
     if jobs > 1 and "fork" not in multiprocessing.get_all_start_methods():
-        raise OptionError(f"jobs: {jobs} processes need fork, which this system has not; take 1")
+        raise OptionError(f"jobs: {jobs} processes need fork, which this system lacks; use 1")
 
 
 def available() -> int:
-    """Return how many processes are of use on this machine: its processors that this one may run on."""
+    """Return the useful number of processes: the processors that this process may run on."""
     if "fork" not in multiprocessing.get_all_start_methods():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | None) -> Generator[R, None, None]:
-    """Yield the results of all items in order, at most `jobs` of them made at the same time.
+    """Yield the results of all items in order; at most `jobs` of them are computed at the same time.
 
-    Where a process ends without a result, whatever the reason, its work is done here, which raises what it raised.
+    If a process ends without a result, its work is repeated here, which raises the original error.
     """
     if jobs == 1 or len(items) < 2:
         yield from (work(item, progress) for item in items)
@@ -79,7 +79,7 @@ def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | N
                     workers[connection] = entry[0], process
                 ready = wait(list(workers))
                 for connection in [c for c in workers if c in ready]:
-                    _heard(connection, workers, finished, progress)
+                    _handle_message(connection, workers, finished, progress)
             result = finished.pop(number)
             yield work(items[number], progress) if result is None else result[0]
     finally:
@@ -90,7 +90,7 @@ def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | N
 
 
 def _begun(work: Work[T, R], item: T, *, quiet: bool) -> tuple[Connection, ForkProcess]:
-    """Return a new process at work on an item, and the connection to it."""
+    """Start a process for an item; return the process and the connection to it."""
     context: ForkContext = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(work, item, sender, quiet), daemon=True)
@@ -100,8 +100,8 @@ def _begun(work: Work[T, R], item: T, *, quiet: bool) -> tuple[Connection, ForkP
 
 
 def _work(work: Work[T, R], item: T, sender: Connection, quiet: bool) -> None:
-    """Send what there is to tell about an item on the way, at last its result; nothing more where that fails."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits for it ends it
+    """Send progress messages for an item, then its result; if the work fails, send nothing more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     last = time.monotonic()
 
@@ -113,18 +113,18 @@ def _work(work: Work[T, R], item: T, sender: Connection, quiet: bool) -> None:
 
     try:
         result = work(item, None if quiet else tell)
-    except Exception:  # it is met again, and raised, by who waits
+    except Exception:  # the parent repeats the work and raises the error
         return
     sender.send((result,))
 
 
-def _heard(
+def _handle_message(
     connection: Connection,
     workers: dict[Connection, tuple[int, ForkProcess]],
     finished: dict[int, tuple[R] | None],
     progress: Progress | None,
 ) -> None:
-    """Take one message of a process: what it tells, or its result, with which it ends."""
+    """Handle one message of a worker process: progress, or the result that ends it."""
     try:
         message = connection.recv()
     except EOFError:

@@ -1,19 +1,19 @@
-"""How work tells how far it is."""
+"""Progress reports of work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias
 
-#: Called as progress(what, done, total) while work goes on; total 0 where nobody knows it.
+#: Called as progress(what, done, total) during the work; total is 0 if it is unknown.
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
-#: Steps into which a part of the whole is divided.
+#: Number of steps into which a part of the whole is divided.
 STEPS = 100
 
 
 def part_of(progress: Progress | None, part: str, done: int, total: int) -> Progress | None:
-    """Return the progress of a part, number `done` of `total` equal ones, told to the progress of the whole."""
+    """Return the progress of part `done` of `total` equal ones, which reports to the progress of the whole."""
     if progress is None:
         return None
 

@@ -1,4 +1,4 @@
-"""Many samples through one model, several at a time where that changes no bit."""
+"""Run many samples through one model, several at a time if that changes no bit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Array = NDArray[Any]
 #: The graph's inputs of one sample, by tensor index, batch dimension included.
 Sample = Mapping[int, Array]
 
-#: Samples that are run together, and bytes that their tensors may take at the same time.
+#: The number of samples that run together, and the limit on bytes of their tensors.
 BATCH, BATCH_BYTES = 32, 64 << 20
 
 
 class Runner:
-    """A model's first subgraph, whose tensors `keep` (None: its outputs) are wanted for many samples.
+    """A model's first subgraph, whose tensors `keep` (None: its outputs) are returned for many samples.
 
-    Samples are joined along axis 0 where all inputs have one row there, and where two of them joined give every kept
-    tensor the very bits that they give apart; else each runs alone. Shapes in the file that fix the batch to one do not
-    hinder that: a tensor without a dimension for the batch gets one in front. `together` says how many may, where that
+    Samples are joined along axis 0 if all inputs have one row there, and if two joined samples give every kept tensor
+    the same bits as apart; otherwise each runs alone. Shapes in the file that fix the batch to one are no obstacle: a
+    tensor without a batch dimension gets one in front. `together` is the number of samples that may run together, if it
     is known.
     """
 
@@ -51,9 +51,9 @@ class Runner:
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
 
     def run(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
-        """The kept tensors of the samples in order, by tensor index: one or more samples at a time along axis 0.
+        """Return the kept tensors of the samples in order, by tensor index: one or more samples at a time along axis 0.
 
-        Samples that run alone keep the shapes that the model gives them. All have the same shapes.
+        Samples that run alone keep the shapes of the model. All have the same shapes.
         """
         return (values for _, values in self._batches(samples, batch))
 
@@ -64,7 +64,7 @@ class Runner:
                 yield values if count == 1 else {t: self._row(t, v, row) for t, v in values.items()}
 
     def one(self, sample: Sample) -> dict[int, Array]:
-        """The kept tensors of one sample."""
+        """Return the kept tensors of one sample."""
         return self._kept(self._model, sample)
 
     def _row(self, tensor: int, values: Array, row: int) -> Array:
@@ -73,14 +73,14 @@ class Runner:
         return values[row] if 0 < rank < values.ndim else values[row : row + 1]
 
     def _kept(self, model: Model, sample: Sample) -> dict[int, Array]:
-        """Return the kept tensors of a sample, or of several that are joined, by the model or what was made of it."""
+        """Return the kept tensors of a sample, or of several joined ones, from the model or its batched form."""
         shapes = tuple(sample[t].shape for t in view(self._model).inputs)
         if shapes not in self._plans:
             by_tensor = dict(zip(view(self._model).inputs, shapes, strict=True))
             self._plans[shapes] = make_plan(model, self._profile, input_shapes=by_tensor), State()
         plan, state = self._plans[shapes]
         if plan.variables:
-            state = State(bound=state.bound)  # every sample begins anew
+            state = State(bound=state.bound)  # variables are reset for every sample
         values = run(plan, sample, state).values
         for tensor in self.kept:
             if tensor not in sample and tensor not in values:
@@ -90,11 +90,11 @@ class Runner:
     def _constant(self, plan: Plan, tensor: int) -> Array:
         value = plan.constants[tensor]
         if value is None:
-            raise ModelError("is never made", tensor=plan.operands[tensor].name or f"#{tensor}")
+            raise ModelError("is never computed", tensor=plan.operands[tensor].name or f"#{tensor}")
         return value
 
     def _batches(self, samples: Iterable[Sample], batch: int) -> Iterator[tuple[int, dict[int, Array]]]:
-        """How many samples, and their kept tensors."""
+        """Yield the number of samples, and their kept tensors."""
         stream = iter(samples)
         waiting = list(islice(stream, 2))
         batch = self._batch(waiting, batch)
@@ -107,11 +107,11 @@ class Runner:
         return self.one(samples[0]) if len(samples) == 1 else self._kept(self._batchable, joined(samples))
 
     def together(self, samples: Iterable[Sample], most: int = BATCH) -> int:
-        """Return how many of the samples may run together: at most `most`, and no more than memory allows."""
+        """Return how many of the samples can run together: at most `most`, as memory allows."""
         return self._batch(list(islice(samples, 2)), most)
 
     def _batch(self, head: list[Sample], batch: int) -> int:
-        """Return how many samples run together: fewer where they would take more than BATCH_BYTES."""
+        """Return how many samples run together, limited by BATCH_BYTES."""
         if self._known is not None:
             return min(batch, self._known)
         if len(head) < 2 or batch < 2 or any(x.shape[:1] != (1,) for sample in head for x in sample.values()):
@@ -130,14 +130,14 @@ class Runner:
 
     @property
     def _peak(self) -> int:
-        """Bytes of the tensors that are alive at the same time, for a single sample."""
+        """The bytes of the tensors that are alive at the same time, for a single sample."""
         return min((plan.peak_memory for plan, _ in self._plans.values()), default=0)
 
 
 def executor(model: Model, profile: str) -> str:
-    """The profile, or `litert-ref` where it does not take the model.
+    """Return the profile, or `litert-ref` if it does not take the model.
 
-    Weights with scales of blocks are read as such by `litert-xnnpack` alone.
+    Only `litert-xnnpack` reads weights with block scales directly.
     """
     details = [t.quantization.details for t in view(model).tensors if t.quantization is not None]
     if any(d is not None and d.table == "BlockwiseQuantization" for d in details):
@@ -150,7 +150,7 @@ def executor(model: Model, profile: str) -> str:
 
 
 def needed_operators(model: Model, kept: Collection[int]) -> tuple[OperatorView, ...]:
-    """Return the operators that tensors depend on; all of them where some have effects beyond their outputs."""
+    """Return the operators that tensors depend on; all operators if some have effects beyond their outputs."""
     graph = view(model)
     if len(model.subgraphs) > 1 or any(t.is_variable for t in graph.tensors):
         return graph.ops
@@ -168,6 +168,6 @@ def joined(samples: Sequence[Sample]) -> dict[int, Array]:
 
 
 def _same(pair: Array, first: Array, second: Array) -> bool:
-    """Whether two samples that ran together gave the very bits that they gave apart."""
+    """Return whether two samples that ran together gave the same bits as apart."""
     rows = first.shape[1:] if first.shape[:1] == (1,) else first.shape
     return pair.shape == (2, *rows) and pair.tobytes() == first.tobytes() + second.tobytes()

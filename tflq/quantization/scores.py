@@ -1,4 +1,4 @@
-"""The scores that decide a model's first output, and how far one distribution is from another."""
+"""The scores that decide a model's first output, and the divergence between distributions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scores:
 
 
 def scores_of(floats: FloatModel) -> Scores:
-    """Return what the last SOFTMAX reads, where the first output is made by one of rows, else that output.
+    """Return the input of the last SOFTMAX if it makes the first output of rows, else that output.
 
     Raises:
         ModelError: The model has no output.
@@ -39,7 +39,7 @@ def scores_of(floats: FloatModel) -> Scores:
 
 
 def divergences(reference: Array, scores: Array) -> Reals:
-    """Return the KL divergences, nats, of the distributions that scores stand for, by row: [..., C] to [...]."""
+    """Return the KL divergences, nats, of the distributions that scores define, by row: [..., C] to [...]."""
     logs = _log_shares(np.asarray(reference, np.float64))
     sums: Reals = np.sum(np.exp(logs) * (logs - _log_shares(np.asarray(scores, np.float64))), axis=-1)
     return sums

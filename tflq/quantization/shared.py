@@ -1,4 +1,4 @@
-"""What the candidates of a recipe have in common, made once."""
+"""Values that the candidates of a recipe have in common, computed once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class Shared:
-    """Values by what they were made from, kept as long as one model is quantized.
+    """Values by the inputs they were computed from, kept as long as one model is quantized.
 
-    Keys name content: `constants` stands for the values of a model's constants, so that candidates share what is alike
-    whichever way it came about. All models that one of these knows differ in their constants alone.
+    Keys name content: `constants` is a digest of the values of a model's constants, so candidates share equal content
+    however it came about. All models of one such object differ only in their constants.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Shared:
         self._digests: dict[int, tuple[object, bytes]] = {}  # by identity of the constants, which live as long
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key, made if there is none yet."""
+        """Return the value of a key; compute it if there is none yet."""
         if key not in self._values:
             self._values[key] = make()
         return cast(T, self._values[key])

@@ -1,4 +1,4 @@
-"""What is to be quantized: read, converted, or refused with the reason."""
+"""The model to be quantized: read, converted, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
 
 
 def refuse_integers(source: Model) -> None:
-    """Refuse a model in which no operator computes with floats, and say what helps instead."""
+    """Refuse a model in which no operator computes with floats, and describe the alternatives."""
     graph = view(source)
     quantized = any(t.quantization is not None and len(t.quantization.scale) for t in graph.tensors)
     computes = any(
@@ -42,14 +42,14 @@ def refuse_integers(source: Model) -> None:
     )
     if quantized and not computes:
         raise ModelError(
-            f"the model is integer already: none of its {len(graph.ops)} operators computes with floats, and the "
-            "values that its codes were rounded from are not in it; quantize the float model that it was made from, "
+            f"the model is integer already: none of its {len(graph.ops)} operators computes with floats, and it "
+            "lacks the values that its codes were rounded from; quantize the float model that it was made from, "
             "or let --requantize bias improve its biases"
         )
 
 
 def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
-    """Return an integer model's float function, and a recipe for its biases: as they are, or corrected."""
+    """Return an integer model's float function, and a recipe for its biases: unchanged, or corrected."""
     floats, mode = widened(source)
     graph = view(source)
     given, taken = (

@@ -1,4 +1,4 @@
-"""Arrays of many samples, in memory as far as it goes and in temporary files beyond that."""
+"""Arrays of many samples, in memory as far as possible and in temporary files beyond that."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-#: Bytes that a store keeps in memory before it turns to files.
+#: Bytes that a store keeps in memory before it uses files.
 MEMORY = 384 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where one array lies in a file."""
+    """The place of one array in a file."""
 
     start: int
     shape: tuple[int, ...]
@@ -36,10 +36,10 @@ class _Rows:
 
 
 class Store:
-    """Tensors by name, each a sequence of arrays; a tensor that memory has no room for goes to a file of its own.
+    """Tensors by name, each a sequence of arrays; a tensor that does not fit in memory gets its own file.
 
-    Files are unnamed, or deleted by the system when they are closed: they go with the store, however it ends. Arrays
-    from files are memory-mapped when they are read. `spilled` is the most bytes that files held at the same time.
+    Files are unnamed, or deleted by the system when they are closed: they disappear with the store, even after a crash.
+    Arrays from files are memory-mapped when they are read. `spilled` is the peak number of bytes in files.
     """
 
     def __init__(self, memory: int = MEMORY) -> None:
@@ -48,13 +48,13 @@ class Store:
         self._held = self._on_disk = self.spilled = 0
 
     def begin(self, name: object, size: int) -> None:
-        """Make room for a tensor of about so many bytes in all its batches."""
+        """Make room for a tensor of about `size` bytes in all its batches."""
         fits = self._held + size <= self._memory
         file = None if fits else tempfile.TemporaryFile(prefix="tflq-activations-")  # noqa: SIM115 (closed by drop)
         self._tensors[name] = _Rows(file)
 
     def append(self, name: object, array: Array) -> None:
-        """Add the next batch of a tensor that was begun."""
+        """Add the next batch of a tensor started with `begin`."""
         rows = self._tensors[name]
         rows.size += array.nbytes
         if rows.file is None:

@@ -22,9 +22,9 @@ RUNTIMES: dict[str, ProcessRuntime] = {
 def by_name(
     runtime: str | Runtime, *, python: str | None = None, threads: int | None = None, timeout: float | None = None
 ) -> Runtime:
-    """The runtime of that name; a Runtime is returned as it is.
+    """Return the runtime of that name; a Runtime is returned unchanged.
 
-    `python` is the path of the Python that has it installed, `timeout` the seconds that a run may take.
+    `python` is the path of the Python with the runtime, `timeout` the limit of a run in seconds.
     """
     if not isinstance(runtime, str):
         return runtime

@@ -1,9 +1,9 @@
 """The program that runs a real runtime, in a process and perhaps an environment of its own.
 
-It reads a job from stdin, the size of an `.npz` archive in a line and the archive, and writes another to stdout, which
-is a file. Until that is complete the file says what is being done, for the case that the runtime aborts. Nothing has a
-name on disk, and the process ends with its parent. The program stands alone: Python 3.8, NumPy of any version and the
-runtime are all it needs.
+It reads a job from stdin, as the size of an `.npz` archive in a line and the archive, and writes another to stdout,
+which is a file. Until the answer is complete, the file describes the present stage, in case the runtime aborts. Nothing
+has a name on disk, and the process ends with its parent. It is a stand-alone program: it needs only Python 3.8, NumPy
+of any version and the runtime.
 """
 # ruff: noqa: B905 (Python 3.8 has no strict zip)
 
@@ -21,13 +21,13 @@ from contextlib import suppress
 from importlib import metadata
 from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
 
-# Its own folder holds modules named after the runtimes; they must not hide them.
+# Its own folder holds modules with the names of runtimes, which must not hide them.
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 
 import numpy as np  # noqa: E402
 
-#: Arena for the microcontroller interpreter: it only has to be enough, and an observed model holds all tensors at once.
+#: Arena for the microcontroller interpreter: large enough, since an observed model holds all tensors at once.
 ARENA_BYTES = 64 << 20
 #: An option of Linux's prctl (linux/prctl.h): the signal that this process gets when its parent ends.
 PR_SET_PDEATHSIG = 1
@@ -73,9 +73,9 @@ ADAPTERS = {
 
 
 def main() -> None:
-    """Do the job; whatever Python can catch ends up in the answer."""
+    """Do the job; every error that Python can catch goes into the answer."""
     with os.fdopen(os.dup(1), "wb") as answer:
-        os.dup2(2, 1)  # what a runtime prints to stdout is no part of the answer
+        os.dup2(2, 1)  # a runtime's prints to stdout must not enter the answer
         stage = Stage(answer)
         archive = read_job()
         end_with_parent()
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def read_job() -> Any:
-    """The archive that the parent sends."""
+    """Return the archive that the parent sends."""
     size = int(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read(size)
     if len(data) != size:
@@ -101,7 +101,7 @@ def read_job() -> Any:
 
 
 def end_with_parent() -> None:
-    """End this process when its parent does: by the kernel on Linux, and by stdin, a pipe from there, breaking."""
+    """End this process when its parent ends: by the kernel on Linux, and otherwise when the stdin pipe breaks."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):  # a Python or C library without it; the pipe is enough
             import ctypes
@@ -111,13 +111,13 @@ def end_with_parent() -> None:
 
 
 def await_end_of_parent() -> None:
-    """Wait until nobody holds the other end of stdin, then end at once."""
+    """Wait until the other end of stdin is closed, then end at once."""
     os.read(0, 1)
     os._exit(1)
 
 
 def work(archive: Any, stage: Stage, outputs: Any) -> Any:
-    """Run all models on all samples, filling `outputs`; returns what there is to say about the runtime."""
+    """Run all models on all samples and fill `outputs`; return the description of the runtime."""
     job = json.loads(archive["job"].tobytes().decode())
     stage("importing the runtime")
     load, distributions = ADAPTERS[job["adapter"]]
@@ -167,22 +167,22 @@ def processor() -> Any:
 
 
 def cpu_model() -> str:
-    """The processor as the system names it; empty where it does not. Runtimes choose kernels by it."""
+    """Return the processor's name in the system; empty if there is none. Runtimes choose kernels by it."""
     facts = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:
                 key, _, value = line.partition(":")
                 if key.strip() == "model name":
-                    return value.strip()  # so many processors, so many times
+                    return value.strip()  # the same line for each processor
                 facts[key.strip()] = value.strip()
     except OSError:
         return platform.processor()
-    return " ".join(facts[key] for key in ("CPU implementer", "CPU part") if key in facts)  # all that Arm tells
+    return " ".join(facts[key] for key in ("CPU implementer", "CPU part") if key in facts)  # all facts on Arm
 
 
 def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
-    """The first of the distributions that is installed, and its version."""
+    """Return the first of the distributions that is installed, and its version."""
     for name in names:
         try:
             return name, metadata.version(name)
@@ -194,7 +194,7 @@ def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
 def run_desktop(
     interpreter_class: Any, resolvers: Any, model: bytes, values: Values, job: Any, stage: Stage
 ) -> Tuple[Values, int]:  # noqa: UP006
-    """One invocation of the interpreter that LiteRT, TensorFlow and tflite-runtime share."""
+    """Return one invocation of the common interpreter of LiteRT, TensorFlow and tflite-runtime."""
     stage("loading")
     interpreter = interpreter_class(
         model_content=model,
@@ -220,7 +220,7 @@ def run_desktop(
 
 
 def settable(value: Any) -> Any:
-    """`value` as set_tensor reads it rightly: of a scalar of objects it would take the pointer for the string."""
+    """Return `value` in the form that set_tensor reads correctly: for a scalar object it would read the pointer."""
     if value.dtype == object and value.ndim == 0:
         word = value.item()
         return np.array(word, f"S{max(len(word), 1)}")
@@ -228,7 +228,7 @@ def settable(value: Any) -> Any:
 
 
 def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
-    """A tensor's value, or None where the runtime holds none."""
+    """Return a tensor's value, or None if the runtime holds none."""
     if 0 in detail["shape"]:
         return np.empty(detail["shape"], detail["dtype"])
     try:
@@ -238,7 +238,7 @@ def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
 
 
 def partitions(interpreter: Any) -> int:
-    """How many nodes of the graph a delegate put in the place of others."""
+    """Return the number of graph nodes that a delegate put in place of others."""
     try:
         return sum(detail["op_name"] == "DELEGATE" for detail in interpreter._get_ops_details())
     except Exception:  # a private function, which some release may lack
@@ -246,7 +246,7 @@ def partitions(interpreter: Any) -> int:
 
 
 def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage) -> Values:
-    """One invocation of TensorFlow Lite Micro."""
+    """Return one invocation of TensorFlow Lite Micro."""
     stage("loading")
     interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
     for i, value in enumerate(values):
@@ -263,7 +263,7 @@ def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage
 
 
 class Stage:
-    """Notes in the answer's place what is being done, so that an abort can be placed."""
+    """The present stage, noted in the answer's place, so that an abort can be located."""
 
     def __init__(self, answer: Any) -> None:
         self.answer, self.where, self.doing = answer, "", "starting"

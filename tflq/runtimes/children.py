@@ -1,4 +1,4 @@
-"""Child processes that end with this one, whatever ends it."""
+"""Child processes that end with this one, for any reason."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import IO, Any
 
 from tflq.errors import FileAccessError
 
-#: Marks the descendants of a child, each child's with another value.
+#: Environment variable that marks the descendants of a child; each child has another value.
 _FAMILY = "TFLQ_CHILD"
-#: How often descendants are looked for, since they may start others.
+#: Number of searches for descendants, since they may start others.
 _ROUNDS = 20
 
 
 @contextmanager
 def started(command: str | Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A child process, as subprocess.Popen starts it, that has ended when the block has.
+    """Yield a child process, as subprocess.Popen starts it, that ends with the block.
 
-    It leads a group of its own: programs that it started and did not wait for are killed with it. On Linux that holds
-    for programs that left the group, too: they are known by a variable in their environment. Ctrl-C in a terminal does
-    not reach that group, but this process, which then leaves the block.
+    It leads a group of its own: programs that it started and did not wait for are killed with it. On Linux that
+    includes programs that left the group: they are recognized by an environment variable. Ctrl-C in a terminal does not
+    reach that group, but this process, which then leaves the block.
     """
     token = secrets.token_hex(16)
     options["env"] = {**(options.get("env") or os.environ), _FAMILY: token}
@@ -33,7 +33,7 @@ def started(command: str | Sequence[str], **options: Any) -> Iterator[subprocess
         try:
             yield child
         finally:
-            with suppress(OSError):  # it has just ended, or did not read all that it was sent
+            with suppress(OSError):  # it has just ended, or did not read all of its input
                 _kill(child)
                 if child.stdin is not None:
                     child.stdin.close()
@@ -50,7 +50,7 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_family(mark: bytes) -> None:
-    """Kill the processes whose environment holds the mark, and those that they start meanwhile."""
+    """Kill the processes whose environment holds the mark, and those that they start in the meantime."""
     for _ in range(_ROUNDS):
         family = [pid for pid in _pids() if pid != os.getpid() and mark in _environment(pid).split(b"\0")]
         for pid in family:
@@ -61,7 +61,7 @@ def _kill_family(mark: bytes) -> None:
 
 
 def _pids() -> list[int]:
-    """Return the ids of all processes, where the system has them in /proc."""
+    """Return the ids of all processes, if the system has /proc."""
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:
@@ -69,7 +69,7 @@ def _pids() -> list[int]:
 
 
 def _environment(pid: int) -> bytes:
-    """Return the environment that a process began with; nothing if it has ended or belongs to another user."""
+    """Return the environment at the start of a process; nothing if it has ended or belongs to another user."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read()
@@ -78,7 +78,7 @@ def _environment(pid: int) -> bytes:
 
 
 def nameless_file() -> IO[bytes]:
-    """A temporary file that is gone when the last process that has it open ends, even where that is killed.
+    """Return a temporary file that disappears with the last process that has it open, even if that is killed.
 
     Raises:
         FileAccessError: There is no folder for temporary files that can be written to.
@@ -90,10 +90,10 @@ def nameless_file() -> IO[bytes]:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder that is removed at the end of a `with` block.
+    """Return a temporary folder that is removed at the end of a `with` block.
 
     Raises:
-        FileAccessError: As nameless_file.
+        FileAccessError: See nameless_file.
     """
     try:
         return tempfile.TemporaryDirectory(prefix="tflq-")

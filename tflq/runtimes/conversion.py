@@ -1,4 +1,4 @@
-"""Models of TensorFlow's as float `.tflite` files, by TensorFlow's own converter."""
+"""Convert TensorFlow models to float `.tflite` files by TensorFlow's own converter."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tflq.runtimes.children import nameless_file, started, temporary_folder
 from tflq.runtimes.converter import MISSING
 
 CONVERTER = Path(__file__).with_name("converter.py")
-#: How much of what TensorFlow printed goes into an error, and the seconds that it may take.
+#: Length of TensorFlow's output in an error, and the time limit in seconds.
 LAST_WORDS, TIMEOUT = 600, 1800.0
 #: Suffixes of Keras files.
 KERAS = frozenset({".keras", ".h5", ".hdf5"})
 
 
 def is_of_tensorflow(source: object) -> bool:
-    """Whether a source is the path of a Keras file or SavedModel, or a Keras model in memory."""
+    """Return whether a source is the path of a Keras file or SavedModel, or a Keras model in memory."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         return path.suffix.lower() in KERAS or (path / "saved_model.pb").is_file()
@@ -34,7 +34,7 @@ def _is_keras(source: object) -> bool:
 
 
 def converted(source: Any, python: str | None = None) -> bytes:
-    """The bytes of a float `.tflite` file, its batch dimension 1 where the model leaves it open.
+    """Return the bytes of a float `.tflite` file, with batch dimension 1 if the model leaves it open.
 
     A path is converted in a child process by the Python at `python` (None: this one); a Keras model is saved for it.
 

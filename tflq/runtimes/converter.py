@@ -1,9 +1,9 @@
-"""The program that converts a model of TensorFlow's to a float `.tflite` file, in a process of its own.
+"""The program that converts a TensorFlow model to a float `.tflite` file, in a process of its own.
 
-Usage: python converter.py SOURCE FILE. SOURCE is a Keras file (`.keras`, `.h5`) or the folder of a SavedModel, whose
-signature `serving_default`, or the only one, is taken. FILE is in a folder for temporary files alone. Exit status 3:
-TensorFlow is not installed. When the parent ends, and with it the pipe that is stdin here, the process removes that
-folder and ends. It stands alone: Python 3.9 and TensorFlow 2.18 are all it needs.
+Usage: python converter.py SOURCE FILE. SOURCE is a Keras file (`.keras`, `.h5`) or the folder of a SavedModel. Its
+signature is `serving_default`, or the only one. FILE must be in a temporary folder of its own. Exit status 3:
+TensorFlow is not installed. If the parent ends, the pipe on stdin closes, and the process removes that folder and ends.
+It is a stand-alone program: it needs only Python 3.9 and TensorFlow 2.18.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import sys
 import threading
 from typing import Any
 
-#: The exit status where there is no TensorFlow.
+#: The exit status without TensorFlow.
 MISSING = 3
 
-# Its own folder holds a module named tensorflow; it must not hide the real one.
+# Its own folder holds a module named tensorflow, which must not hide the real one.
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def main(source: str, path: str) -> int:
-    """Convert; the exit status."""
+    """Convert, and return the exit status."""
     folder = os.path.dirname(path)
     threading.Thread(target=end_with_parent, args=(folder,), daemon=True).start()
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
@@ -43,7 +43,7 @@ def main(source: str, path: str) -> int:
 
 
 def end_with_parent(folder: str) -> None:
-    """Wait until nobody holds the other end of stdin, remove the folder, and end at once."""
+    """Wait until the other end of stdin is closed, remove the folder, and end at once."""
     os.read(0, 1)
     for _ in range(100):  # the conversion may still be writing into it
         shutil.rmtree(folder, ignore_errors=True)
@@ -53,7 +53,7 @@ def end_with_parent(folder: str) -> None:
 
 
 def convert(tensorflow: Any, source: str) -> Any:
-    """The bytes of the float model of a SavedModel."""
+    """Return the bytes of the float model of a SavedModel."""
     model = tensorflow.saved_model.load(source)
     names = list(model.signatures)
     if "serving_default" not in names and len(names) != 1:
@@ -67,7 +67,7 @@ def convert(tensorflow: Any, source: str) -> Any:
 
 
 def _single(tensorflow: Any, shape: Any, dtype: Any, name: str) -> Any:
-    """An input of that shape, a batch dimension that is open being 1."""
+    """Return an input of that shape, with an open batch dimension set to 1."""
     sizes = list(shape)
     sizes[:1] = [1 if size is None else size for size in sizes[:1]]
     return tensorflow.TensorSpec(sizes, dtype, name)

@@ -1,4 +1,4 @@
-"""A runtime in a child process: an abort in there is a result here, never the end of this process."""
+"""A runtime in a child process: an abort there is a result here, and does not end this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tflq.runtimes.runtime import Array, Description, Execution, Sample
 from tflq.runtimes.transport import pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
-#: How much of what the runtime printed goes into an error.
+#: Length of the runtime's output in an error.
 LAST_WORDS = 600
 
 
@@ -35,7 +35,7 @@ class ProcessRuntime:
     name: str
     package: str  # the distribution to install
     adapter: str  # the function of child.py that drives it
-    resolver: str  # OpResolverType's member, or the only one there is
+    resolver: str  # OpResolverType's member, or the only one
     delegate: str = ""  # the delegate that the resolver applies by default
     python: str | None = None
     threads: int = 1
@@ -73,7 +73,7 @@ class ProcessRuntime:
             raise FileAccessError("temporary files", error.strerror or str(error)) from error
 
     def _execute(self, job: IO[bytes], answer: IO[bytes], printed: IO[bytes]) -> int:
-        """Run the child; its exit status."""
+        """Run the child and return its exit status."""
         python = shutil.which(self._python)
         if python is None:
             raise RuntimeMissing(self.name, f"no Python at {self.python}")
@@ -94,7 +94,7 @@ class ProcessRuntime:
         return self.python or sys.executable
 
     def _entries(self, status: int, answer: IO[bytes], printed: IO[bytes]) -> dict[str, Array]:
-        """The arrays of the child's answer, if it did what it was asked."""
+        """Return the arrays of the child's answer; raise if the child failed."""
         answer.seek(0)
         try:
             if status != 0:
@@ -143,7 +143,7 @@ def _collect(
 
 
 def _feed(pipe: IO[bytes], job: IO[bytes]) -> None:
-    """Hand the job over, its size in a line and its bytes. The pipe stays open, which keeps the child alive."""
+    """Send the job, its size in a line and its bytes. The pipe stays open, which keeps the child alive."""
     size = job.seek(0, os.SEEK_END)
     job.seek(0)
     with suppress(OSError, ValueError):  # the child is gone
@@ -153,20 +153,20 @@ def _feed(pipe: IO[bytes], job: IO[bytes]) -> None:
 
 
 def _stage(answer: IO[bytes]) -> str:
-    """What a child without an answer was doing last."""
+    """Return the last stage of a child without an answer."""
     answer.seek(0)
     return answer.read(LAST_WORDS).decode(errors="replace").strip() or "starting"
 
 
 def _last_words(printed: IO[bytes]) -> str:
-    """The end of what the runtime printed, to be hung on an error's text."""
+    """Return the end of the runtime's output, to append to an error's text."""
     printed.seek(max(printed.seek(0, os.SEEK_END) - 4 * LAST_WORDS, 0))
     words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
     return f": {words}" if words else ""
 
 
 def _ending(status: int) -> str:
-    """How a process ended, in words: by a signal (negative on POSIX) or with an exit status."""
+    """Return how a process ended, in words: by a signal (negative on POSIX) or with an exit status."""
     if status < 0:
         try:
             return f"aborted with {signal.Signals(-status).name}"

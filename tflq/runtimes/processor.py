@@ -1,7 +1,7 @@
 """Facts of the processor that decide which bits runtimes give: vector extension and first-level cache.
 
-`child` loads this file by its path, in another Python (3.8 or newer) that lacks tflq: it stands alone. On x86-64 the
-answers come from the CPUID instruction, as the runtimes' own do, so that they hold under emulation, too.
+`child` loads this file by its path, in another Python (3.8 or newer) that lacks tflq, so it imports nothing of tflq. On
+x86-64 the answers come from the CPUID instruction, as in the runtimes, so they are valid under emulation, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def describe() -> Dict[str, Any]:  # noqa: UP006
 
 
 def of_x86(leaf: Leaf) -> Dict[str, Any]:  # noqa: UP006
-    """Return the same from `leaf(number, sub)`: eax, ebx, ecx and edx of a CPUID leaf."""
+    """Return the facts from `leaf(number, sub)`: eax, ebx, ecx and edx of a CPUID leaf."""
     most = leaf(0, 0)[0]
     found = *(leaf(7, 0)[1:3] if most >= 7 else (0, 0)), leaf(1, 0)[2]
     vectors = next(name for name, *bits in _EXTENSIONS if all(f & b == b for f, b in zip(found, bits)))  # noqa: B905
@@ -69,7 +69,7 @@ def _first_level_cache(leaf: Leaf, most: int) -> int:
 
 
 def _leaf() -> Leaf:
-    """Return a caller of the CPUID instruction. Raises OSError where memory cannot hold code."""
+    """Return a caller of the CPUID instruction. Raise OSError if memory cannot hold code."""
     if sys.platform == "win32":
         raise OSError("another calling convention")
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)

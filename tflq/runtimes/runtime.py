@@ -1,4 +1,4 @@
-"""The protocol behind which every real runtime stands, and what a run of one says about itself."""
+"""The protocol of all real runtimes, and the description of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Sample = tuple[Array, ...]
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Exactly what ran. `delegated` counts the delegate's partitions in each model that was run.
+    """The exact runtime of a run. `delegated` counts the delegate's partitions in each model of the run.
 
     `vectors` names the processor's widest vector extension, `first_level_cache` is the size of its first-level data
     cache in bytes: both decide bits of floats. Empty and 0 where unknown.
@@ -38,7 +38,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Execution:
-    """What a runtime gave: `outputs[m][s]` are the outputs of model m for sample s, None where it holds no value."""
+    """The results of a runtime: `outputs[m][s]` are those of model m for sample s, None for a missing value."""
 
     description: Description
     outputs: tuple[tuple[tuple[Array | None, ...], ...], ...]
@@ -53,9 +53,9 @@ class Runtime(Protocol):
         ...
 
     def describe(self) -> Description:
-        """What would run. Raises RuntimeMissing where it is not installed."""
+        """Return the description of the runtime. Raise RuntimeMissing if it is not installed."""
         ...
 
     def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> Execution:
-        """Run every model on every sample, each time in a fresh interpreter. Raises RuntimeMissing, RuntimeFailed."""
+        """Run every model on every sample, each time in a fresh interpreter. Raise RuntimeMissing or RuntimeFailed."""
         ...

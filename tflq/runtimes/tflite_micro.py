@@ -1,4 +1,4 @@
-"""TensorFlow Lite Micro's interpreter with its reference kernels, as the tflite-micro wheel has it."""
+"""TensorFlow Lite Micro's interpreter with its reference kernels, from the tflite-micro wheel."""
 
 from tflq.runtimes.process import ProcessRuntime
 

@@ -1,6 +1,6 @@
 """Arrays to and from an `.npz` file without pickling: strings travel as lengths and bytes.
 
-The same convention is written down once more in `child.py`, which may import nothing of this package.
+`child.py`, which must not import this package, implements the same convention.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tflq.runtimes.runtime import Array
 
 
 def pack(name: str, value: Array) -> dict[str, Array]:
-    """Entries that carry `value` under `name`. Arrays of strings (object or S) take three of them."""
+    """Return the entries for `value` under `name`. Arrays of strings (object or S) need three."""
     if value.dtype.kind not in "OSU":
         return {name: np.asarray(value, order="C")}
     words = [_as_bytes(word) for word in value.ravel()]
@@ -27,7 +27,7 @@ def pack(name: str, value: Array) -> dict[str, Array]:
 
 
 def unpack(name: str, entries: Mapping[str, Array]) -> Array | None:
-    """The array that `pack` stored under `name`; None where there is none. Strings come back as bytes objects.
+    """Return the array that `pack` stored under `name`; None if there is none. Strings come back as bytes objects.
 
     Raises:
         InputError: The entries of an array of strings contradict each other.
@@ -39,7 +39,7 @@ def unpack(name: str, entries: Mapping[str, Array]) -> Array | None:
     kinds = (".lengths", np.int64), (".shape", np.int64), (".bytes", np.uint8)
     lengths, shape, raw = (entries.get(name + kind, np.empty(0)) for kind, _ in kinds)
     if any(part.ndim != 1 or part.dtype != kind for part, (_, kind) in zip((lengths, shape, raw), kinds, strict=True)):
-        raise InputError("entries .lengths, .shape and .bytes are no array of strings", name=name)
+        raise InputError("entries .lengths, .shape and .bytes are not an array of strings", name=name)
     if min(lengths, default=0) < 0 or sum(lengths.tolist()) != raw.size or math.prod(shape.tolist()) != lengths.size:
         raise InputError("entries .lengths, .shape and .bytes contradict each other", name=name)
     data = raw.tobytes()

@@ -1,1 +1,1 @@
-"""Files beside models: outputs, which appear complete or not at all; archives of arrays; documents."""
+"""Files besides models: outputs, which appear complete or not at all; archives of arrays; documents."""

@@ -1,7 +1,7 @@
 """`.npz` archives of arrays, read and written entry by entry; nothing is ever pickled or unpickled.
 
-An array is stored under its name where that is harmless as the name of a file, else under another key; what those keys
-stand for is told by the entry `tflq_names`, UTF-8 JSON, which is there where it is needed and is applied in reading.
+An array is stored under its name if that is a safe file name, otherwise under another key. The entry `tflq_names`,
+UTF-8 JSON, maps such keys to names; it exists only if it is needed, and reading applies it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ Array = NDArray[Any]
 MANIFEST = "tflq_names"
 _SUFFIX = ".npy"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: What an archive of n bytes may become: 512 MiB, or 32 n where that is more. Recorded tensors shrink to a fifth or so.
+#: Limit on the size of an unpacked archive of n bytes: 512 MiB, or 32 n if that is more. Recorded tensors shrink to
+#: about a fifth.
 _BASE, _PER_BYTE = 512 << 20, 32
-_LONGEST = 240  # bytes of a key: names of files have 255 in most systems
+_LONGEST = 240  # bytes of a key: most systems allow file names of 255
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # equal arrays give equal bytes
 
 
 class Archive(Mapping[str, Array]):
-    """The arrays of an open archive by name; each is read when it is asked for, and kept nowhere."""
+    """The arrays of an open archive by name; each is read on demand, and kept nowhere."""
 
     def __init__(self, source: str, file: zipfile.ZipFile, allowance: int, streamed: bool) -> None:
         self.source, self._file, self._allowance, self._streamed = source, file, allowance, streamed
@@ -56,27 +57,27 @@ class Archive(Mapping[str, Array]):
         return name in self._names
 
     def __getitem__(self, name: str) -> Array:
-        """The array. Raises InputError where the entry is none, LimitError beyond the archive's allowance."""
+        """Return the array. Raise InputError if the entry is not one, LimitError beyond the archive's allowance."""
         with self._opened(name) as (file, header):
             self._charge(header.size)
             array = read_elements(file, header)
             if file.read(1):
-                raise ValueError("goes on after its last element")
+                raise ValueError("continues after its last element")
             return array
 
     def header(self, name: str) -> Header:
-        """Type and shape of an array, of which nothing else is read."""
+        """Return type and shape of an array without reading the rest."""
         with self._opened(name) as (_, header):
             return header
 
     def rows(self, name: str) -> Iterator[Array]:
-        """The rows of an array, along axis 0, one after another; Raises as reading it whole."""
+        """Yield the rows of an array, along axis 0, one after another; raise as for reading it whole."""
         with self._opened(name) as (file, header):
             self._charge(row_size(header))
             yield from read_rows(file, header)
 
     def document(self, name: str) -> Any:
-        """The JSON document that an array of bytes holds. Raises InputError where it is none."""
+        """Return the JSON document in an array of bytes. Raise InputError if it is not one."""
         check_size(self.header(name).size, BYTES, self.source)
         return read_json(self[name].tobytes(), f"{self.source}: {name}")
 
@@ -102,10 +103,10 @@ class Archive(Mapping[str, Array]):
             raise LimitError(f"holds more than {self._allowance:,} bytes to be kept in memory", path=self.source)
 
     def _true_names(self) -> dict[str, str]:
-        """Keys by name, as the manifest tells them."""
+        """Return the keys by name, from the manifest."""
         named = self.document(MANIFEST)
         if not isinstance(named, dict):
-            raise InputError(f"{MANIFEST} is no mapping of keys to names", name=self.source)
+            raise InputError(f"{MANIFEST} is not a mapping of keys to names", name=self.source)
         keys = {key: key for key in self._keys if key != MANIFEST and key not in named}
         for key, name in named.items():
             if key not in self._keys or not isinstance(name, str) or name in keys:
@@ -116,12 +117,14 @@ class Archive(Mapping[str, Array]):
 
 @contextmanager
 def opened(path: PathLike, *, streamed: bool = False) -> Iterator[Archive]:
-    """The archive at `path`. What may be read of it is in proportion to its size: all that is read, or where it is
-    `streamed`, so that nothing is kept, each array or row alone.
+    """Yield the archive at `path`.
+
+    The amount that may be read is proportional to its size: in all, or if it is `streamed` and nothing is kept, for
+    each array or row.
 
     Raises:
         FileAccessError: The path cannot be read.
-        InputError: It is no archive.
+        InputError: It is not an archive.
     """
     source = os.fspath(path)
     with open_file(source) as raw, _directory(source, raw) as file:
@@ -133,11 +136,11 @@ def _directory(source: str, raw: IO[bytes]) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(raw)
     except Exception as error:  # zipfile raises many kinds for broken archives
-        raise InputError(f"is no readable .npz archive ({error})", name=source) from error
+        raise InputError(f"is not a readable .npz archive ({error})", name=source) from error
 
 
 def write_arrays(path: PathLike, arrays: Mapping[str, Array], *, compress: bool = False) -> dict[str, str]:
-    """Write an archive; equal arrays give equal bytes. Returns the key of each name. See `output.written`.
+    """Write an archive; equal arrays give equal bytes. Return the key of each name. See `output.written`.
 
     Raises:
         FileAccessError: The path cannot be written.
@@ -159,7 +162,7 @@ def write_arrays(path: PathLike, arrays: Mapping[str, Array], *, compress: bool 
 
 
 def keys_of(names: Iterable[str]) -> dict[str, str]:
-    """By name, a key that is safe as the name of a file wherever the archive is unpacked; no other name has it."""
+    """Return, by name, a unique key that is a safe file name wherever the archive is unpacked."""
     names = tuple(names)
     taken = {name for name in names if _is_harmless(name)} | {MANIFEST}
     keys = {}
@@ -175,7 +178,7 @@ def keys_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def _is_harmless(name: str) -> bool:
-    """Whether a name can be a file's, below any folder, and comes back as it is from NumPy, too."""
+    """Return whether a name is a safe file name, below any folder, that NumPy returns unchanged."""
     if not name.isprintable() or name == MANIFEST or name.endswith(_SUFFIX):
         return False
     parts = re.split(r"[/\\]", name)
@@ -183,5 +186,5 @@ def _is_harmless(name: str) -> bool:
 
 
 def _key_of(info: zipfile.ZipInfo) -> str:
-    """The key of an entry, which NumPy ends with .npy; empty for a folder."""
+    """Return the key of an entry, without NumPy's .npy; empty for a folder."""
     return "" if info.is_dir() else info.filename.removesuffix(_SUFFIX)

@@ -1,4 +1,4 @@
-"""Arrays in NumPy's format, read without trust: type and shape first, memory only for what the file can hold.
+"""Arrays in NumPy's format, read without trust: type and shape first, memory only for the elements in the file.
 
 Source: NumPy's documentation of its format (NEP 1), versions 1.0 and 2.0.
 """
@@ -23,13 +23,13 @@ from tflq.storage.reading import open_file
 Array = NDArray[Any]
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _CHUNK = 1 << 20
-#: An array without elements takes no bytes, however many rows it says to have.
+#: An array without elements takes no bytes, for any declared number of rows.
 _EMPTY_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file says of its array; `by_columns` is Fortran's order."""
+    """The header of an array's file; `by_columns` is Fortran's order."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -42,13 +42,13 @@ class Header:
 
 
 def digest(array: Array) -> str:
-    """What names an array: 32 hexadecimal digits of the SHA-256 of its type, shape and elements in C order."""
+    """Return the name of an array: 32 hexadecimal digits of the SHA-256 of its type, shape and elements in C order."""
     said = f"{array.dtype.str}{list(array.shape)}".encode()
     return hashlib.sha256(said + np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
 
 
 def load_array(path: PathLike) -> Array:
-    """The array in an `.npy` file.
+    """Return the array in an `.npy` file.
 
     Raises:
         FileAccessError: The path cannot be read.
@@ -59,7 +59,7 @@ def load_array(path: PathLike) -> Array:
 
 
 def load_rows(path: PathLike) -> Iterator[Array]:
-    """The rows, along axis 0, of the array in an `.npy` file, one after another. Raises as `load_array`."""
+    """Yield the rows, along axis 0, of the array in an `.npy` file, one after another. Raise as `load_array`."""
     with _opened(path) as (file, header):
         yield from read_rows(file, header)
 
@@ -77,14 +77,14 @@ def _opened(path: PathLike) -> Iterator[tuple[IO[bytes], Header]]:
     except OSError as error:
         raise FileAccessError(path, error.strerror or str(error)) from error
     except (ValueError, EOFError) as error:
-        raise InputError(f"is no readable .npy file ({error})", name=os.fspath(path)) from error
+        raise InputError(f"is not a readable .npy file ({error})", name=os.fspath(path)) from error
 
 
 def read_header(file: IO[bytes]) -> Header:
-    """Read as far as the first element.
+    """Read up to the first element.
 
     Raises:
-        ValueError: This is no array, or one of Python objects.
+        ValueError: It is not an array, or one of Python objects.
     """
     version = np.lib.format.read_magic(file)
     if version not in _READERS:
@@ -98,15 +98,15 @@ def read_header(file: IO[bytes]) -> Header:
     header = Header(tuple(map(int, shape)), dtype, bool(by_columns))
     empty = header.size == 0 and max(header.shape, default=0) > _EMPTY_ROWS
     if any(extent < 0 for extent in header.shape) or dtype.itemsize == 0 or empty:
-        raise ValueError(f"is no array: {dtype} {list(shape)}")
+        raise ValueError(f"is not an array: {dtype} {list(shape)}")
     return header
 
 
 def read_elements(file: IO[bytes], header: Header) -> Array:
-    """The array whose header has just been read, from a file that is known to hold as many bytes.
+    """Return the array after its header, from a file with enough bytes.
 
     Raises:
-        EOFError: It does not.
+        EOFError: The file ends early.
     """
     with memory_named(f"an array of shape {list(header.shape)}"):
         flat = np.empty(math.prod(header.shape), header.dtype)
@@ -115,12 +115,12 @@ def read_elements(file: IO[bytes], header: Header) -> Array:
 
 
 def row_size(header: Header) -> int:
-    """Bytes that reading an array row by row takes at once; by columns, those of all."""
+    """Return the bytes that reading an array row by row needs at once; in Fortran's order, those of the whole."""
     return header.size if header.by_columns or not header.shape else header.size // max(header.shape[0], 1)
 
 
 def read_rows(file: IO[bytes], header: Header) -> Iterator[Array]:
-    """The rows of the array whose header was just read. Raises as `read_elements`, or ValueError for one number."""
+    """Yield the rows of the array after its header. Raise as `read_elements`, or ValueError for a single number."""
     if not header.shape:
         raise ValueError("has no rows: a single number")
     if header.by_columns:
@@ -132,7 +132,7 @@ def read_rows(file: IO[bytes], header: Header) -> Iterator[Array]:
 
 
 def _fill(file: IO[bytes], flat: Array) -> None:
-    """Read all elements of a flat array. Raises EOFError where the file ends before."""
+    """Read all elements of a flat array. Raise EOFError if the file ends early."""
     data = flat.view(np.uint8).data
     at = 0
     while at < len(data):

@@ -1,4 +1,4 @@
-"""Baselines: what is known and accepted for a time, so that only what is new fails.
+"""Baselines: known issues that are accepted for a time, so that only new ones fail.
 
 docs/how-to/continuous-integration.md describes the file.
 """
@@ -19,7 +19,7 @@ SCHEMA, EARLIER = "tflq/baseline/2", ("tflq/baseline/1",)
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Something that may be so until the day `expires`, which is the last, and why."""
+    """An accepted issue, the day `expires`, which is the last, and the reason."""
 
     key: str
     reason: str
@@ -28,18 +28,18 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Accepted complaints by key, and how many elements of each thing were compared when it was written."""
+    """Accepted complaints by key, and the numbers of compared elements, by name, when it was written."""
 
     accepted: Mapping[str, Accepted]
     compared: Mapping[str, int]
 
 
 def read_baseline(path: PathLike, today: date) -> Baseline:
-    """Read a baseline; entries that have expired are left out.
+    """Read a baseline; expired entries are dropped.
 
     Raises:
         FileAccessError: The path cannot be read.
-        InputError: It is no baseline, or one of an earlier version, or an entry lacks its reason or day.
+        InputError: It is not a baseline, or is one of an earlier version, or an entry lacks its reason or day.
     """
     document = read_document(path)
     schema = document.get("schema") if isinstance(document, dict) else None
@@ -47,7 +47,7 @@ def read_baseline(path: PathLike, today: date) -> Baseline:
         advice = "its keys accept more than was recorded: write it again with --accept-until DAY --reason TEXT"
         raise InputError(f"is a baseline of an earlier version; {advice}", name=str(path), expected=SCHEMA, got=schema)
     if not isinstance(document, dict) or schema != SCHEMA or not isinstance(document.get("accepted"), list):
-        raise InputError("is no baseline", name=str(path), expected=SCHEMA)
+        raise InputError("is not a baseline", name=str(path), expected=SCHEMA)
     entries = [_entry(row, str(path)) for row in document["accepted"]]
     keys = {entry.key for entry in entries}
     if len(keys) != len(entries):
@@ -59,7 +59,7 @@ def read_baseline(path: PathLike, today: date) -> Baseline:
 def _compared(value: object, path: str) -> dict[str, int]:
     if not isinstance(value, Mapping) or not all(type(n) is int and n > 0 for n in value.values()):
         got = f"{value!r:.80}"
-        raise InputError("does not say what was compared", name=path, expected="compared: numbers by name", got=got)
+        raise InputError("does not list what was compared", name=path, expected="compared: numbers by name", got=got)
     return dict(value)
 
 
@@ -67,7 +67,7 @@ def _entry(row: object, path: str) -> Accepted:
     names = ("key", "reason", "expires")
     fits = isinstance(row, Mapping) and set(row) == set(names) and all(isinstance(v, str) and v for v in row.values())
     if not isinstance(row, Mapping) or not fits:
-        raise InputError("holds an entry that is none", name=path, expected=", ".join(names), got=f"{row!r:.80}")
+        raise InputError("holds a malformed entry", name=path, expected=", ".join(names), got=f"{row!r:.80}")
     try:
         date.fromisoformat(row["expires"])
     except ValueError as error:
@@ -78,7 +78,7 @@ def _entry(row: object, path: str) -> Accepted:
 def write_baseline(
     path: PathLike, keys: Iterable[str], reason: str, expires: date, compared: Mapping[str, int]
 ) -> None:
-    """Write a baseline that accepts all of these keys; `compared` are the numbers of elements compared, by name.
+    """Write a baseline that accepts all of these keys; `compared` are the numbers of compared elements, by name.
 
     Raises:
         FileAccessError: The path cannot be written.

@@ -1,4 +1,4 @@
-"""JSON and YAML that others wrote: read into plain values, bounded in size, depth and kind before anyone uses them."""
+"""JSON and YAML from others: read into plain values, with bounds on size, depth and kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflq.errors import FileAccessError, InputError
 from tflq.storage.output import PathLike
 from tflq.storage.reading import open_file
 
-#: Bytes of a document, levels of lists and mappings in it, and values, those that YAML repeats counted each time.
+#: Limits on the bytes of a document, its levels of lists and mappings, and its values, counting YAML's repetitions.
 BYTES, DEPTH, VALUES = 16 << 20, 32, 1_000_000
 #: Bytes of a YAML document, which takes much longer to read.
 YAML_BYTES = 256 << 10
@@ -19,11 +19,11 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def read_document(path: PathLike) -> Any:
-    """The value of a file: JSON where its name ends in .json, else YAML.
+    """Return the value of a file: JSON if its name ends in .json, else YAML.
 
     Raises:
         FileAccessError: The path cannot be read.
-        InputError: As `read_json` and `read_yaml`.
+        InputError: See `read_json` and `read_yaml`.
     """
     source = os.fspath(path)
     try:
@@ -35,21 +35,21 @@ def read_document(path: PathLike) -> Any:
 
 
 def read_json(data: bytes, source: str) -> Any:
-    """The value of a JSON document. `source` says in errors where it comes from.
+    """Return the value of a JSON document. `source` names it in errors.
 
     Raises:
-        InputError: It is no JSON, or beyond a bound.
+        InputError: It is not JSON, or exceeds a bound.
     """
     check_size(len(data), BYTES, source)
     try:
         document = json.loads(data, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:  # what it says of broken text, numbers and depth
-        raise InputError(f"is no JSON that can be read: {error}", name=source) from error
+    except (ValueError, RecursionError) as error:  # for broken text, numbers and depth
+        raise InputError(f"is not readable JSON: {error}", name=source) from error
     return _checked(document, source)
 
 
 def read_yaml(data: bytes, source: str) -> Any:
-    """The value of a YAML document, as `read_json`. Only what JSON has, too, is accepted: no dates, no tags."""
+    """Return the value of a YAML document; see `read_json`. Only JSON's types are accepted: no dates, no tags."""
     from tflq.storage.unique_yaml import load_unique
 
     check_size(len(data), YAML_BYTES, source)
@@ -57,12 +57,12 @@ def read_yaml(data: bytes, source: str) -> Any:
         document = load_unique(data.decode())
     except Exception as error:  # its constructors raise many kinds: for dates, numbers, keys, depth
         words = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"is no YAML that can be read: {words}", name=source) from error
+        raise InputError(f"is not readable YAML: {words}", name=source) from error
     return _checked(document, source)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of a JSON document, which names nothing twice."""
+    """Return an object of a JSON document without duplicate names."""
     document = dict(pairs)
     if len(document) != len(pairs):
         raise ValueError(f"{_twice(name for name, _ in pairs)!r:.80} is there twice")
@@ -82,7 +82,7 @@ def check_size(size: int, most: int, source: str) -> None:
 
 
 def _checked(document: Any, source: str) -> Any:
-    """The document, if it is made of text, numbers, lists and mappings of text within the bounds."""
+    """Return the document, if it consists of text, numbers, lists and mappings of text within the bounds."""
     left, level = VALUES, [document]
     for _ in range(DEPTH):
         children = [_items(value, source) for value in level]
@@ -96,12 +96,12 @@ def _checked(document: Any, source: str) -> Any:
 
 
 def _items(value: Any, source: str) -> Collection[Any]:
-    """What a value holds; nothing for text and numbers."""
+    """Return the items of a value; nothing for text and numbers."""
     if isinstance(value, list):
         return value
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            raise InputError("has a key that is no text", name=source)
+            raise InputError("has a key that is not text", name=source)
         return value.values()
     if value is not None and not isinstance(value, (str, bool, int, float)):
         raise InputError(f"holds a {type(value).__name__}, which is neither text nor number", name=source)

@@ -1,4 +1,4 @@
-"""The one place where outputs are written: complete or not at all, and never over something that is still needed."""
+"""The one place where outputs are written: complete or not at all, and never over a file that is still needed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tflq.errors import FileAccessError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
-#: Where `recorded_outputs` collects the places that are written.
+#: Where `recorded_outputs` collects the written places.
 _RECORD: ContextVar[set[str] | None] = ContextVar("recorded outputs", default=None)
 
-#: This process's open files by path: what they lead to may be a regular file, which belongs to whoever opened it.
+#: This process's open files by path: the target may be a regular file, which belongs to the process that opened it.
 _DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d{1,9})")
 _STANDARD = {"stdout": 1, "stderr": 2}
 _OPEN_FILES = "/proc/self/fd"
 
 
 def write_file(path: PathLike, data: bytes) -> None:
-    """Write a whole file, as `written` does."""
+    """Write a whole file; see `written`."""
     with written(path) as file:
         file.write(data)
 
@@ -53,13 +53,13 @@ def record_output(place: str) -> None:
 
 @contextmanager
 def written(path: PathLike) -> Iterator[IO[bytes]]:
-    """A file to write to, which is at `path` once the context ends without an error, and has left nothing if not.
+    """Yield a file that appears at `path` if the context ends without an error, and leaves nothing otherwise.
 
     It is written in the same folder, brought to the disk and then renamed, so that readers see the old file or the new
-    one. A symbolic link stays one; devices, pipes and this process's own streams are written to as they are.
+    one. A symbolic link stays one; devices, pipes and this process's own streams are written to directly.
 
     Raises:
-        FileAccessError: The path cannot be written; what was there is untouched.
+        FileAccessError: The path cannot be written; the old file is untouched.
     """
     try:
         if _is_stream(path):
@@ -88,13 +88,13 @@ def written(path: PathLike) -> Iterator[IO[bytes]]:
 
 
 def check_outputs(paths: Iterable[PathLike], sources: Iterable[PathLike] = (), *, replace: bool = False) -> None:
-    """Refuse outputs that could not be written, or would destroy something, before any work is done for them.
+    """Refuse outputs that cannot be written, or would destroy something, before any work is done.
 
-    `sources` are what the same work reads: files, or folders of files. Unless `replace` says so, a file that exists is
-    never written over. Streams (see `written`) may always be written to.
+    `sources` are the inputs of the same work: files, or folders of files. Existing files are overwritten only with
+    `replace`. Streams (see `written`) may always be written to.
 
     Raises:
-        FileAccessError: Says which path, and what is wrong with it.
+        FileAccessError: Names the path and the problem.
     """
     paths, sources = tuple(paths), tuple(sources)
     for number, path in enumerate(paths):
@@ -129,24 +129,24 @@ def _check_place(path: PathLike) -> None:
 
 
 def check_apart(path: PathLike, sources: Iterable[PathLike], others: Iterable[PathLike] = ()) -> None:
-    """Refuse an output that is a source, lies in one, or is named as another output, too."""
+    """Refuse an output that is a source, lies in one, or is also another output."""
     for other in others:
         if _is_same(path, other):
             raise FileAccessError(path, "is named for two outputs")
     for source in sources:
         if _is_same(path, source) or _is_within(path, source):
-            raise FileAccessError(path, "is read by this very command and stays as it is; name another file")
+            raise FileAccessError(path, "is an input of this command; name another file")
 
 
 def _is_same(path: PathLike, other: PathLike) -> bool:
-    """By name or, for links of both kinds, by what the names stand for."""
+    """Return whether two paths are the same file, by name or through links of both kinds."""
     with suppress(OSError):
         return os.path.samefile(path, other)
     return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _is_within(path: PathLike, folder: PathLike) -> bool:
-    """Whether the path is a file that exists in a folder of sources, or another name of one."""
+    """Return whether the path is a file that exists in a folder of sources, or another name of one."""
     if not (os.path.isdir(folder) and os.path.isfile(path)):
         return False
     with os.scandir(folder) as entries:
@@ -154,7 +154,7 @@ def _is_within(path: PathLike, folder: PathLike) -> bool:
 
 
 def _is_stream(path: PathLike) -> bool:
-    """Whether a path is no file that could be replaced: a device, a pipe, or an open file of this process."""
+    """Return whether a path cannot be replaced: a device, a pipe, or an open file of this process."""
     if _DESCRIPTOR.fullmatch(os.path.abspath(path)):
         return True
     try:
@@ -165,7 +165,7 @@ def _is_stream(path: PathLike) -> bool:
 
 
 def _stream(path: PathLike) -> IO[bytes]:
-    """A stream to write to. An open file of this process is continued where it stands, not begun again."""
+    """Return a stream to write to. An open file of this process is continued at its position."""
     own = _DESCRIPTOR.fullmatch(os.path.abspath(path))
     if own is None:
         return open(path, "wb")
@@ -175,12 +175,12 @@ def _stream(path: PathLike) -> IO[bytes]:
 
 
 def _beside(folder: str) -> str:
-    """A name in that folder that nothing has."""
+    """Return an unused name in that folder."""
     return os.path.join(folder, f".tflq-{secrets.token_hex(8)}")
 
 
 def _beginning(beside: str) -> IO[bytes]:
-    """A new file. Linux makes it without a name, so that not even a process that is killed leaves it behind."""
+    """Return a new file. Linux creates it without a name, so that even a killed process leaves nothing behind."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir(_OPEN_FILES):
         with suppress(OSError):  # not every file system can
             return os.fdopen(os.open(os.path.dirname(beside), os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
@@ -188,7 +188,7 @@ def _beginning(beside: str) -> IO[bytes]:
 
 
 def _give_name(file: IO[bytes], name: str) -> None:
-    """Name a file that has none. That a descriptor is handed on makes Python ask for the link to be followed."""
+    """Name a nameless file. Passing a descriptor makes Python follow the link."""
     if not os.path.exists(name):
         os.link(f"{_OPEN_FILES}/{file.fileno()}", name, src_dir_fd=file.fileno(), follow_symlinks=True)
 

@@ -16,12 +16,12 @@ def open_file(path: PathLike | bytes) -> IO[bytes]:
     """Open a regular file.
 
     Raises:
-        FileAccessError: It cannot be read, or is no regular file.
+        FileAccessError: It cannot be read, or is not a regular file.
     """
     try:
         if stat.S_ISDIR(os.stat(path).st_mode):
             raise FileAccessError(os.fsdecode(path), "is a folder; name a file")
-        _check_regular(path, os.stat(path).st_mode)  # before it is opened: opening a device may do something
+        _check_regular(path, os.stat(path).st_mode)  # before it is opened: opening a device may have effects
         file = os.fdopen(os.open(path, _FLAGS), "rb")  # O_NONBLOCK: a pipe that takes its place does not block
         try:
             _check_regular(path, os.fstat(file.fileno()).st_mode)
@@ -39,11 +39,13 @@ def open_file(path: PathLike | bytes) -> IO[bytes]:
 
 def _check_regular(path: PathLike | bytes, mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise FileAccessError(os.fsdecode(path), "is no regular file: copy it to one, or give - and pipe it to stdin")
+        raise FileAccessError(
+            os.fsdecode(path), "is not a regular file: copy it to one, or give - and pipe it to stdin"
+        )
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """Return the content of a regular file. Raises as `open_file`."""
+    """Return the content of a regular file. Raise as `open_file`."""
     with open_file(path) as file:
         try:
             return file.read()

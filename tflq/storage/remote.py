@@ -1,7 +1,7 @@
 """Files at URLs that fsspec knows, with the promises of local files.
 
 An archive is written next to its place and then renamed. In a folder, the files at its top (its index) are written
-last; if anything fails, they get their earlier content back and files that were new are removed.
+last; if anything fails, they get their earlier content back and new files are removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_url(path: PathLike) -> bool:
 
 
 def local_path(path: PathLike) -> str:
-    """Return the path that a file:// URL names; any other path or URL as it is."""
+    """Return the path that a file:// URL names; any other path or URL unchanged."""
     text = os.fspath(path)
     prefix = next((prefix for prefix in _LOCAL if text.startswith(prefix)), None)
     return text if prefix is None or "::" in text else os.path.expanduser(text[len(prefix) :]) or "/"
@@ -54,7 +54,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def typed(url: str) -> Iterator[None]:
-    """Raise errors of file systems, which have many kinds, as FileAccessError; a missing file as FileNotFoundError."""
+    """Raise errors of file systems, which have many types, as FileAccessError; a missing file as FileNotFoundError."""
     try:
         yield
     except (TflqError, FileNotFoundError):
@@ -69,19 +69,19 @@ def check_remote(url: str, sources: Iterable[str], index: str, *, replace: bool)
     Args:
         url: The archive or folder to write.
         sources: URLs that the same work reads.
-        index: The file that a folder of ours has.
-        replace: Whether what exists may be replaced.
+        index: The file that identifies a folder of tflq.
+        replace: True if existing files may be replaced.
 
     Raises:
-        FileAccessError: Describes what is wrong.
-        OptionError: As `file_system`.
+        FileAccessError: Describes the problem.
+        OptionError: See `file_system`.
     """
     if "::" in url:
         raise OptionError(f"{url}: chained URLs can be read, not written")
     system, place = file_system(url)
     with typed(url):
         if any(_is_same(system, place, source) for source in sources):
-            raise FileAccessError(url, "is read by this very command and stays as it is; name another place")
+            raise FileAccessError(url, "is an input of this command; name another place")
         if not system.exists(place):
             return
         if url.endswith(".zip") != bool(system.isfile(place)):
@@ -102,7 +102,7 @@ def _is_same(system: Any, place: str, source: str) -> bool:
 
 @contextmanager
 def written_url(url: str) -> Iterator[IO[bytes]]:
-    """Yield a file that is at a URL once the context ends without an error; until then the old file stays.
+    """Yield a file that appears at a URL if the context ends without an error; until then the old file stays.
 
     Raises:
         FileAccessError: The URL cannot be written.
@@ -136,7 +136,7 @@ class RemoteStore:
         self._system, self._place = file_system(url)
 
     def size(self, name: str) -> int:
-        """Return the number of bytes of a file. Raises FileNotFoundError if there is none."""
+        """Return the number of bytes of a file. Raise FileNotFoundError if there is none."""
         with typed(self._url):
             size = self._system.size(f"{self._place}/{name}")
             if size is None:
@@ -144,13 +144,13 @@ class RemoteStore:
             return int(size)
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file at its beginning. Raises FileNotFoundError if there is none."""
+        """Open a file at its beginning. Raise FileNotFoundError if there is none."""
         with typed(self._url):
             return io.BytesIO(self._system.cat_file(f"{self._place}/{name}"))
 
 
 class RemoteSink:
-    """A folder at a URL that is being filled. Files at its top are kept until `finish` writes them."""
+    """A folder at a URL under construction. Files at its top are kept until `finish` writes them."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -173,7 +173,7 @@ class RemoteSink:
             self._top[name] = whole.getvalue()
 
     def finish(self) -> None:
-        """Write the files at the top, and remove what the earlier bundle left."""
+        """Write the files at the top, and remove files of the earlier bundle."""
         earlier = {}
         with typed(self._url):
             for name in self._old & set(self._top):
@@ -187,11 +187,11 @@ class RemoteSink:
                     self._system.pipe_file(self._path(name), data)
             raise
         for name in self._old - self._names - set(self._top):
-            with suppress(Exception):  # the bundle is whole: a file too many harms nobody
+            with suppress(Exception):  # the bundle is complete: an extra file does no harm
                 self._system.rm_file(self._path(name))
 
     def undo(self) -> None:
-        """Remove the files that were not there before."""
+        """Remove the files that did not exist before."""
         for name in self._fresh:
             with suppress(Exception):
                 self._system.rm_file(self._path(name))
@@ -208,7 +208,7 @@ class RemoteSink:
         return f"{self._place.rstrip('/')}/{name}"
 
     def _files(self) -> set[str]:
-        """Return the names of the files that are there."""
+        """Return the names of the files in the folder."""
         if not self._system.exists(self._place):
             return set()
         start = len(self._place.rstrip("/")) + 1

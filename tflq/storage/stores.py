@@ -1,7 +1,7 @@
 """Places that hold named files together: a folder, a zip archive, or either at a URL that fsspec knows.
 
-What is written appears complete or not at all: a folder and an archive are renamed, of a folder at a URL the index, the
-file that readers begin with, is written last. Archives of equal files in equal order have equal bytes.
+Outputs appear complete or not at all: folders and archives are renamed; for a folder at a URL, the index, which readers
+open first, is written last. Archives of equal files in equal order have equal bytes.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ class Store(Protocol):
     """Named files that can be read."""
 
     def size(self, name: str) -> int:
-        """Bytes of a file. Raises FileNotFoundError where there is none."""
+        """Return the size of a file in bytes. Raise FileNotFoundError if there is none."""
         ...
 
     def open(self, name: str) -> IO[bytes]:
-        """A file, to be read from its beginning. Raises FileNotFoundError where there is none."""
+        """Return a file, opened at its beginning. Raise FileNotFoundError if there is none."""
         ...
 
 
 class Sink(Protocol):
-    """A place that named files are written to, one after another."""
+    """A place for named files, written one after another."""
 
     def new(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A file to write; its name is new."""
+        """Return a file to write; its name is new."""
         ...
 
 
 def is_zip(path: PathLike) -> bool:
-    """Whether a path is that of a zip archive, by its name."""
+    """Return whether a path is that of a zip archive, by its name."""
     return os.fspath(path).endswith(".zip")
 
 
@@ -55,7 +55,7 @@ def opened_store(path: PathLike) -> Iterator[Store]:
 
     Raises:
         FileAccessError: It cannot be read.
-        InputError: A file that is no archive.
+        InputError: The file is not an archive.
         OptionError: A URL without the extra `remote`.
     """
     with ExitStack() as stack:
@@ -63,7 +63,7 @@ def opened_store(path: PathLike) -> Iterator[Store]:
 
 
 def _store(source: str, stack: ExitStack) -> Store:
-    """Return the files at a path or URL; what is opened is closed with the stack."""
+    """Return the files at a path or URL; it is closed with the stack."""
     if is_url(source):
         if not is_zip(source):
             return RemoteStore(source)
@@ -78,7 +78,7 @@ def _store(source: str, stack: ExitStack) -> Store:
 
 
 def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
-    """The error as this package's, with the path; one that is already stays as it is."""
+    """Return the error as one of this package, with the path; its own errors are returned unchanged."""
     return (
         error if isinstance(error, TflqError) else FileAccessError(path, getattr(error, "strerror", None) or str(error))
     )
@@ -86,12 +86,12 @@ def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
 
 @contextmanager
 def written_store(path: PathLike, index: str) -> Iterator[Sink]:
-    """A folder, archive or URL to fill; `index` is the file that is written last, and that readers begin with.
+    """Yield a folder, archive or URL to fill; `index` is the file that is written last and read first.
 
-    A folder is replaced where it is empty or has an index.
+    A folder is replaced if it is empty or has an index.
 
     Raises:
-        FileAccessError: The path cannot be written; what was there is untouched.
+        FileAccessError: The path cannot be written; the old files are untouched.
         OptionError: A URL without the extra `remote`.
     """
     source = local_path(path)
@@ -119,10 +119,10 @@ def _archive(raw: IO[bytes]) -> zipfile.ZipFile:
 
 
 def check_folder(path: PathLike, index: str) -> None:
-    """Refuse a folder that cannot be written, or that holds something else than `index` and what belongs to it.
+    """Refuse a folder that cannot be written, or that holds files but no `index`.
 
     Raises:
-        FileAccessError: Says what is wrong.
+        FileAccessError: Names the problem.
     """
     place = os.path.realpath(path)
     if not os.path.isdir(os.path.dirname(place)):
@@ -137,7 +137,7 @@ def check_folder(path: PathLike, index: str) -> None:
 
 @contextmanager
 def _new_folder(path: str, index: str) -> Iterator[str]:
-    """A folder beside `path`, which takes its name once the context ends without an error."""
+    """Yield a folder next to `path`, which gets its name if the context ends without an error."""
     check_folder(path, index)
     place = os.path.realpath(path)
     record_output(place)

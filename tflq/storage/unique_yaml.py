@@ -1,4 +1,4 @@
-"""YAML whose mappings name nothing twice: PyYAML itself lets the last of two equal keys win."""
+"""YAML without duplicate keys: PyYAML itself keeps the last of two equal keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class _Unique(yaml.SafeLoader):
     """The safe loader, with a check of keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping; raise a ConstructorError if a key is there twice."""
+        """Return a mapping; raise a ConstructorError if a key is duplicate."""
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         again = next((key for key, count in Counter(keys).items() if count > 1), None)
         if again is not None:
@@ -21,5 +21,5 @@ class _Unique(yaml.SafeLoader):
 
 
 def load_unique(text: str) -> Any:
-    """Return the value of a document; raises as `yaml.safe_load`."""
+    """Return the value of a document; raise as `yaml.safe_load`."""
     return yaml.load(text, _Unique)

@@ -1,4 +1,4 @@
-"""Files in zip archives of unknown origin: every damage is an InputError."""
+"""Files in zip archives of unknown origin: any damage raises an InputError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: What a file in an archive may become: 512 MiB, or 32 times its compressed size where that is more.
+#: Limit on the unpacked size of a file: 512 MiB, or 32 times its compressed size if that is more.
 _BASE, _PER_BYTE = 512 << 20, 32
 _ENCRYPTED = 0x1
 _PIECE = 1 << 16
@@ -27,16 +27,16 @@ class ZipStore:
             self._archive = zipfile.ZipFile(raw)
             names = self._archive.namelist()
         except Exception as error:  # zipfile raises many kinds for broken archives
-            raise InputError(f"is no readable zip archive ({error})", name=source) from error
+            raise InputError(f"is not a readable zip archive ({error})", name=source) from error
         if len(set(names)) != len(names):
             raise InputError("is a zip archive that holds a name twice", name=source)
 
     def size(self, name: str) -> int:
-        """Return the number of bytes of a file. Raises FileNotFoundError if there is none."""
+        """Return the number of bytes of a file. Raise FileNotFoundError if there is none."""
         return self._info(name).file_size
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file at its beginning. Raises FileNotFoundError if there is none."""
+        """Open a file at its beginning. Raise FileNotFoundError if there is none."""
         info = self._info(name)
         try:
             entry = self._archive.open(info)
@@ -62,7 +62,7 @@ class ZipStore:
 
 
 class _Entry(io.RawIOBase):
-    """A file in an archive. zipfile and zlib raise many kinds of errors while they read it."""
+    """A file in an archive. zipfile and zlib raise many types of errors during reading."""
 
     def __init__(self, store: ZipStore, name: str, entry: IO[bytes]) -> None:
         self._store, self._name, self._entry = store, name, entry

@@ -1,1 +1,1 @@
-"""From model to model: parts cut out, tensors tapped, operators edited and cropped."""
+"""Transform models: cut out parts, tap tensors, edit and crop operators."""

@@ -1,4 +1,4 @@
-"""Operators with weights narrowed to one output channel, and to the window of a box where it lies inside the image."""
+"""Operators with weights narrowed to one output channel, and to the window of a box if it is inside the image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tflq.surgery.edit import with_constant, with_option, with_tensor
 
 Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"
-#: Which elements of the operator's first output the narrowed one makes.
+#: The narrowed operator's elements within the first output of the original.
 Selection: TypeAlias = "tuple[slice, ...]"
 Narrowed: TypeAlias = "tuple[Model, Sample, Selection]"
 
@@ -39,7 +39,7 @@ PLACES = {
 
 
 def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) -> Iterator[Narrowed]:
-    """To the box where its window lies inside the image; to its channel, of a dense layer to one row of it."""
+    """Yield the box, if its window is inside the image, then its channel; for a dense layer, one row of it."""
     graph = view(model)
     operator, places = graph.op(0), PLACES[name]
     weights = graph.constant(operator.inputs[places.weights])
@@ -58,7 +58,7 @@ def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) 
 
 
 def window_of(operator: OperatorView, x: Array, box: Selection, kernel: tuple[int, ...]) -> Selection | None:
-    """The rows and columns of the input that the box reads, None where some lie outside."""
+    """Return the rows and columns of the input that the box reads, None if some lie outside."""
     options = operator.options
     if options is None or len(box) != 4:
         return None
@@ -81,9 +81,9 @@ def window_of(operator: OperatorView, x: Array, box: Selection, kernel: tuple[in
 def edge_of(
     operator: OperatorView, x: Array, box: Selection, kernel: tuple[int, ...]
 ) -> Iterator[tuple[Selection, Selection]]:
-    """Input and output ranges around the box for which padding SAME pads what it padded before.
+    """Yield input and output ranges around the box for which padding SAME pads as before.
 
-    On the other side of the range it pads, too, where there was data: elements that read it come out otherwise.
+    At the other end of the range, padding replaces data, so elements that read it change.
     """
     options = operator.options
     if options is None or len(box) != 4 or int(options["padding"]) != enum("Padding")["SAME"]:
@@ -99,7 +99,7 @@ def edge_of(
 
 
 def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int) -> tuple[slice, slice] | None:
-    """The shortest range of `extent` elements, and the outputs that it makes, in which the box reads what it read."""
+    """Return the shortest range of `extent` elements, and its outputs, for which the box reads the same elements."""
     before = max((outputs - 1) * stride + reach - extent, 0) // 2
     first, last = max(box.start * stride - before, 0), min((box.stop - 1) * stride - before + reach, extent)
     for size in range(last - first, extent + 1):
@@ -113,12 +113,12 @@ def _same_padding(box: slice, extent: int, outputs: int, stride: int, reach: int
 
 
 def without_padding(model: Model) -> Model:
-    """Every window inside."""
+    """Return the model with all windows inside the image."""
     return with_option(model, "padding", enum("Padding")["VALID"])
 
 
 def with_shape(model: Model, tensor: int, shape: tuple[int, ...]) -> Model:
-    """With another shape of a tensor of the first subgraph."""
+    """Return the model with another shape of a tensor in the first subgraph."""
     spec = replace(view(model).tensors[tensor], shape=tuple(map(int, shape)), shape_signature=None)
     return with_tensor(model, tensor, spec)
 
@@ -130,7 +130,7 @@ def _one_channel(model: Model, x: Array, places: Places, read: Selection, writte
     output = operator.outputs[0]
     narrow = x[read]
     if places is PLACES["DEPTHWISE_CONV_2D"]:
-        if graph.tensors[output].shape[-1] != x.shape[-1]:  # several output channels of each input channel
+        if graph.tensors[output].shape[-1] != x.shape[-1]:  # several output channels per input channel
             return
         narrow = narrow[..., channel : channel + 1]
     edited = _of_channel(model, operator.inputs[places.weights], places.dimension, channel)
@@ -144,7 +144,7 @@ def _one_channel(model: Model, x: Array, places: Places, read: Selection, writte
 
 
 def _of_channel(model: Model, tensor: int, dimension: int, channel: int) -> Model:
-    """With one channel of a constant; of several scales its own."""
+    """Return the model with one channel of a constant, and the scale of this channel."""
     spec = view(model).tensors[tensor]
     value = view(model).constant(tensor)
     if value is None:

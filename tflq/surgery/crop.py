@@ -1,6 +1,6 @@
 """One operator narrowed to a box of its output: smaller shapes, the same arithmetic inside the box.
 
-Windows that reach over an edge keep it, since what an implementation does there may be what is looked for.
+Windows that reach over an edge keep it, since the cause of a difference may be there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
 
 
 def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """Ways to narrow a model of one operator to a box of one channel, strongest first. They have to be checked."""
+    """Yield models narrowed to a box of one channel, strongest first. The caller must check them."""
     operator = view(model).op(0)
     name = operator.builtin
     if name in PLACES:
@@ -52,7 +52,7 @@ def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowe
 
 
 def _pool(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """The box's window, without padding; else one channel."""
+    """Yield the box's window, without padding; else one channel."""
     options = operator.options
     if options is None or len(box) != 4:
         return
@@ -67,7 +67,7 @@ def _pool(model: Model, operator: OperatorView, sample: Sample, box: Selection) 
 
 
 def _resized(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """One channel; of it, where the sizes are constant, the part around the box at which the ratio is the same."""
+    """Yield one channel; if the sizes are constant, then its part around the box with the same ratio."""
     if len(box) != 4 or len(sample) != 1 or operator.options is None:
         return
     whole = (box[0], slice(None), slice(None), box[3])
@@ -81,7 +81,7 @@ def _resized(model: Model, operator: OperatorView, sample: Sample, box: Selectio
 
 
 def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, slice]:
-    """Input and output range around the box and one step of their ratio more; `ends` is 1 where corners are aligned."""
+    """Return input and output range around the box, plus one step of their ratio; `ends` is 1 for aligned corners."""
     steps = math.gcd(extent - ends, size - ends)
     if steps <= 0:
         return slice(0, extent), slice(0, size)
@@ -91,7 +91,7 @@ def _same_ratio(extent: int, size: int, box: slice, ends: int) -> tuple[slice, s
 
 
 def _reduction(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """The elements that are reduced to the box."""
+    """Yield the elements that are reduced to the box."""
     axes = view(model).constant(operator.inputs[1])
     if axes is None or not sample:
         return
@@ -120,7 +120,7 @@ def _part(
 
 
 def _elementwise(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
-    """The box of every operand; along axes where an operand has one element for all, that one."""
+    """Yield the box of every operand; along broadcast axes of an operand, its one element."""
     graph = view(model)
     narrow = tuple(np.asarray(value[_broadcast(value.shape, box)], order="C") for value in sample)
     edited = with_shape(model, operator.outputs[0], tuple(s.stop - s.start for s in box))

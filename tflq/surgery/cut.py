@@ -9,17 +9,17 @@ from types import MappingProxyType
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
 from tflq.ir import GraphView, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
 
-#: Types whose values cannot be handed over a model's edge.
+#: Types of values that cannot cross a model's edge.
 OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
 #: Fields of a quantization's details that name tensors.
 _NAMED = ("scales", "zero_points")
 
 
 def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]:
-    """Those operators of the first subgraph, in execution order, and the original index of each tensor.
+    """Return those operators of the first subgraph, in execution order, and the original index of each tensor.
 
-    Inputs are what they read and neither they, the file nor a variable hold. Outputs are what they make that others
-    read, that the graph gives out or that none of them reads.
+    Inputs are the tensors that they read, except their own results, constants and variables. Outputs are their results
+    that other operators read, that the graph outputs, or that nothing reads.
     """
     graph = view(model)
     chosen = [graph.op(index).record for index in sorted(set(operators))]
@@ -37,15 +37,15 @@ def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]
 
 
 def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]:
-    """A model of the operators that `words` name, without what they do not use; and their original indices.
+    """Return a model with only the operators that `words` name, and their original indices.
 
-    A word is an index, the name of a tensor that the operator makes, an operator's type (all of that type), or a range
-    FIRST..LAST of indices or tensor names, both included.
+    A word is an index, the name of a tensor that the operator makes, or an operator's type (all of that type). It may
+    also be a range FIRST..LAST of indices or tensor names, both included.
 
     Raises:
-        UnknownNameError: No operator is named so.
-        OptionError: A range ends before it begins.
-        UnsupportedError: The cut would have to hand over a resource or variant.
+        UnknownNameError: No operator has that name.
+        OptionError: A range ends before it starts.
+        UnsupportedError: A resource or variant would have to cross the cut.
     """
     chosen = sorted(operators_named(model, words))
     part, tensors = cut(model, chosen)
@@ -58,12 +58,12 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
 
 
 def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
-    """The operators of the first subgraph that words name, as `extract` takes them."""
+    """Return the operators of the first subgraph that words name; see `extract`."""
     return frozenset(index for word in words for index in _named(model, word))
 
 
 def compacted(model: Model) -> Model:
-    """Without the buffers, operator codes and, where no operator calls one, subgraphs that nothing uses."""
+    """Return the model without unused buffers, operator codes and, if no operator calls one, subgraphs."""
     graphs = model.subgraphs
     if not any(_calls(operator) for operator in graphs[0].operators):
         graphs = graphs[:1]
@@ -107,7 +107,7 @@ def _scales(spec: TensorSpec) -> tuple[int, ...]:
 
 
 def _rescaled(spec: TensorSpec, number: dict[int, int]) -> TensorSpec:
-    """A tensor whose scales are found under their new numbers."""
+    """Return a tensor with the new numbers of the tensors that hold its scales."""
     if spec.quantization is None or spec.quantization.details is None or not _scales(spec):
         return spec
     details = spec.quantization.details
@@ -162,7 +162,7 @@ def _named(model: Model, word: str) -> Sequence[int]:
 
 
 def _one(model: Model, word: str) -> int:
-    """The operator of that index, or that makes the tensor of that name."""
+    """Return the operator of that index, or the one that makes the tensor of that name."""
     graph = view(model)
     if word.isdecimal() and int(word) < len(graph.ops):
         return int(word)

@@ -1,4 +1,4 @@
-"""A single operator's model with one thing changed: a tensor's description, a constant, an option."""
+"""A single operator's model with one change: a tensor's description, a constant, or an option."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 def with_tensor(model: Model, tensor: int, spec: TensorSpec) -> Model:
-    """With another description of a tensor of the first subgraph."""
+    """Return the model with another description of a tensor in the first subgraph."""
     return with_tensors(model, {tensor: spec})
 
 
@@ -27,7 +27,7 @@ def with_tensors(model: Model, specs: Mapping[int, TensorSpec]) -> Model:
 
 
 def with_constant(model: Model, tensor: int, value: Array) -> Model:
-    """With another value of a constant, of the type that it has, in a buffer of its own."""
+    """Return the model with another value of a constant, of the same type, in a buffer of its own."""
     data = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
     spec = replace(
         view(model).tensors[tensor], shape=value.shape, buffer=len(model.buffers), shape_signature=None, sparsity=None
@@ -36,12 +36,12 @@ def with_constant(model: Model, tensor: int, value: Array) -> Model:
 
 
 def with_operator(model: Model, operator: Operator) -> Model:
-    """With another operator in place of the only one."""
+    """Return the model with another operator in place of the only one."""
     return with_graph(model, replace(view(model).record, operators=(operator,)))
 
 
 def with_option(model: Model, name: str, value: Any) -> Model:
-    """With another value of one of its options."""
+    """Return the model with another value of one option."""
     operator = view(model).op(0).record
     assert operator.options is not None
     options = replace(operator.options, fields={**operator.options.fields, name: value})

@@ -1,4 +1,4 @@
-"""Part of a model, run under a profile with given values; results go by the original tensor indices."""
+"""Part of a model, run under a profile with given values; results have the original tensor indices."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some operators of a model, cut out, with the values of what they read from outside.
+    """Some operators of a model, cut out, with the values of their inputs.
 
-    `tensors[i]` is the original index of tensor i of `model`. `inputs` go by the index in `model`; `got`, what a device
-    or a runtime made of them as far as that is known, by the original index, as are `variables`, what these begin with
-    where that is not what the model says. `runs` collects plan and inputs of every
-    run where it is a list.
+    `tensors[i]` is the original index of tensor i of `model`. `inputs` have the index in `model`. `got` are the known
+    results of a device or a runtime, by the original index. So are `variables`, their initial values if they differ
+    from the model's. If `runs` is a list, it collects plan and inputs of every run.
     """
 
     operators: tuple[int, ...]  # original indices, in order of execution
@@ -56,7 +55,7 @@ class Part:
         return make_plan(model or self.model, profile, input_shapes=shapes)
 
     def run(self, plan: Plan) -> dict[int, Array]:
-        """Values of all tensors, inputs among them."""
+        """Return values of all tensors, including inputs."""
         return self.values(self.traced(plan, self.state(self.variables)))
 
     def traced(self, plan: Plan, state: State) -> Trace:
@@ -66,25 +65,25 @@ class Part:
         return run(plan, self.inputs, state, keep_all=True)
 
     def values(self, trace: Trace) -> dict[int, Array]:
-        """A trace's tensors by original index."""
+        """Return a trace's tensors by original index."""
         return {self.tensors[i]: value for i, value in trace.values.items()}
 
     def state(self, variables: Mapping[int, Array]) -> State:
-        """A state whose variables have these values, by original index; others are at their initial ones."""
+        """Return a state whose variables have these values, by original index; others are at their initial ones."""
         return State(variables={i: variables[t] for i, t in enumerate(self.tensors) if t in variables})
 
 
 def reads(model: Model, operators: Sequence[int]) -> tuple[int, ...]:
-    """Original indices of the tensors that some operators need from outside."""
+    """Return original indices of the tensors that some operators read from outside."""
     part, tensors = cut(model, operators)
     return tuple(tensors[i] for i in view(part).inputs)
 
 
 def part_of(model: Model, operators: Sequence[int], values: Mapping[int, Array]) -> Part:
-    """Some operators of the first subgraph, fed from `values` by original index.
+    """Return some operators of the first subgraph, with inputs from `values` by original index.
 
     Raises:
-        InputError: A value that they need is not there.
+        InputError: A value that they need is missing.
     """
     part, tensors = cut(model, operators)
     needed = view(part).inputs

@@ -1,7 +1,7 @@
-"""Models made of a model: one whose every tensor is an output, and one that is a single operator of it.
+"""Models derived from a model: one with every tensor as an output, and one with a single operator.
 
-Asking a runtime to preserve its tensors changes what it does (which delegate it applies, what it computes in place).
-A tensor that is an output of the graph has to be right in every runtime, so that is how tensors are read here.
+Asking a runtime to preserve its tensors changes what it does (which delegate it applies, what it computes in place). An
+output of the graph must be right in every runtime, so tensors are read as outputs here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from tflq.surgery.cut import OPAQUE, cut
 
 
 def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
-    """`model` with every tensor of its first subgraph that an operator makes or updates as an output; handles are none.
+    """Return `model` with every tensor that an operator makes or updates as an output, except handles.
 
-    Also returns the tensor index of each output. Signatures, which name the outputs there were, are left out.
+    Only the first subgraph changes. The tensor index of each output is also returned. Signatures, which name the old
+    outputs, are dropped.
     """
     graph = view(model)
     inputs = set(graph.inputs)
@@ -27,8 +28,8 @@ def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:
 
 
 def single_operator(model: Model, index: int) -> tuple[Model, tuple[int, ...]]:
-    """Operator `index` of the first subgraph as a model of its own, and the original index of each of its tensors.
+    """Return operator `index` of the first subgraph as a model of its own, and its tensors' original indices.
 
-    Its graph inputs are the operator's inputs that neither the file nor a variable holds, each once.
+    Its graph inputs are the operator's inputs except constants and variables, each once.
     """
     return cut(model, (index,))

@@ -1,1 +1,1 @@
-"""Goldens in the tests of other projects: a plugin of pytest."""
+"""Goldens in the tests of other projects: a pytest plugin."""

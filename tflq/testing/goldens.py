@@ -1,4 +1,4 @@
-"""A model compared with its golden file for a test: recorded anew on request, reported in full where bits changed."""
+"""Compare a model with its golden file in a test: record it again on request, report all changed bits."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _FAILING = (Status.DIFFERS, Status.NOT_COMPARED)
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A model, its golden (an `.npz` file or a bundle), and the profile that has to give the golden's bits."""
+    """A model, its golden (an `.npz` file or a bundle), and the profile that must give the golden's bits."""
 
     model: str
     golden: str
     profile: str = "litert-ref"
 
     def renew(self, against: str, inputs: str | None, samples: int, seed: int, python: str | None) -> None:
-        """Record the golden anew from a runtime, every tensor of it."""
+        """Record the golden again from a runtime, with every tensor."""
         record(self.model, against, inputs, True, self.golden, samples, seed, python)
-        for outdated in ("report", "causes"):  # of the golden that was there before
+        for outdated in ("report", "causes"):  # results of the old golden
             self.__dict__.pop(outdated, None)
 
     @cached_property
     def report(self) -> Report:
-        """The comparison, made once."""
+        """The comparison, computed once."""
         if "://" not in self.golden and not os.path.exists(self.golden):
             raise AssertionError(f"{self.golden}: no golden file; pytest --tflq-update records it")
         return verify(self.model, self.golden, profile=self.profile)
 
     @cached_property
     def causes(self) -> tuple[str, ...]:
-        """What reproduces the golden's bits at the first operator that differs."""
+        """Causes that reproduce the golden's bits at the first operator that differs."""
         try:
             explanation = explain(self.model, self.golden, self.profile).explanation
         except TflqError:
@@ -49,21 +49,21 @@ class Recorded:
         return () if explanation is None else tuple(h.name for h in explanation.exact)
 
     def check(self) -> Report:
-        """The comparison; an AssertionError that says operator, element, expected, got and cause where bits differ."""
+        """Return the comparison; if bits differ, raise an AssertionError with operator, element, values and cause."""
         if self.report.verdict not in (Verdict.SAME, Verdict.CLOSE):
-            raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._said()))
+            raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._failure_lines()))
         return self.report
 
     def check_operator(self, index: int) -> OperatorResult:
-        """Assert that one operator's results are the golden's, and so the graph's outputs that it makes.
+        """Assert that one operator's results, and the graph's outputs among them, equal the golden's.
 
-        The last operator's check includes outputs that no operator makes. Returns the operator's comparison.
+        The last operator's check includes outputs that no operator makes. Return the operator's comparison.
         """
         if index >= len(self.report.operators):
             raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")
         operator = self.report.operators[index]
         if operator.status in _FAILING:
-            raise AssertionError("\n".join(_told(operator, self.profile)))
+            raise AssertionError("\n".join(_operator_lines(operator, self.profile)))
         for number, output in self._outputs_of(index):
             if output.status in _FAILING:
                 lines = [f"output {number}: {output.status.value} under {self.profile}", *_tensor_lines(output)]
@@ -78,12 +78,12 @@ class Recorded:
             if output.covered_by is None and makers.get(output.index, len(operators) - 1) == index:
                 yield number, output
 
-    def _said(self) -> Iterator[str]:
+    def _failure_lines(self) -> Iterator[str]:
         if self.causes:
             yield f"cause: the golden has the bits of {', '.join(self.causes[:3])}"
 
 
-def _told(operator: OperatorResult, profile: str) -> Iterator[str]:
+def _operator_lines(operator: OperatorResult, profile: str) -> Iterator[str]:
     yield f"operator {operator.index} {operator.op}: {operator.status.value} under {profile}"
     if operator.reason:
         yield operator.reason

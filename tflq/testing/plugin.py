@@ -1,4 +1,4 @@
-"""pytest's side: the fixture `tflq_golden`, the mark `tflq` with the fixture `tflq_operator`, the option that renews.
+"""The pytest plugin: fixture `tflq_golden`, mark `tflq` with fixture `tflq_operator`, and the update options.
 
 Nothing of tflq is imported before a test needs it.
 """
@@ -15,14 +15,14 @@ _KEPT = pytest.StashKey[dict[tuple[str, str, str], Any]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options."""
+    """Add the options."""
     group = parser.getgroup("tflq", "bit-exact goldens of .tflite models")
-    group.addoption("--tflq-update", action="store_true", help="Record goldens anew from a real runtime.")
+    group.addoption("--tflq-update", action="store_true", help="Record goldens again from a real runtime.")
     group.addoption("--tflq-python", metavar="PATH", help="The Python that has the runtime installed.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark."""
+    """Register the mark."""
     config.addinivalue_line(
         "markers", "tflq(model, golden, profile='litert-ref'): run the test once for each operator of the model"
     )
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _recorded(config: pytest.Config, model: Any, golden: Any, profile: str) -> Any:
-    """The comparison, of which each process keeps one."""
+    """Return the comparison, which each process computes once."""
     from tflq.testing.goldens import Recorded
 
     key = (str(model), str(golden), profile)
@@ -39,7 +39,7 @@ def _recorded(config: pytest.Config, model: Any, golden: Any, profile: str) -> A
 
 @pytest.fixture
 def tflq_golden(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """`tflq_golden(model, golden, profile="litert-ref")`: the model gives the golden's bits, or the test fails.
+    """Return a check that a model gives a golden's bits: `tflq_golden(model, golden, profile="litert-ref")`.
 
     With --tflq-update the golden is first recorded from the runtime `against`, on `samples` inputs of `inputs`.
     """
@@ -58,13 +58,13 @@ def tflq_golden(request: pytest.FixtureRequest) -> Callable[..., Any]:
         recorded = _recorded(config, model, golden, profile)
         if config.getoption("--tflq-update"):
             recorded.renew(against, inputs, samples, seed, config.getoption("--tflq-python"))
-        return _told(recorded.check)
+        return _reported(recorded.check)
 
     return check
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test an operator, for tests with the mark and the fixture `tflq_operator`."""
+    """Generate one test per operator, for tests with the mark and the fixture `tflq_operator`."""
     mark = metafunc.definition.get_closest_marker("tflq")
     if mark is None or "tflq_operator" not in metafunc.fixturenames:
         return
@@ -79,21 +79,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     cases: list[tuple[str, str, str, int | None]]
     cases = [(str(base / model), str(base / golden), profile, index) for index in range(len(names))]
     ids = [f"{index:04d}-{name}" for index, name in enumerate(names)]
-    if not names:  # outputs alone can be compared
+    if not names:  # only outputs can be compared
         cases, ids = [(str(base / model), str(base / golden), profile, None)], ["outputs"]
     metafunc.parametrize("tflq_operator", cases, ids=ids, indirect=True)
 
 
 @pytest.fixture
 def tflq_operator(request: pytest.FixtureRequest) -> Callable[[], Any]:
-    """The check of one operator of the model that the mark names, against its golden."""
+    """Return the check of one operator of the model that the mark names, against its golden."""
     model, golden, profile, index = request.param
     recorded = _recorded(request.config, model, golden, profile)
-    return lambda: _told(recorded.check if index is None else lambda: recorded.check_operator(index))
+    return lambda: _reported(recorded.check if index is None else lambda: recorded.check_operator(index))
 
 
-def _told(check: Callable[[], Any]) -> Any:
-    """The check's result; where it fails, a failure whose text is only what it says."""
+def _reported(check: Callable[[], Any]) -> Any:
+    """Return the check's result; if it fails, raise a failure with only its text."""
     __tracebackhide__ = True
     try:
         return check()

@@ -1,7 +1,7 @@
-"""Verification: a profile's results held against a real runtime's, or against a golden file's.
+"""Verification: compare a profile's results with a real runtime's, or with a golden file's.
 
-The names below are loaded when they are first used: inspecting a model needs none of the machinery that compares. What
-they are is told to type checkers by `__init__.pyi`.
+The names below are loaded on first use: inspecting a model does not need the comparison code. `__init__.pyi` declares
+them for type checkers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from tflq.interrupts import import_whole
 
-#: Which module each public name lives in.
+#: The module of each public name.
 _HOMES = {
     "Difference": "tflq.inspection.difference",
     "difference": "tflq.inspection.difference",

@@ -1,6 +1,6 @@
 """Golden bundles: a folder, a zip archive or a URL with manifest.json, samples.jsonl and data/DIGEST.npy.
 
-docs/golden-format.md describes the format, schemas/golden.schema.json the manifest. Arrays are named by what they hold,
+docs/golden-format.md describes the format, schemas/golden.schema.json the manifest. Arrays are named by their contents,
 so that equal ones are stored once; samples are written and read one at a time.
 """
 
@@ -35,7 +35,7 @@ Array = NDArray[Any]
 
 SCHEMA = "tflq/golden/1"
 MANIFEST, SAMPLES = "manifest.json", "samples.jsonl"
-#: Bytes of all rows of samples, which are kept, and of the shortest row: one without a value.
+#: Limit on bytes of all sample rows, which are kept, and length of the shortest row: one without a value.
 _ROWS_BYTES = 256 << 20
 _SHORTEST_ROW = len('{"inputs":[],"outputs":[],"tensors":{}}')
 _DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -75,8 +75,8 @@ def is_bundle_name(path: PathLike) -> bool:
 def save_bundle(path: PathLike, parts: Iterable[Golden]) -> None:
     """Write a bundle to a folder, a name that ends in .zip, or a URL. Equal goldens give equal bytes.
 
-    Parts are goldens of one model and runtime, whose samples follow each other; they may be made as they are written.
-    The first says what is said of all; notes and tolerances are those of all.
+    Parts are goldens of one model and runtime, whose samples follow each other; they may be produced during writing.
+    The first describes them all; notes and tolerances are merged.
     """
     with written_store(path, MANIFEST) as sink:
         rows, names, whole = [], set[str](), None
@@ -100,7 +100,7 @@ def _row(sink: Sink, names: set[str], observation: Observation) -> bytes:
 
 
 def manifest_of(golden: Golden, samples: int) -> dict[str, Any]:
-    """What a bundle says of itself."""
+    """Return the manifest of a bundle."""
     runtime = asdict(golden.runtime) if isinstance(golden.runtime, Description) else dict(golden.runtime)
     profile, note = counterpart(golden.runtime)
     return {
@@ -117,7 +117,7 @@ def manifest_of(golden: Golden, samples: int) -> dict[str, Any]:
 
 
 def _put(sink: Sink, names: set[str], value: Array) -> Any:
-    """Write an array unless it is there, and return what stands for it: a digest, or three of an array of strings."""
+    """Write an array unless it exists, and return its reference: a digest, or three for an array of strings."""
     parts = pack("", value)
     for part in parts.values():
         name = digest(part)
@@ -137,10 +137,10 @@ def _place(name: str) -> str:
 
 
 def load_bundle(path: PathLike) -> Golden:
-    """Read a bundle: what it says of itself, and a list of its samples. Their arrays are read when they are asked for.
+    """Read a bundle: its manifest, and a list of its samples, whose arrays are read on demand.
 
     Raises:
-        GoldenError: It is none, or is damaged; the latter also when a sample is read.
+        GoldenError: It is not a bundle, or is damaged; damage may also be found when a sample is read.
         FileAccessError: It cannot be read.
     """
     source = os.fspath(path)
@@ -164,14 +164,14 @@ def load_bundle(path: PathLike) -> Golden:
 
 
 def manifest(path: PathLike) -> dict[str, Any]:
-    """What a bundle says of itself. Raises as `load_bundle`."""
+    """Return the manifest of a bundle. Raise as `load_bundle`."""
     source = os.fspath(path)
     with _named(source), opened_store(path) as store:
         return _manifest(store, source)
 
 
 def values_by_sample(path: PathLike) -> list[dict[str, Any]]:
-    """For each sample, what stands for its arrays: equal digests are equal arrays. Raises as `load_bundle`."""
+    """Return the references of each sample's arrays: equal digests are equal arrays. Raise as `load_bundle`."""
     source = os.fspath(path)
     with _named(source), opened_store(path) as store:
         rows = _rows(store, _manifest(store, source)["samples"], source)
@@ -180,7 +180,7 @@ def values_by_sample(path: PathLike) -> list[dict[str, Any]]:
 
 @contextmanager
 def _named(source: str) -> Any:
-    """Errors of what a bundle holds, with its name."""
+    """Raise errors in a bundle's contents with its name."""
     try:
         yield
     except GoldenError:
@@ -225,7 +225,7 @@ def _rows(store: Store, count: int, source: str) -> list[bytes]:
         while line := file.readline(BYTES + 1):
             check_size(len(line), BYTES, source)
             if len(line) < _SHORTEST_ROW:
-                raise GoldenError(f"{source}: line {len(rows) + 1} of {SAMPLES} is no sample")
+                raise GoldenError(f"{source}: line {len(rows) + 1} of {SAMPLES} is not a sample")
             if len(rows) == count:
                 raise GoldenError(f"{source}: expected {count} samples, got more")
             rows.append(line)
@@ -252,19 +252,19 @@ def _observation(store: Store, line: bytes, *, whole: bool) -> Observation:
 
 
 def _get(store: Store, said: Any) -> Array:
-    """The array that a digest, or those of an array of strings, stand for."""
+    """Return the array of a digest, or of the digests of an array of strings."""
     if isinstance(said, str):
         return _array(store, said)
     if not isinstance(said, dict) or set(said) != {"lengths", "bytes", "shape"}:
-        raise ValueError(f"no digest: {said!r:.80}")
+        raise ValueError(f"not a digest: {said!r:.80}")
     value = unpack("", {f".{kind}": _array(store, name) for kind, name in said.items()})
-    assert value is not None  # there are lengths
+    assert value is not None  # the lengths exist
     return value
 
 
 def _array(store: Store, name: Any) -> Array:
     if not isinstance(name, str) or not _DIGEST.fullmatch(name):
-        raise ValueError(f"no digest: {name!r:.80}")
+        raise ValueError(f"not a digest: {name!r:.80}")
     size = store.size(_place(name))
     with store.open(_place(name)) as file:
         header = read_header(file)
@@ -272,5 +272,5 @@ def _array(store: Store, name: Any) -> Array:
             raise ValueError(f"{_place(name)}: is too short for {header.dtype} {list(header.shape)}")
         array = read_elements(file, header)
     if digest(array) != name:
-        raise ValueError(f"{_place(name)}: does not hold what its name says")
+        raise ValueError(f"{_place(name)}: does not match the digest in its name")
     return array

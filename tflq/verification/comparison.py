@@ -1,4 +1,4 @@
-"""A profile's results beside observed ones: end to end, or operator by operator on observed inputs."""
+"""Compare a profile's results with observed ones: end to end, or operator by operator on observed inputs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tflq.verification.outputs import Outputs, WholeModel, tensor_result
 from tflq.verification.results import Located, OperatorResult, TensorResult, merged_samples
 
 Array = NDArray[Any]
-#: progress(what, done, total): called as work goes on.
+#: progress(what, done, total): called during the work.
 Progress: TypeAlias = "Callable[[str, int, int], None]"
-#: Samples of a stored golden that are in memory together.
+#: Number of samples of a stored golden that are in memory together.
 _AT_ONCE = 8
 
 
@@ -38,10 +38,10 @@ class Comparison:
 
 
 def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
-    """Run every operator alone on the observed inputs, so that one operator's fault neither hides nor spreads.
+    """Run every operator alone on the observed inputs, so that faults do not spread to later operators.
 
-    An operator that the profile cannot run, or whose inputs are not known, is not compared, with the reason. Variable
-    tensors are not observed between operators: they carry on from this package's own operators.
+    If the profile cannot run an operator, or its inputs are unknown, it is not compared, and the reason is reported.
+    Variable tensors are not observed between operators: their values come from this package's own operators.
     """
     names = [op.name for op in view(model).ops]
     count = len(names)
@@ -66,7 +66,7 @@ def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress)
 
 
 def cumulative(model: Model, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
-    """Run the model end to end; compare every operator's results (where they are known) and the graph's outputs."""
+    """Run the model end to end; compare every operator's results (if they are known) and the graph's outputs."""
     graph = view(model)
     makers = graph.last_writers
     rows: list[list[Located]] = [[] for _ in graph.ops]
@@ -91,7 +91,7 @@ def _of_run(
     index: int,
     makers: Mapping[int, int],
 ) -> Located:
-    """One operator of one run beside what was observed."""
+    """Return one operator of one run next to the observed values."""
     graph, op = plan.graph, plan.graph.op(index)
     step = next((s for s in plan.steps if s.index == index), None)
     results = {t: trace.values[t] for t in op.writes if t in trace.values and t not in graph.inputs}

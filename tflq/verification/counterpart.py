@@ -1,4 +1,4 @@
-"""Which profile stands for the runtime that a recording comes from."""
+"""The profile of the runtime that a recording comes from."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from tflq.errors import UnknownNameError
 from tflq.profiles import Profile, by_name
 from tflq.runtimes import Description
 
-#: How names of profiles of a package's releases begin.
+#: Prefixes of the names of profiles for a package's releases.
 _FAMILIES = {
     "ai-edge-litert": "litert",
     "ai-edge-litert-nightly": "litert",
     "tflite-runtime": "tflite",
     "tensorflow": "tflite",
 }
-#: How names of profiles of LiteRT's resolvers end, by the last part of a runtime's name.
+#: Suffixes of the names of profiles for LiteRT's resolvers, by the last part of a runtime's name.
 _RESOLVERS = ("ref", "opt", "xnnpack")
 
 
 def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
-    """Return the profile of a runtime, and a note that names what is compared if its release has none.
+    """Return the profile of a runtime, and a note that names the compared profile if its release has none.
 
-    `runtime` is the description of a run, or what a golden file holds of one. The profile is that of the processor's
-    vector extension if there is one.
+    `runtime` is the description of a run, or that in a golden file. The profile is that of the processor's vector
+    extension if there is one.
     """
     name, package, version, machine, vectors = _facts(runtime)
     resolver = name.rpartition("-")[2]

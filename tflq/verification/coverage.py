@@ -1,4 +1,4 @@
-"""The coverage of a verification: how much was compared, of how much, and the parts that were left out."""
+"""The coverage of a verification: the compared part, the whole, and the missing parts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Apart:
     callers: Mapping[int, str]
 
     def __str__(self) -> str:
-        """Return how many operators it has, with its index and name."""
+        """Return the number of its operators, with its index and name."""
         noun = "operator" if self.operators == 1 else "operators"
         return f"{self.operators:,} {noun} of subgraph {self.index} {self.name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Operators of the first subgraph and outputs of the graph: how many were wholly compared, and of how many.
+    """Operators of the first subgraph and outputs of the graph: the numbers of fully compared ones, and of all.
 
     `missing` describes everything that was not compared, or not in all samples; `inside` describes operators that were
     compared only through the results of the operators that call them.
@@ -44,7 +44,7 @@ class Coverage:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing is missing."""
+        """True if nothing is missing."""
         return not self.missing
 
 

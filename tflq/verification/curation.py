@@ -1,4 +1,4 @@
-"""Goldens made of goldens: merged, and pruned of what nobody needs."""
+"""Build goldens from goldens: merge them, and prune unneeded parts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Array = NDArray[Any]
 
 
 def merge(paths: Sequence[PathLike], output: PathLike) -> int:
-    """Write one golden of several of the same model and runtime; samples of equal inputs once. Returns their number.
+    """Merge goldens of the same model and runtime into one, samples of equal inputs once; return their number.
 
     Raises:
-        GoldenError: They are of different models or runtimes, or contradict each other.
+        GoldenError: They belong to different models or runtimes, or contradict each other.
         FileAccessError: A path cannot be read or written.
     """
     check_golden_output(output, paths, replaces=True)
@@ -44,13 +44,13 @@ def merge(paths: Sequence[PathLike], output: PathLike) -> int:
 
 
 def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, drop_tensors: bool = False) -> int:
-    """Write a golden with some samples, those of equal inputs once, without arrays that nothing refers to.
+    """Write a golden with some of the samples, those of equal inputs once, and only the arrays that they use.
 
     Args:
         path: The golden.
-        output: Where the new one goes.
-        samples: Which samples are kept. None: all.
-        drop_tensors: Whether the operators' results are left out.
+        output: The path of the new golden.
+        samples: The numbers of the samples to keep. None: all.
+        drop_tensors: True to leave out the operators' results.
 
     Returns:
         The number of samples.
@@ -71,7 +71,7 @@ def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, dro
 
 
 def _new(golden: Golden, known: dict[object, object], path: str) -> list[int]:
-    """The samples whose inputs are not among those seen, to which they are added."""
+    """Return the samples whose inputs are not in `known`, and add them there."""
     new = []
     for k, one in enumerate(golden.plain().observations):
         inputs, outputs = _named(one.inputs), _named(one.outputs)
@@ -88,12 +88,12 @@ def _named(values: Sequence[Array | None]) -> tuple[object, ...]:
 
 
 def same(one: Array | None, other: Array | None) -> bool:
-    """Whether two values are the same, to the bit."""
+    """Return whether two values have the same bits."""
     return _named([one]) == _named([other])
 
 
 def differing_input(first: Observation, second: Observation) -> int | None:
-    """The position of the first input that two samples do not have in common."""
+    """Return the position of the first input in which two samples differ."""
     pairs = zip(first.inputs, second.inputs, strict=True)
     return next((i for i, (one, other) in enumerate(pairs) if not same(one, other)), None)
 
@@ -105,7 +105,7 @@ def _runtime(golden: Golden) -> dict[str, Any]:
 
 
 def arrays_of(golden: Golden) -> tuple[int, int]:
-    """How many arrays a golden holds, and how many different ones."""
+    """Return the number of arrays in a golden, and the number of different ones."""
     count, names = 0, set[object]()
     for observation in golden.observations:
         for value in (*observation.inputs, *observation.outputs, *observation.tensors.values()):

@@ -1,4 +1,4 @@
-"""Dumps: what is known of the tensors of one run of a model, by tensor index. A golden file is one for each sample."""
+"""Dumps: known tensors of one run of a model, by tensor index. A golden file has one for each sample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = slice(None)
 class Dump:
     """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model.
 
-    `variables` are what variable tensors held before the run, where that is not what the model says.
+    `variables` are the values of variable tensors before the run, if they differ from the model's.
     """
 
     source: str
@@ -29,23 +29,23 @@ class Dump:
     variables: Mapping[int, Array] = field(default_factory=dict)
 
     def without(self, tensors: Iterable[int]) -> Dump:
-        """Return the dump as if it lacked some tensors."""
+        """Return the dump without some tensors."""
         dropped = set(tensors)
         return replace(self, tensors={t: v for t, v in self.tensors.items() if t not in dropped})
 
 
 def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: slice = ALL) -> tuple[Dump, ...]:
-    """Samples of a golden. A tensor that was read while all were is preferred to the plain run's output.
+    """Return samples of a golden. If all tensors were read, an output's value is the one read with them.
 
     Raises:
-        InputError: It is for a model with other inputs or outputs, or without some of its tensors.
+        InputError: The golden is for a model with other inputs or outputs, or without some of its tensors.
         ShapeError: An output has another shape than the tensor that was read for it.
     """
     return dumps_of(model, golden.observations[samples], source)
 
 
 def dumps_of(model: Model, observations: Iterable[Observation], source: str = "") -> tuple[Dump, ...]:
-    """Return observations as dumps; raises as `dumps_of_golden`."""
+    """Return observations as dumps; raise as `dumps_of_golden`."""
     return tuple(Dump(source, _known(model, observation, source)) for observation in observations)
 
 
@@ -64,6 +64,6 @@ def _known(model: Model, observation: Observation, source: str) -> dict[int, Arr
     known = {
         **dict(zip(graph.outputs, observation.outputs)),  # noqa: B905 (trailing outputs may be absent)
         **{t: v for t, v in observation.tensors.items() if v is not None},
-        **dict(zip(graph.inputs, observation.inputs)),  # noqa: B905 (other recordings of the same inputs leave them out)
+        **dict(zip(graph.inputs, observation.inputs)),  # noqa: B905 (other recordings of the same inputs omit them)
     }
     return {t: v for t, v in known.items() if v is not None}

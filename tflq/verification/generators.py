@@ -1,6 +1,6 @@
-"""Made-up inputs: one value per tensor from its type, its quantization and what consumes it.
+"""Generated inputs: one value per tensor, from its type, its quantization and its consumer.
 
-Every generator is a function of (shape, range, random stream), so that equal seeds give equal inputs everywhere.
+Every generator is a function of (shape, range, random stream), so equal seeds give equal inputs everywhere.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _CODES: Mapping[TensorType, tuple[int, int]] = MappingProxyType(
 )
 #: Integers of unknown meaning stay small: they may be counts or sizes.
 _PLAIN_INTEGERS = (-100, 100)
-#: Operand positions that hold indices: operator -> (position of the indices, position of what they index).
+#: Operand positions that hold indices: operator -> (position of the indices, position of the indexed operand).
 _INDEXED: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"GATHER": (1, 0), "GATHER_ND": (1, 0), "EMBEDDING_LOOKUP": (0, 1)}
 )
 _INTEGERS = frozenset({TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64})
-#: Bytes for each element of the largest input that are taken while it is made: a few arrays of float64.
+#: Bytes per element of the largest input that are needed to generate it: a few arrays of float64.
 _SCRATCH = 32
 _FLOATS = frozenset({TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64})
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values to make, both ends included; for floats `whole` is False."""
+    """The range of generated values, both ends included; for floats `whole` is False."""
 
     low: float
     high: float
@@ -56,14 +56,14 @@ Generator = Callable[[tuple[int, ...], Range, np.random.Generator], Array]
 
 
 def random(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
-    """Uniform over the full range. The result is int64 or float64."""
+    """Return values uniformly distributed over the full range. The result is int64 or float64."""
     if range_.whole:
         return stream.integers(int(range_.low), int(range_.high), shape, np.int64, endpoint=True)
     return stream.uniform(range_.low, range_.high, shape)
 
 
 def smooth(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
-    """A slow wave along every axis, over the full range, as photographs and sounds have it."""
+    """Return a slow wave along every axis, over the full range, similar to photographs and sounds."""
     phase = np.zeros(shape)
     for axis, size in enumerate(shape):
         turns = stream.uniform(0.5, 3.0) / max(size, 1)
@@ -75,7 +75,7 @@ def smooth(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -
 
 
 def extremes(shape: tuple[int, ...], range_: Range, stream: np.random.Generator) -> Array:
-    """Only the two ends of the range, in runs of random length, so that sums go far in both directions."""
+    """Return only the two ends of the range, in runs of random length, so that sums reach far in both directions."""
     count = math.prod(shape)
     flips = stream.uniform(size=count) < stream.choice([0.5, 0.05, 0.005])
     high = (np.cumsum(flips) + stream.integers(2)) % 2 == 1
@@ -88,7 +88,7 @@ GENERATORS: Mapping[str, Generator] = MappingProxyType({"random": random, "smoot
 
 
 def generate(model: Model, generator: Generator, samples: int, seed: int) -> tuple[tuple[Array, ...], ...]:
-    """`samples` times one value for each input of the first subgraph."""
+    """Return `samples` times one value for each input of the first subgraph."""
     graph = view(model)
     _check_size([graph.tensors[tensor] for tensor in graph.inputs], samples)
     stream = np.random.default_rng(seed)
@@ -99,14 +99,14 @@ def generate(model: Model, generator: Generator, samples: int, seed: int) -> tup
 
 
 def _check_size(specs: Sequence[TensorSpec], samples: int) -> None:
-    """Refuse inputs that take more than the current memory limit, or whose making does."""
+    """Refuse inputs that exceed the current memory limit, themselves or during their generation."""
     sizes = [math.prod(spec.shape) for spec in specs]
     carried = sum(size * _item_size(spec) for size, spec in zip(sizes, specs, strict=True))
     need, limit = samples * carried + _SCRATCH * max(sizes, default=0), current_limits().memory
     if need > limit:
         raise LimitError(
             f"to generate {samples} samples of the inputs takes {need} bytes, more than the limit of {limit} bytes; "
-            "raise --memory-limit if that is meant"
+            "raise --memory-limit to allow it"
         )
 
 
@@ -158,7 +158,7 @@ def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
 
 
 def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
-    """The harmless value of an input that says where or how much: an axis, paddings, a shape, a permutation."""
+    """Return the harmless value of an input that is an axis, paddings, a shape or a permutation."""
     if spec.type not in (TensorType.INT32, TensorType.INT64):
         return None
     for operator in view(model).readers(tensor):
@@ -171,7 +171,7 @@ def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
 
 
 def _output_shape(shape: tuple[int, ...], output: tuple[int, ...]) -> Array:
-    """The shape that the file expects of the output, or its last sizes where fewer are asked for."""
+    """Return the shape of the output in the file, or its last sizes if fewer are requested."""
     count = math.prod(shape)
     return np.array(([1] * count + list(output))[len(output) :][-count:] if count else []).reshape(shape)
 
@@ -187,7 +187,7 @@ _STRUCTURES: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], Array]] =
     }
 )
 _REDUCTIONS = ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
-#: Operator -> operand position -> what it takes there.
+#: Operator -> operand position -> the kind of value there.
 _STRUCTURE: Mapping[str, Mapping[int, str]] = MappingProxyType(
     {
         **{op: {1: "zeros"} for op in (*_REDUCTIONS, "EXPAND_DIMS", "ARG_MAX", "ARG_MIN", "CUMSUM", "REVERSE_V2")},
@@ -211,7 +211,7 @@ _STRUCTURE: Mapping[str, Mapping[int, str]] = MappingProxyType(
 
 
 def _float_range(model: Model, tensor: int, spec: TensorSpec) -> Range:
-    """The recorded minimum and maximum, or the range of the codes that the input is quantized to, or [-1, 1]."""
+    """Return the recorded minimum and maximum, or the range of the codes that the input is quantized to, or [-1, 1]."""
     quantization = spec.quantization
     if quantization is not None and quantization.min is not None and quantization.max is not None:
         low, high = quantization.min, quantization.max

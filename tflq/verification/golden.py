@@ -1,9 +1,9 @@
-"""Goldens: what a runtime produced, kept so that it can be compared without that runtime; and their `.npz` archives.
+"""Goldens: recorded results of a runtime, for comparison without that runtime; and their `.npz` archives.
 
 Entry `tflq_golden` of an archive is UTF-8 JSON: format, model_sha256, runtime, inputs, samples, tensors. Sample k has
-`s<k>_in<i>` and `s<k>_out<i>` in the interpreter's order and, where all tensors were recorded, `s<k>_t<index>`. An
-archive without `tflq_golden` is read too, when it has numbered inputs and outputs: nothing is then known about it.
-Bundles (`tflq/verification/bundle.py`) are another form.
+`s<k>_in<i>` and `s<k>_out<i>` in the interpreter's order and, if all tensors were recorded, `s<k>_t<index>`. An archive
+without `tflq_golden` can be read if it has numbered inputs and outputs; it has no provenance. Bundles
+(`tflq/verification/bundle.py`) are another form.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FORMAT, PROVENANCE = "tflq-golden/1", "tflq_golden"
 _ENTRY = re.compile(r"s(?P<sample>\d{1,9})_(?P<kind>in|out|t)(?P<index>\d{1,9})(\.lengths)?", re.ASCII)
 #: Outputs of a sample that may have no value.
 _ABSENT = 1000
-#: Types of what the provenance says; a tuple of one stands for lists.
+#: Types of the provenance's values; a tuple of one means lists.
 _FACTS: Mapping[str, type | tuple[type]] = {
     "model_sha256": str,
     "runtime": dict,
@@ -55,7 +55,7 @@ EMPTY: Mapping[int, Array] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """One sample as a runtime ran it. `tensors` holds operator results by tensor index, if they were asked for.
+    """One sample of a runtime's run. `tensors` holds operator results by tensor index, if they were recorded.
 
     A value that the runtime does not hold is None.
     """
@@ -66,9 +66,9 @@ class Observation:
 
 
 class Stored(Sequence[Observation]):
-    """Observations that are read when they are asked for, and kept nowhere.
+    """Observations that are read on demand, and kept nowhere.
 
-    `read` takes the number of a sample, and whether the operators' results are wanted.
+    `read` takes the number of a sample, and a flag that requests the operators' results.
     """
 
     def __init__(self, count: int, read: Callable[[int, bool], Observation], *, whole: bool = True) -> None:
@@ -86,21 +86,21 @@ class Stored(Sequence[Observation]):
         return (self._read(k, self._whole) for k in range(self._count))
 
     def plain(self) -> Stored:
-        """The same without the operators' results."""
+        """Return these observations without the operators' results."""
         return Stored(self._count, self._read, whole=False)
 
     def chosen(self, numbers: Sequence[int]) -> Stored:
-        """Some of them."""
+        """Return some of the observations, by number."""
         return Stored(len(numbers), lambda k, whole: self._read(numbers[k], whole), whole=self._whole)
 
     def mapped(self, change: Callable[[Observation, int], Observation]) -> Stored:
-        """Each changed as it is read."""
+        """Return the observations, each changed when it is read."""
         return Stored(self._count, lambda k, whole: change(self._read(k, whole), k), whole=self._whole)
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """By how many LSB (ULP of floats) an operator's results may differ until the day `expires` (YYYY-MM-DD), and why.
+    """A bound on an operator's differences in LSB (ULP of floats), valid until `expires` (YYYY-MM-DD), and the reason.
 
     `operator` is a name, an index, or "*" for all.
     """
@@ -114,9 +114,9 @@ class Tolerance:
 @told("record")
 @dataclass(frozen=True, slots=True, eq=False)
 class Golden:
-    """What a runtime made of a model. `tensors` says whether observations hold all of the operators' results.
+    """A runtime's recorded results of a model. `tensors` is True if observations hold all operators' results.
 
-    `runtime` and `model_sha256` are empty for an archive that does not say them.
+    `runtime` and `model_sha256` are empty for an archive without them.
     """
 
     observations: Sequence[Observation]
@@ -128,14 +128,14 @@ class Golden:
     tolerances: tuple[Tolerance, ...] = ()
 
     def plain(self) -> Golden:
-        """The same without the operators' results, which are then not even read."""
+        """Return the golden without the operators' results, which are then not even read."""
         observations = self.observations
         if isinstance(observations, Stored):
             return replace(self, observations=observations.plain(), tensors=False)
         return replace(self, observations=tuple(replace(one, tensors=EMPTY) for one in observations), tensors=False)
 
     def chosen(self, numbers: Sequence[int]) -> Golden:
-        """The same with these samples only."""
+        """Return the golden with these samples only."""
         observations = self.observations
         some = (
             observations.chosen(numbers)
@@ -145,7 +145,7 @@ class Golden:
         return replace(self, observations=some)
 
     def together(self, other: Golden) -> Golden:
-        """What is said of both, without samples."""
+        """Return the facts of both goldens, without samples."""
         notes = (*self.notes, *(n for n in other.notes if n not in self.notes))
         tolerances = (*self.tolerances, *(t for t in other.tolerances if t not in self.tolerances))
         whole = self.tensors and other.tensors
@@ -178,7 +178,7 @@ class Golden:
 
 
 def load_archive(path: str | os.PathLike[str]) -> Golden:
-    """Read an `.npz` archive. Raises GoldenError where it is none, FileAccessError where it cannot be read."""
+    """Read an `.npz` archive. Raise GoldenError if it is not one, FileAccessError if it cannot be read."""
     try:
         with opened(path) as archive:
             return _golden(os.fspath(path), archive)
@@ -187,7 +187,7 @@ def load_archive(path: str | os.PathLike[str]) -> Golden:
 
 
 def model_of_archive(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of the model that an archive says it is for; "" where it says none. Raises as `load_archive`."""
+    """Return the SHA-256 of an archive's model; "" if it names none. Raise as `load_archive`."""
     with opened(path) as archive:
         return str(_facts(archive, os.fspath(path)).get("model_sha256", ""))
 
@@ -196,7 +196,7 @@ def _golden(path: str, archive: Archive) -> Golden:
     facts = _facts(archive, path)
     samples = _samples(archive)
     if not samples and not facts:
-        raise GoldenError(f"{path}: is no golden: it has no entries s0_out0 ...; of a dump say --dump to tflq explain")
+        raise GoldenError(f"{path}: is not a golden: it has no entries s0_out0 ...; for a dump use tflq explain --dump")
     if not samples or facts.get("samples", len(samples)) != len(samples):
         raise GoldenError(f"{path}: expected {facts.get('samples', 'some')} samples, got {len(samples)}")
     observations = tuple(_observation(archive, k, indices) for k, indices in enumerate(samples))
@@ -213,9 +213,9 @@ def _golden(path: str, archive: Archive) -> Golden:
 
 
 def fitted(golden: Golden, model: Model) -> Golden:
-    """Return `golden` with its arrays as kernels carry the model's tensors: what it holds comes from elsewhere.
+    """Return `golden` with its arrays in the types and shapes that kernels use for the model's tensors.
 
-    Shapes of results are not looked at here: some are known only when the model runs.
+    Shapes of results are not checked here: some are known only at run time.
 
     Raises:
         GoldenError: It has another number of inputs or outputs, or tensors that the model lacks.
@@ -256,7 +256,7 @@ def _fitted(observation: Observation, model: Model, k: int) -> Observation:
 
 
 def _facts(archive: Archive, path: str) -> dict[str, Any]:
-    """What the archive says of itself: nothing, or values of the types that `Golden.save` writes."""
+    """Return the archive's provenance: empty, or values of the types that `Golden.save` writes."""
     if PROVENANCE not in archive:
         return {}
     facts = archive.document(PROVENANCE)
@@ -269,7 +269,7 @@ def _facts(archive: Archive, path: str) -> dict[str, Any]:
 
 
 def check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]], place: str) -> None:
-    """Refuse values of other types; a tuple of one type stands for a list of such values."""
+    """Refuse values of other types; a tuple of one type means a list of such values."""
     for name, kind in types.items():
         value = facts.get(name)
         values, kind = (value, kind[0]) if isinstance(kind, tuple) and isinstance(value, list) else ([value], kind)
@@ -278,7 +278,7 @@ def check_types(facts: Mapping[str, Any], types: Mapping[str, type | tuple[type]
 
 
 def _samples(archive: Archive) -> list[dict[str, set[int]]]:
-    """For samples 0, 1, ... without a gap, which inputs ("in"), outputs ("out") and tensors ("t") there are."""
+    """Return the inputs ("in"), outputs ("out") and tensors ("t") of samples 0, 1, ... without a gap."""
     samples: dict[int, dict[str, set[int]]] = {}
     for name in archive:
         entry = _ENTRY.fullmatch(name)

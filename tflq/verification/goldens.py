@@ -16,10 +16,10 @@ from tflq.verification.golden import Golden, load_archive, model_of_archive
 
 
 def load_golden(path: PathLike) -> Golden:
-    """Read a golden. Of a bundle, samples are read when they are asked for.
+    """Read a golden. Samples of a bundle are read on demand.
 
     Raises:
-        GoldenError: It is none, or is damaged.
+        GoldenError: It is not a golden, or is damaged.
         FileAccessError: It cannot be read.
     """
     path = local_path(path)
@@ -27,8 +27,10 @@ def load_golden(path: PathLike) -> Golden:
 
 
 def save_golden(parts: Iterable[Golden], path: PathLike) -> None:
-    """Write goldens of one model as one: as a bundle to a folder, a name that ends in .zip or /, or a URL; else as an
-    archive. Parts are as those of `save_bundle`.
+    """Write goldens of one model as one, a bundle or an archive.
+
+    A folder, a name that ends in .zip or /, or a URL becomes a bundle; any other path an archive. See `save_bundle` for
+    `parts`.
     """
     if is_bundle_name(path):
         save_bundle(path, parts)
@@ -40,10 +42,12 @@ def save_golden(parts: Iterable[Golden], path: PathLike) -> None:
 
 
 def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, replaces: bool) -> None:
-    """Refuse a path that a golden cannot be written to, before any work is done. `replaces`: one that exists, too.
+    """Refuse a path that a golden cannot be written to, before any work is done.
+
+    `replaces`: an existing path is refused, too.
 
     Raises:
-        FileAccessError: Says what is wrong with it.
+        FileAccessError: Names the problem.
     """
     place, read = local_path(path), [local_path(source) for source in sources]
     local = [source for source in read if not is_url(source)]
@@ -59,7 +63,7 @@ def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, rep
 
 
 def model_of(path: PathLike) -> str:
-    """Return the SHA-256 of the model that a golden is for; "" if it names none. Raises as `load_golden`."""
+    """Return the SHA-256 of a golden's model; "" if it names none. Raise as `load_golden`."""
     path = local_path(path)
     return str(manifest(path)["model_sha256"]) if is_bundle(path) else model_of_archive(path)
 

@@ -1,4 +1,4 @@
-"""What makes an agreement worth little: outputs that say nothing. It is said, never passed over."""
+"""Report observed outputs that cannot reveal a difference: constant, saturated or NaN."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Array = NDArray[Any]
 
 
 def guards(model: Model, golden: Golden) -> tuple[str, ...]:
-    """Notes about the observed outputs: all constant, NaN, infinite, saturated, or equal for different inputs."""
+    """Return notes about the outputs: all constant, NaN, infinite, saturated, or equal for different inputs."""
     notes, golden = [], golden.plain()
     outputs = [value for o in golden.observations for value in o.outputs if value is not None]
     filled = [value for value in outputs if value.size > 1 and value.dtype.kind != "O"]
     if filled and all(_constant(value) for value in filled):
-        notes.append("all outputs are constant: every element of each has one value, so they tell little")
+        notes.append("all outputs are constant: every element of each has one value, so they can reveal little")
     elif golden.observations and len(golden.observations) > 1 and _all_equal(golden):
-        notes.append("all samples have the same outputs although their inputs differ, so they tell little")
+        notes.append("all samples have the same outputs although their inputs differ, so they can reveal little")
     floats = [value for value in outputs if value.dtype.kind == "f"]
     nans = sum(int(np.count_nonzero(np.isnan(value))) for value in floats)
     infinite = sum(int(np.count_nonzero(np.isinf(value))) for value in floats)

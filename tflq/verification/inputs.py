@@ -1,4 +1,4 @@
-"""What the model is run on: generated, from files, or handed in; always checked against the model's inputs."""
+"""Inputs of a model: generated, from files, or from the caller; always checked against the model's inputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ InputSource: TypeAlias = "str | os.PathLike[str] | SampleSource | Sequence[Sampl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """Samples in the order of the graph's inputs, and where they came from."""
+    """Samples in the order of the graph's inputs, and their source."""
 
     facts: InputFacts
     samples: tuple[Sample, ...]
@@ -42,11 +42,11 @@ class Inputs:
 def make_inputs(
     model: Model, source: InputSource = None, samples: int = 1, seed: int = 0, how: Preparation = PLAIN
 ) -> Inputs:
-    """Inputs for the first subgraph of `model`; `how` prepares what does not come from a generator.
+    """Return inputs for the first subgraph of `model`; `how` prepares values that do not come from a generator.
 
-    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an `.npy` for a model of one input, raw
-    little-endian bytes of the tensor for a model of one input, an image, or a folder of images; `.npy` and raw files
-    may hold several samples.
+    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an image, or a folder of images. For a
+    model with one input, it may also be an `.npy` or a file of raw little-endian elements, both with one or more
+    samples.
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
@@ -72,14 +72,14 @@ def _made(model: Model, source: InputSource, samples: int, seed: int, how: Prepa
 
 
 def _is_many(source: SampleSource | Sequence[SampleSource]) -> TypeGuard[Sequence[SampleSource]]:
-    """Whether this is a list of samples: its elements are then dicts, lists or tuples, never arrays."""
+    """Return whether this is a list of samples: its elements are then dicts, lists or tuples, never arrays."""
     if isinstance(source, Mapping) or len(source) == 0:  # an empty list is one sample for a model without inputs
         return False
     return all(isinstance(one, (Mapping, list, tuple)) for one in source)
 
 
 def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: Preparation = PLAIN) -> Inputs:
-    """One sample, each input by name from an `.npy` file, a raw file or an image."""
+    """Return one sample, each input by name from an `.npy` file, a raw file or an image."""
     specs = {spec.name or "": spec for spec in input_specs(model)}
     for name in paths:
         if name not in specs:
@@ -95,7 +95,7 @@ def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: P
 
 
 def input_specs(model: Model) -> tuple[TensorSpec, ...]:
-    """The graph inputs of the first subgraph, in order."""
+    """Return the graph inputs of the first subgraph, in order."""
     graph = view(model)
     return tuple(graph.tensors[tensor] for tensor in graph.inputs)
 
@@ -140,7 +140,7 @@ def _from_file(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]
 
 
 def _samples(spec: TensorSpec, path: Path, how: Preparation) -> list[Array]:
-    """The samples of one input in an `.npy` or raw file, or an image."""
+    """Return the samples of one input in an `.npy` or raw file, or an image."""
     if image_paths(path) == [path]:
         return [how.checked(spec, image(path, spec, how))]
     return _split(spec, load_array(path) if path.suffix == ".npy" else _raw(path, spec), how)
@@ -156,7 +156,7 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """The sample numbers k = 0, 1, ... for which there are entries `s<k>_...`; a gap is refused."""
+    """Return the sample numbers k = 0, 1, ... with entries `s<k>_...`; a gap is refused."""
     present = {name[1:].partition("_")[0] for name in names if name.startswith("s") and "_" in name}
     numbers: list[int] = []
     while str(len(numbers)) in present:
@@ -179,12 +179,12 @@ def _numbered_sample(
     return tuple(values)
 
 
-#: Endings of files that hold text, whatever their size.
+#: Endings of files that hold text, of any size.
 _TEXT = frozenset((".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"))
 
 
 def _raw(path: Path, spec: TensorSpec) -> Array:
-    """Raw elements of one input, one or more samples behind each other."""
+    """Return the raw elements of one input, for one or more consecutive samples."""
     if not isinstance(spec.type, TensorType) or CARRIER[spec.type] == np.dtype(object):
         raise UnsupportedError("raw input file", reason=f"input {spec.name!r} has no plain elements")
     if path.suffix.lower() in _TEXT:
@@ -203,7 +203,7 @@ def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
 
 
 def _split(spec: TensorSpec, value: Array, how: Preparation) -> list[Array]:
-    """One sample, or several stacked along a new first axis or along a first axis of size 1."""
+    """Return one sample, or several stacked along a new first axis or along a first axis of size 1."""
     if _fits(spec, value.shape):
         return [how.checked(spec, value)]
     if value.ndim and len(value) and _fits(spec, value.shape[1:]):

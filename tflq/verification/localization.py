@@ -1,4 +1,4 @@
-"""Which operators differ: every operator computed, and held against what a recording or a device's dump has."""
+"""Locate differing operators: compute every operator, and compare it with a recording or a device's dump."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode
 
 Array = NDArray[Any]
-#: The later tensor whose bytes a dump holds in the place of a tensor's, or None; `known` are values made before.
+#: The later tensor whose bytes a dump holds in place of a tensor's, or None; `known` are earlier values.
 Overwritten: TypeAlias = "Callable[[Dump, int, Mapping[int, Array]], int | None]"
 
 UNKNOWN = "the runtime holds no value for it"
@@ -31,7 +31,7 @@ REWRITTEN = "several operators write it, and only its last value is known"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """One run of an operator: how it compares, its results, and its variables afterwards, by original index."""
+    """One run of an operator: its comparison, its results, and its variables afterwards, by original index."""
 
     located: Located
     results: Mapping[int, Array] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Compared:
 
     @property
     def apart(self) -> int:
-        """How far all elements are apart, by histograms, whose reach limits what a single one adds."""
+        """The distance of all elements, by histograms, whose reach limits each element's share."""
         found = self.located.differences.values()
         return sum(d.differing + sum(abs(step) * count for step, count in d.histogram) for d in found)
 
@@ -55,19 +55,19 @@ class Shared:
     def get(
         self, part: Part, profile: Profile, sample: int, variables: Mapping[int, Array], compare: Callable[[], Compared]
     ) -> Compared:
-        """The comparison that was made of the same arrays, or a new one."""
+        """Return the earlier comparison of the same arrays, or a new one."""
         if part.index != self._index:
             self._index, self._known = part.index, {}
         arrays = (*sorted(part.inputs.items()), *sorted(variables.items()))
         key = self._computes(part, profile), sample, tuple((t, id(value)) for t, value in arrays)
         if key not in self._known:
-            self._known[key] = part, dict(variables), compare()  # the arrays stay alive, and so their identities theirs
+            self._known[key] = part, dict(variables), compare()  # the arrays stay alive, so their identities stay valid
         return self._known[key][2]
 
 
 @dataclass(slots=True, eq=False)
 class _Sample:
-    """One dump as it is walked through. `computed` are the profile's values; `lost` graph inputs are overwritten."""
+    """One dump during the walk. `computed` are the profile's values; `lost` are overwritten graph inputs."""
 
     dump: Dump
     computed: dict[int, Array]
@@ -75,7 +75,7 @@ class _Sample:
     lost: dict[int, int] = field(default_factory=dict)
 
     def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
-        """What it leaves in the part's variables that are not `known`: as dumped, else as computed."""
+        """Return the final values of the part's variables that are not `known`: as dumped, else as computed."""
         specs = zip(part.tensors, part.graph.tensors, strict=True)
         values = {**self.variables, **self.dump.tensors}
         return {t: values[t] for t, spec in specs if spec.is_variable and t in values and t not in known}
@@ -83,13 +83,13 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Localizer:
-    """How operators are compared.
+    """The settings by which operators are compared.
 
-    `assumes`: inputs that were not observed are computed from what comes before. `overwritten` recognizes memory that
-    was used again. `is_expected`: what was observed is what is expected, and the profile's results are what is got.
-    `parts` are the model's operators alone, where they are at hand; `shared` holds what other profiles computed alike.
-    `reads_constants`: what operators were prepared with is kept. `carries`: variables may begin as the sample before
-    left them, which is what a device does that nobody resets.
+    `assumes`: inputs that were not observed are computed from earlier tensors. `overwritten` recognizes reused memory.
+    `is_expected`: the observed values are the expected ones, and the profile's results are compared with them. `parts`
+    are the model's single operators, if they are at hand; `shared` holds results of other profiles with the same
+    computation. `reads_constants`: the operators' prepared constants are kept. `carries`: variables may start with the
+    values that the sample before left, as on a device without reset.
     """
 
     model: Model
@@ -104,13 +104,13 @@ class Localizer:
     carries: bool = False
 
     def operators(self, dumps: Sequence[Dump], first: int = 0) -> Iterator[tuple[Located, ...]]:
-        """Each operator in order of execution, once for every sample; `first` is the number of the first of these.
+        """Yield each operator in order of execution, for every sample; `first` is the number of the first sample.
 
-        An operator that the profile cannot run is replayed from the dump. A tensor that several operators write is
-        compared after the last of them only. Variables carry on from the profile's own values.
+        If the profile cannot run an operator, it is replayed from the dump. A tensor that several operators write is
+        compared after the last of them only. Variables continue with the profile's own values.
 
         Raises:
-            ShapeError: A dumped tensor has neither the shape that the file gives it nor the one that is planned.
+            ShapeError: A dumped tensor has neither the file's shape nor the planned one.
         """
         graph = view(self.model)
         makers = graph.last_writers
@@ -176,7 +176,7 @@ class Localizer:
         )
 
     def _shared(self, part: Part, variables: Mapping[int, Array], **seen: Any) -> Compared:
-        """As another profile computed it, or anew."""
+        """Return another profile's comparison of the same computation, or a new one."""
         compare = partial(self._compared, part, variables, **seen)
         shared = self.shared
         return compare() if shared is None else shared.get(part, self.profile, seen["k"], variables, compare)
@@ -230,7 +230,7 @@ class Localizer:
     def _inputs(
         self, one: Part, sample: _Sample, makers: Mapping[int, int]
     ) -> tuple[dict[int, Array], tuple[int, ...], str]:
-        """By the part's index what it is fed, the original indices of what was computed, and why something lacks."""
+        """Return the part's inputs by index, the original indices of computed ones, and why an input is missing."""
         observed = readable(sample.dump, makers, one.index)
         sources = [observed, *([sample.computed] if self.assumes else [])]
         if self.mode == Mode.CUMULATIVE:
@@ -253,17 +253,17 @@ class Localizer:
             return f"the runtime holds no value for its input tensor {tensor}"
         return (
             f"its input tensor {tensor} is neither in the dump nor can it be computed: "
-            "--inputs (inputs=) gives what the device was fed"
+            "--inputs (inputs=) gives the device's inputs"
         )
 
 
 def alone(model: Model, index: int) -> Part:
-    """One operator cut out of a model, without inputs yet."""
+    """Return one operator cut out of a model, still without inputs."""
     return Part((index,), *single_operator(model, index))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
-    """The plan for the inputs' shapes; kept for the next sample of equal shapes."""
+    """Return the plan for the inputs' shapes; kept for the next sample of equal shapes."""
     shapes = tuple(value.shape for value in part.inputs.values())
     if shapes not in plans:
         plans[shapes] = part.plan(profile)
@@ -271,13 +271,17 @@ def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
 
 
 def readable(dump: Dump, makers: Mapping[int, int], index: int) -> dict[int, Array]:
-    """What the dump says of the time before operator `index`: nothing of tensors that it or a later one writes."""
+    """Return the dumped values from before operator `index`.
+
+    Tensors that it or a later operator writes are left out.
+    """
     return {t: value for t, value in dump.tensors.items() if makers.get(t, -1) < index}
 
 
 def require_shape(plan: Plan, tensor: int, spec: TensorSpec, value: Array | None) -> None:
-    """Raise a ShapeError where a value from outside has neither the shape that the file gives the tensor nor the one
-    that it is planned to have, and the latter is certain.
+    """Raise a ShapeError if a dumped value has neither the file's shape nor the planned one.
+
+    It is raised only if the planned shape is certain.
     """
     if value is not None and plan.known[tensor]:
         shape = plan.operands[tensor].shape
@@ -286,7 +290,7 @@ def require_shape(plan: Plan, tensor: int, spec: TensorSpec, value: Array | None
 
 
 def constants_after(prepared: Prepared | None, state: State, index: int) -> Constants | None:
-    """The constants that step `index` was prepared with, before the run or during it."""
+    """Return the prepared constants of step `index`, from before the run or during it."""
     if prepared is None and index in state.bound:
         prepared = state.bound[index][1]
     return None if prepared is None else constants_of(prepared)

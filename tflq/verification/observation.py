@@ -1,4 +1,4 @@
-"""Let a runtime run a model, with every tensor that its operators make read back as an output."""
+"""Run a model in a runtime, with every operator's results read back as outputs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tflq.verification.inputs import Inputs
 
 
 def observe(subject: Subject, runtime: Runtime, inputs: Inputs, *, all_tensors: bool) -> Golden:
-    """What `runtime` makes of the model. Its outputs are always those of the file as it is.
+    """Return the runtime's results. The outputs are always those of the unchanged file.
 
-    With `all_tensors` a second model runs beside it, whose outputs are all tensors; a note says so where observing
+    With `all_tensors`, a second model runs as well, whose outputs are all tensors; a note reports whether observation
     changed a result.
     """
     models = [subject.data]
@@ -38,7 +38,7 @@ def observe(subject: Subject, runtime: Runtime, inputs: Inputs, *, all_tensors: 
 
 
 def _with_notes(subject: Subject, golden: Golden) -> Golden:
-    """Say where an output of the model differs between the run as it is and the observed one."""
+    """Add a note if an output of the model differs between the plain run and the observed one."""
     changed = 0
     for observation in golden.observations:
         for tensor, plain in zip(view(subject.model).outputs, observation.outputs, strict=True):

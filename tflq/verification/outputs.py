@@ -1,8 +1,8 @@
-"""The outputs of the graph: a recording's values compared with what the operators, or the whole model, compute.
+"""The outputs of the graph: recorded values compared with those of the operators, or of the whole model.
 
-A recording with all tensors holds an output twice: as an output of the model, and as the result that was read from the
-operator that makes it. If both are equal, the operator's comparison covers the output. If they differ, or if no
-operator makes the output (it is an input or a constant), the whole model is run and the output compared with that.
+A recording with all tensors holds an output twice: as an output of the model, and as the result that was read from its
+operator. If both are equal, the operator's comparison covers the output. If they differ, or if no operator makes the
+output (it is an input or a constant), the whole model is run and the output is compared with that run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 
 
 class WholeModel:
-    """A model that is run end to end; plans are kept for samples of equal shapes."""
+    """A model that runs end to end; plans are kept for samples of equal shapes."""
 
     def __init__(self, model: Model, profile: Profile) -> None:
         self._model, self._profile = model, profile
@@ -53,7 +53,7 @@ class WholeModel:
 
 @dataclass(slots=True, eq=False)
 class _Output:
-    """One output over all samples so far. `covered` and `apart` count samples by what they were compared with."""
+    """One output over all samples so far, with counts of samples by their kind of comparison."""
 
     found: list[Difference] = field(default_factory=list)
     covered: int = 0
@@ -118,9 +118,7 @@ class Outputs:
 
     def _cover(self, row: _Output, operator: Located, tensor: int) -> None:
         if tensor not in operator.differences:
-            row.reason = (
-                operator.failure or operator.notes.get(tensor, "") or f"operator {operator.index} made no value"
-            )
+            row.reason = operator.failure or operator.notes.get(tensor, "") or f"operator {operator.index} has no value"
             return
         row.found.append(operator.differences[tensor])
         row.promise = row.promise or operator.promises.get(tensor)
@@ -143,7 +141,7 @@ class Outputs:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note for each output that a recording holds twice with different values."""
+        """Return a note for each output with two different values in a recording."""
         return tuple(
             f"output {k}: the recorded output is not the recorded result of operator {self._makers[tensor]} in "
             f"{row.contradictory} of {self._samples} samples: it was compared with a run of the whole model"
@@ -162,7 +160,7 @@ def tensor_result(
     promise: Exactness | None = None,
     covered_by: int | None = None,
 ) -> TensorResult:
-    """Merge a tensor's differences, one for each sample in which it was compared, of `samples` in all."""
+    """Merge a tensor's differences, one for each sample in which it was compared, out of `samples`."""
     count = len(differences)
     if count and count < samples:
         reason = f"compared in {count} of {samples} samples only" + (f": {reason}" if reason else "")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflq.errors import InputError, OptionError
 from tflq.storage.reading import open_file
 
-#: Suffixes of files that are taken for images.
+#: Suffixes of image files.
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
 
 #: Pillow's mode for a number of channels.
@@ -19,8 +19,9 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[Any]:
-    """An image as uint8 [height, width, channels]: first frame, converted to grey, RGB or RGBA; the largest centred
-    part of the wanted proportions is cut out and resized bilinearly (averaging where it shrinks).
+    """Return an image as uint8 [height, width, channels]: its first frame, converted to grey, RGB or RGBA.
+
+    The largest centred part of these proportions is cut out and resized bilinearly, with averaging if it shrinks.
     """
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
@@ -34,12 +35,12 @@ def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[An
             cut = upright.crop(_centred(*upright.size, width, height))
             fitted = cut.resize((width, height), Image.Resampling.BILINEAR)
     except (OSError, UnidentifiedImageError, ValueError) as error:
-        raise InputError(f"is no readable image ({error})", name=str(path)) from error
+        raise InputError(f"is not a readable image ({error})", name=str(path)) from error
     return np.asarray(fitted, np.uint8).reshape(height, width, channels)
 
 
 def _centred(width: int, height: int, wide: int, high: int) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of the largest centred part that is `wide` to `high` in proportion."""
+    """Return left, top, right and bottom of the largest centred part with proportions `wide` to `high`."""
     part_width, part_height = min(width, max(1, height * wide // high)), min(height, max(1, width * high // wide))
     left, top = (width - part_width) // 2, (height - part_height) // 2
     return left, top, left + part_width, top + part_height

@@ -1,4 +1,4 @@
-"""From what engineers have to what an input takes: images and other stored numbers, real values for integer inputs."""
+"""Prepare inputs: images and other stored numbers become real values, real values become codes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from tflq.verification.pictures import SUFFIXES, read_image
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
-#: One number, or one a channel.
+#: One number, or one per channel.
 Numbers: TypeAlias = "float | Sequence[float]"
 #: Types of codes.
 _CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
-#: How far from a whole code a dequantized value may lie, in LSB: it was rounded to float32.
+#: Maximum distance of a dequantized value from a whole code, in LSB: it was rounded to float32.
 _NEAR = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What happens to numbers before they are an input's.
+    """The conversion of numbers to an input's values.
 
-    `scaling` makes real values, (stored - mean) / std, of stored numbers. Real values become codes of an integer input
-    where there is a scaling, or where `quantize` says that floats are real values.
+    `scaling` converts stored numbers to real values, (stored - mean) / std. Real values become codes of an integer
+    input if there is a scaling, or if `quantize` declares floats to be real values.
     """
 
     scaling: Scaling | None = None
     quantize: bool = False
 
     def apply(self, spec: TensorSpec, value: Array) -> Array:
-        """The numbers as the input takes them, as far as this preparation changes them."""
+        """Return the numbers in the input's form, as far as this preparation converts them."""
         if value.dtype.kind not in "iufb" or (self.scaling is None and not self.quantize):
             return value
         if self.scaling is None and value.dtype.kind != "f":
@@ -48,10 +48,11 @@ class Preparation:
         return real if spec.type == TensorType.FLOAT32 else quantized(spec, real)
 
     def checked(self, spec: TensorSpec, value: Any) -> Array:
-        """The array as the input takes it.
+        """Return the array in the input's form.
 
         Raises:
-            InputError: Its type or shape is not the input's; says what turns real values into codes.
+            InputError: Its type or shape differs from the input's; the message names the option that converts real
+                values.
         """
         array, name = np.asarray(value), spec.name or "input"
         try:
@@ -66,7 +67,7 @@ PLAIN = Preparation()
 
 
 def preparation(mean: Numbers | None, std: Numbers | None, quantize: bool = False) -> Preparation:
-    """The preparation that a mean, a standard deviation and the wish for codes mean together."""
+    """Return the preparation for a mean, a standard deviation and the request for codes."""
     scaling = (
         None if mean is None and std is None else Scaling.of(0 if mean is None else mean, 1 if std is None else std)
     )
@@ -86,12 +87,12 @@ def quantized(spec: TensorSpec, real: Array) -> Array:
 
 
 def is_whole(value: Array) -> bool:
-    """Whether every float is a whole number."""
+    """Return whether every float is a whole number."""
     return bool(np.all(value == np.rint(value)))
 
 
 def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) -> Array:
-    """The codes that floats of a dump stand for: whole numbers are the codes, real values are dequantized codes.
+    """Return the codes of floats in a dump: whole numbers are codes, real values are dequantized codes.
 
     Raises:
         InputError: They are neither, or lie beyond the type's range.
@@ -107,27 +108,27 @@ def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) ->
     if not np.all(np.abs(codes - whole) <= _NEAR) or whole.min(initial=low) < low or whole.max(initial=high) > high:
         what = f"multiples of the scale {q.scale[0]:g}" if real and q is not None else "whole numbers"
         expected = f"{what}, codes {low} to {high}"
-        raise InputError("holds floats that are no dequantized codes", name=name, expected=expected, got="others")
+        raise InputError("holds floats that are not dequantized codes", name=name, expected=expected, got="others")
     return whole.astype(CARRIER[TensorType(spec.type)])
 
 
 def takes_codes(spec: TensorSpec) -> bool:
-    """Whether the tensor holds 8-bit or 16-bit codes."""
+    """Return whether the tensor holds 8-bit or 16-bit codes."""
     return spec.type in _CODES
 
 
 def image_paths(path: Path) -> list[Path]:
-    """The images that a path names: itself, or those in a folder, by name."""
+    """Return the images at a path: itself, or those in a folder, by name."""
     if path.is_dir():
         return sorted(p for p in path.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
     return [path] if path.suffix.lower() in SUFFIXES else []
 
 
 def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
-    """An image cut and resized to an input [1, H, W, C]: its numbers 0 to 255, then prepared.
+    """Return an image cut and resized to an input [1, H, W, C]: its numbers 0 to 255, then prepared.
 
     Raises:
-        InputError: The input takes no image, or is signed and nothing says what the numbers stand for.
+        InputError: The input takes no image, or is signed and no scaling is given.
     """
     shape = spec.shape_signature or spec.shape
     name = spec.name or "input"
@@ -136,7 +137,7 @@ def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
     stored = read_image(path, *shape[1:])[None]
     if how.scaling is None and spec.type not in (TensorType.UINT8, TensorType.FLOAT32):
         raise InputError(
-            "takes codes: --mean and --std (mean=, std=) say which real values an image's numbers 0 to 255 stand for, "
+            "takes codes: --mean and --std (mean=, std=) scale an image's numbers 0 to 255 to real values, "
             "such as --mean 127.5 --std 127.5 for -1 to 1",
             name=name,
         )

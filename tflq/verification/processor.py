@@ -1,4 +1,4 @@
-"""The processor that a runtime ran on, and the one that a profile stands for."""
+"""The processor that a runtime ran on, and that of a profile."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tflq.runtimes import Description
 def matched(profile: Profile, runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
     """Return the profile with the first-level cache of the runtime's processor, and a note on another vector extension.
 
-    `runtime` is the description of a run, or what a golden file holds of one. The note is empty if the extensions are
-    the same, if one of them is unknown, or if the profile's results depend on none.
+    `runtime` is the description of a run, or that in a golden file. The note is empty if the extensions are the same,
+    if one of them is unknown, or if the profile's results do not depend on one.
     """
     facts = runtime if isinstance(runtime, Mapping) else {name: getattr(runtime, name) for name in _FACTS}
     vectors, cache, system = (facts.get(name) for name in _FACTS)

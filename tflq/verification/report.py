@@ -1,4 +1,4 @@
-"""The outcome of a verification as one frozen value: what was compared, what differs, and the verdict."""
+"""The outcome of a verification as one frozen value: the comparisons, the differences, and the verdict."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Same, close, differs, incomplete, or nothing compared."""
+        """The verdict: same, close, differs, incomplete, or nothing compared."""
         statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
         unseen = {Status.NOT_COMPARED for one in self.apart if not one.callers}
         return verdict_of(statuses | unseen, self.compared)
 
     @property
     def rest(self) -> Verdict:
-        """The verdict if everything that differs or was not compared were as expected."""
+        """The verdict if everything that differs or was not compared had been as expected."""
         statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
         return verdict_of(statuses & {Status.CLOSE}, self.compared)
 
     @property
     def coverage(self) -> Coverage:
-        """The counts of what was compared, of how much, and a list of what is missing."""
+        """The number of compared parts, the number of all, and a list of missing ones."""
         whole = sum(o.is_whole for o in self.operators), max(self.operator_count, len(self.operators))
         outputs = sum(t.is_whole for t in self.outputs), len(self.outputs)
         inside = [
@@ -58,7 +58,7 @@ class Report:
         return Coverage(whole, outputs, tuple(self._missing()), tuple(inside))
 
     def _missing(self) -> Iterator[str]:
-        """Yield what was not compared, with reasons."""
+        """Yield the parts that were not compared, with reasons."""
         yield from (f"operator {o.index} {o.op} ({o.gaps})" for o in self.operators if not o.is_whole)
         if not self.operators and self.operator_count:
             yield f"{self.operator_count} operators one by one (only the graph's outputs are known)"
@@ -74,7 +74,7 @@ class Report:
                 yield f"{one} ({_callers(one)}, of which nothing was compared)"
 
     def _reaches(self, one: Apart) -> bool:
-        """Return whether results were compared that a subgraph's operators make, or outputs end to end."""
+        """Return whether results that depend on a subgraph's operators were compared, or outputs end to end."""
         if not self.operators:
             return bool(one.callers)
         return any(o.index in one.callers and any(t.difference is not None for t in o.tensors) for o in self.operators)

@@ -1,4 +1,4 @@
-"""What a verification found, as frozen values. `tflq.report` formats them."""
+"""The findings of a verification, as frozen values. `tflq.report` formats them."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tflq.kernels.exactness import EXACT, Exactness
 
 
 class Mode(str, Enum):
-    """What operators are fed: the values observed ("isolated"), or the profile's own, end to end ("cumulative")."""
+    """The inputs of operators: the observed values ("isolated"), or the profile's own, end to end ("cumulative")."""
 
     ISOLATED = "isolated"
     CUMULATIVE = "cumulative"
 
 
 class Status(str, Enum):
-    """What is known about an operator or a tensor."""
+    """The status of an operator or a tensor."""
 
     EXACT = "exact"
-    CLOSE = "close"  # differs by no more than was measured of what is promised to be close
+    CLOSE = "close"  # differs by no more than was measured for results that are promised to be close
     DIFFERS = "differs"
     NOT_COMPARED = "not compared"
 
 
 class Verdict(str, Enum):
-    """What is known about the model."""
+    """The verdict on the model."""
 
     SAME = "same"
-    CLOSE = "close"  # not the same bits, but nothing differs by more than its promise says
+    CLOSE = "close"  # not the same bits, but no difference exceeds its promise
     DIFFERS = "differs"
     INCOMPLETE = "incomplete"  # nothing differs, but something could not be compared
     NOTHING = "nothing compared"  # no element was compared with another
@@ -50,7 +50,7 @@ _VERDICTS = {
 
 
 def verdict_of(statuses: Iterable[Status], elements: int) -> Verdict:
-    """Return the worst of what is known; `elements` is the number of elements that were compared."""
+    """Return the worst status as verdict; `elements` is the number of compared elements."""
     found = set(statuses)
     if not elements and Status.DIFFERS not in found:
         return Verdict.NOTHING
@@ -58,19 +58,19 @@ def verdict_of(statuses: Iterable[Status], elements: int) -> Verdict:
 
 
 def within(difference: Difference, promise: Exactness) -> bool:
-    """Whether floats differ by no more than was measured of results that are promised to be close."""
+    """Return whether floats differ by no more than was measured for results that are promised to be close."""
     known = promise.word == "close" and promise.ulp is not None and not difference.problem
     return known and difference.at_scale is not None and difference.at_scale <= (promise.ulp or 0)
 
 
 def tolerable(difference: Difference, tolerance: int) -> bool:
-    """Whether every element that differs has a distance, of at most `tolerance` LSB or ULP."""
+    """Return whether every difference is at most `tolerance` LSB or ULP."""
     measured = difference.above + difference.below == difference.differing
     return measured and not difference.problem and difference.largest <= tolerance
 
 
 def status_of(difference: Difference, promise: Exactness) -> Status:
-    """Exact, close as far as the promise goes, or differs."""
+    """Return the status: exact, close within the promise, or differs."""
     if difference.same:
         return Status.EXACT
     return Status.CLOSE if within(difference, promise) else Status.DIFFERS
@@ -78,14 +78,14 @@ def status_of(difference: Difference, promise: Exactness) -> Status:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Located:
-    """One operator. `differences` are got - expected by tensor index: the dump or runtime against the profile for
-    `explain`, the profile against the runtime for `verify`.
+    """The comparison of one operator. `differences` are got - expected by tensor index.
 
-    `promises` and `shapes` are those of the profile's results; `notes` say why one of them was not compared, `failure`
-    why the operator was not run. `assumed` are inputs that were computed, not observed. `overwritten` are results (of
-    the operator that reads it first: a graph input) whose memory had been used again when the dump was taken, and the
-    later tensor that lay there: they are neither compared nor read. `began` are its variables as the sample before
-    left them, where that explains more than what the model says.
+    For `explain`, the dump or runtime is compared with the profile; for `verify`, the profile with the runtime.
+    `promises` and `shapes` are those of the profile's results. `notes` give the reason why one of them was not
+    compared, `failure` why the operator was not run. `assumed` are inputs that were computed, not observed.
+    `overwritten` are results whose memory had been reused when the dump was taken, each with the later tensor in its
+    place; a graph input is listed at its first reader. They are neither compared nor read. `began` are its variables as
+    the sample before left them, if they explain more than the model's values.
     """
 
     index: int
@@ -102,33 +102,31 @@ class Located:
 
     @property
     def status(self) -> Status:
-        """The worst that is known of its results."""
+        """The worst status of its results."""
         statuses = {status_of(d, self.promises.get(t, EXACT)) for t, d in self.differences.items()}
         order = (Status.DIFFERS, Status.CLOSE, Status.EXACT)
         return next((status for status in order if status in statuses), Status.NOT_COMPARED)
 
     @property
     def differs(self) -> bool:
-        """Whether any element does, by more than the profile's promise says."""
+        """True if any element differs by more than the profile's promise."""
         return self.status == Status.DIFFERS
 
     @property
     def reason(self) -> str:
-        """Why it was not compared, or not wholly; empty where it was."""
+        """The reason why it was not compared, or not fully; empty if it was."""
         if self.overwritten:
-            return "; ".join(
-                f"the dump holds tensor {o} in the place of tensor {t}" for t, o in self.overwritten.items()
-            )
+            return "; ".join(f"the dump holds tensor {o} in place of tensor {t}" for t, o in self.overwritten.items())
         return self.failure or ("" if self.differences else "the dump does not hold its results")
 
 
 def over_samples(by_sample: Sequence[Sequence[Located]]) -> tuple[Located, ...]:
-    """Operators over all samples, given by sample."""
+    """Return operators over all samples, given by sample."""
     return tuple(merged_samples(row) for row in zip(*by_sample, strict=True))
 
 
 def merged_samples(operators: Sequence[Located]) -> Located:
-    """One operator over all samples: differences merged, what was not compared only where no sample lets it be."""
+    """Return one operator over all samples, differences merged; a tensor counts as compared if any sample does so."""
     if len(operators) == 1:
         return operators[0]
     last = operators[-1]
@@ -148,13 +146,13 @@ def merged_samples(operators: Sequence[Located]) -> Located:
 
 @dataclass(frozen=True, slots=True)
 class TensorResult:
-    """One tensor that an operator made or updated, or an output of the graph.
+    """The comparison of one tensor: a result of an operator, or an output of the graph.
 
     `difference` is None if it was not compared in any sample. `reason` describes what was not compared: everything, or
-    some of the samples. `tolerance` is what the caller allows, in LSB or ULP.
-    `promise` is the operator's own where it was given the runtime's inputs, else that of everything the tensor is made
-    of; None where no operator was run. `covered_by` is the operator whose comparison of the same values an output of
-    the graph repeats, so that elements are counted once.
+    some of the samples. `tolerance` is the caller's bound, in LSB or ULP. `promise` is the operator's own if it ran on
+    the runtime's inputs, else that of all operators that the tensor depends on; None if no operator was run.
+    `covered_by` is the operator whose comparison of the same values an output of the graph repeats, so that elements
+    are counted once.
     """
 
     index: int
@@ -169,7 +167,7 @@ class TensorResult:
 
     @property
     def status(self) -> Status:
-        """Exact, close, differs or not compared; a difference before anything that was not compared."""
+        """The status: exact, close, differs or not compared; a difference takes precedence over missing comparisons."""
         if self.difference is None:
             return Status.NOT_COMPARED
         if self.tolerance is not None and tolerable(self.difference, self.tolerance) and not self.difference.same:
@@ -180,13 +178,13 @@ class TensorResult:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it was compared in all samples."""
+        """True if it was compared in all samples."""
         return self.difference is not None and not self.reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorResult:
-    """One operator in execution order. `constants` are those it was prepared with."""
+    """The results of one operator in execution order. `constants` are its prepared constants."""
 
     index: int
     op: str
@@ -197,13 +195,13 @@ class OperatorResult:
 
     @property
     def status(self) -> Status:
-        """The worst that is known of its tensors; not compared if it has none."""
+        """The worst status of its tensors; not compared if it has none."""
         statuses = {t.status for t in self.tensors} | ({Status.NOT_COMPARED} if self.reason else set())
         return next((status for status in _WORST_FIRST if status in statuses), Status.NOT_COMPARED)
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all of its results were compared, in all samples."""
+        """True if all of its results were compared, in all samples."""
         return bool(self.tensors) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
 
     @property
@@ -225,13 +223,13 @@ class OperatorResult:
 
     @property
     def promise(self) -> Exactness | None:
-        """What its results are promised to be; None where it was not run."""
+        """The promise of its results; None if it was not run."""
         return next((t.promise for t in self.tensors if t.promise is not None), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputFacts:
-    """Where the inputs came from: a generator and its seed, or a source, and how many samples."""
+    """The source of the inputs: a generator and its seed, or another source, and the number of samples."""
 
     source: str
     seed: int | None

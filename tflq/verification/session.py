@@ -33,7 +33,7 @@ from tflq.verification.processor import matched
 from tflq.verification.report import Report
 from tflq.verification.results import Mode, OperatorResult, TensorResult
 
-#: Samples that a runtime runs together for a bundle, and about how many bytes of tensors these may have.
+#: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20
 MODES = tuple(mode.value for mode in Mode)
 #: A runtime's name, a runtime, a golden file's path, or a golden.
@@ -55,7 +55,7 @@ def verify(
     std: Numbers | None = None,
     quantize_inputs: bool = False,
 ) -> Report:
-    """Compare every tensor of every operator, bit by bit, with what a real runtime or a golden file has.
+    """Compare every tensor of every operator, bit by bit, with a real runtime or a golden file.
 
     Args:
         model: A path, the bytes of a file, or a Model.
@@ -63,14 +63,14 @@ def verify(
         inputs: A generator ("random", "smooth", "extremes"), a file, or arrays by name or position.
         mode: "isolated" feeds each operator the runtime's own inputs; "cumulative" runs end to end. None: isolated,
             or cumulative for a golden that holds outputs only.
-        profile: Whose arithmetic is computed; None for that of the runtime, or of the golden file's.
-        samples: How many inputs to generate.
-        seed: Of the generator.
+        profile: The arithmetic to compute; None for that of the runtime, or of the golden file's runtime.
+        samples: The number of inputs to generate.
+        seed: The seed of the generator.
         python: The path of a Python that has the runtime installed, if not this one.
         progress: Called as progress(what, done, total).
-        tolerances: By operator, "CONV_2D" or its index "12" or "*" for all: by how many LSB, or ULP of floats, its
-            results may differ. The verdict is then CLOSE, never SAME.
-        mean, std: Stored numbers of images and arrays stand for (stored - mean) / std; one number, or one a channel.
+        tolerances: By operator, "CONV_2D" or its index "12" or "*" for all: the bound in LSB, or ULP of floats, on its
+            differences. The verdict is then CLOSE, never SAME.
+        mean, std: Inputs are (stored - mean) / std for numbers in images and arrays; one number, or one per channel.
         quantize_inputs: Floats for integer inputs are real values, which become codes.
 
     Example:
@@ -81,7 +81,7 @@ def verify(
     Raises:
         UnsupportedError: In cumulative mode, an operator that the profile cannot run; in isolated mode such an operator
             is reported as not compared.
-        RuntimeMissing, RuntimeFailed: The runtime is not there, or refused or crashed.
+        RuntimeMissing, RuntimeFailed: The runtime is not installed, or it refused or crashed.
         GoldenError: The golden file is for another model, or has no tensors for isolated mode.
     """
     if mode is not None and mode not in MODES:
@@ -149,13 +149,13 @@ def record(
     std: Numbers | None = None,
     quantize_inputs: bool = False,
 ) -> Golden:
-    """Run a real runtime and keep what it produced, in a golden at `path` where one is given.
+    """Run a real runtime and return its results as a golden, saved at `path` if one is given.
 
-    A path that ends in .zip or /, or is a URL, becomes a bundle, which is written while the runtime runs and read as it
-    is used; any other path an `.npz` archive.
+    A path that ends in .zip or /, or is a URL, becomes a bundle, which is written while the runtime runs and read on
+    demand. Any other path becomes an `.npz` archive.
 
     Raises:
-        FileAccessError: `path` cannot be written, or is a file that is read; known before anything is run.
+        FileAccessError: `path` cannot be written, or is an input file; raised before anything runs.
 
     Example:
         >>> golden = tflq.record("golden/models/digits_autoencoder_int8.tflite", all_tensors=True)
@@ -177,7 +177,7 @@ def record(
 
 
 def _observed(target: Subject, runtime: Runtime, fed: Inputs, *, all_tensors: bool) -> Iterator[Golden]:
-    """What the runtime makes of the samples, so many at a time as keep within bounds."""
+    """Yield the runtime's results for the samples, in batches of bounded size."""
     kept = view(target.model).tensors if all_tensors else ()
     size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
     step = max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
@@ -196,7 +196,7 @@ def _expectation(
     progress: Progress,
     how: Preparation,
 ) -> tuple[Golden, str]:
-    """What to compare with, and the path of the golden file it came from, if any."""
+    """Return the golden to compare with, and the path of its file, if any."""
     if isinstance(against, Golden) or _is_path(against):
         if python is not None:
             raise OptionError("a golden file needs no runtime: do not give python")
@@ -210,7 +210,7 @@ def _expectation(
 
 
 def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, how: Preparation) -> Golden:
-    """The golden with the inputs that it lacks; what it has cannot be replaced."""
+    """Return the golden with the inputs that it lacks; its own inputs cannot be replaced."""
     if any(observation.inputs for observation in golden.observations) or not view(model).inputs:
         if inputs is not None:
             raise OptionError("a golden file brings its own inputs: do not give inputs")
@@ -234,7 +234,7 @@ def _is_path(against: object) -> bool:
 
 
 def _late(tolerances: tuple[Tolerance, ...], today: date) -> tuple[Tolerance, ...]:
-    """Those that have expired: their day is the last on which they hold."""
+    """Return the tolerances that have expired; the last day counts as valid."""
     return tuple(t for t in tolerances if date.fromisoformat(t.expires) < today)
 
 
@@ -243,13 +243,13 @@ def _expired(tolerance: Tolerance) -> str:
 
 
 def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> OperatorResult:
-    """The operator's results with the tolerance that is named for it: by index, else by name, else for all."""
+    """Return the operator's results with its tolerance: by index, else by name, else for all."""
     limit = _limit(tolerances, operator.index, operator.op)
     return replace(operator, tensors=tuple(replace(tensor, tolerance=limit) for tensor in operator.tensors))
 
 
 def _tolerating_output(model: Model, output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
-    """The output of the graph with the tolerance of the operator that makes it."""
+    """Return the output of the graph with the tolerance of the operator that makes it."""
     maker = view(model).maker(output.index)
     limit = _limit(tolerances, None, "") if maker is None else _limit(tolerances, maker.index, maker.name)
     return replace(output, tolerance=limit)

@@ -1,1 +1,1 @@
-"""A device in software whose mistakes are planted on purpose: direct code of its own for quantized operators."""
+"""A software device with planted mistakes: an independent implementation of quantized operators."""

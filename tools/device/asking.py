@@ -1,4 +1,4 @@
-"""Further questions to the device: the inputs that explain searched to tell fitting causes apart, and every input."""
+"""Further tests of the device: on inputs from explain that distinguish fitting causes, and on every input."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tflq.verification.dump import Dump
 Array = NDArray[Any]
 
 
-def left_over(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> tuple[tuple[str, ...], ...]:
-    """The causes that the device's answers leave; names together that none of the inputs tells apart."""
+def remaining_causes(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> tuple[tuple[str, ...], ...]:
+    """Return the causes that fit the device's answers; causes that no input distinguishes are grouped."""
     told = discriminate(chosen.model, dump, explanation, profile_of(case.profile))
     groups = (tuple(told.causes[c] for c in group if _fits(c, case, chosen, told)) for group in told.groups)
     return tuple(names for names in groups if names)
 
 
 def _fits(cause: int, case: Case, chosen: Subject, told: Discrimination) -> bool:
-    """Whether the cause gives what the device does, on all inputs."""
+    """Return whether the cause gives the device's results on all inputs."""
     output = case.site.output.tensor
     for trial in told.trials:
         answer = compute(case.site, case.device, _values(case, chosen, told, trial))
@@ -40,15 +40,15 @@ def _fits(cause: int, case: Case, chosen: Subject, told: Discrimination) -> bool
     return True
 
 
-#: Operators whose every element hangs on one code, or on one code of each operand.
+#: Operators whose elements each depend on one code, or on one code of each operand.
 _BY_ELEMENT = ("ADD", "SUB", "MUL", "LEAKY_RELU", "QUANTIZE", "LOGISTIC", "TANH")
 
 
 def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explanation) -> bool:
-    """Whether the first cause is the device on every input: of an operator by element, whose operands are of 8 bits.
+    """Return whether the first cause equals the device on every input of an 8-bit operator by element.
 
-    All codes, or all pairs of codes, are computed by both, each at two places of operands of the result's shape: where
-    one is smaller, its codes are repeated. False where there are too many, or the operator is none of these.
+    Both compute all codes, or all pairs of codes, each at two places of operands with the result's shape; codes of a
+    smaller operand are repeated. The result is False if there are too many, or for other operators.
     """
     site, alone = case.site, operator_alone(chosen.model, dump, explanation.index, profile_of(case.profile))
     places = list(alone.inputs)
@@ -72,7 +72,7 @@ def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explan
 
 
 def _values(case: Case, chosen: Subject, told: Discrimination, trial: Trial) -> Mapping[int, Array]:
-    """Tensors before the operator, by index, for inputs of the whole model or of the operator alone."""
+    """Return tensors before the operator, by index, for inputs of the whole model or of the operator alone."""
     if told.of_model:
         given = dict(zip(view(chosen.model).inputs, trial.inputs, strict=True))
         return run(make_plan(chosen.model, profile_of(case.profile)), given, keep_all=True).values

@@ -1,4 +1,4 @@
-"""The two ends of every quantized operator: codes read with their zero point, and results written as codes."""
+"""Input and output of every quantized operator: codes read with their zero point, and results written as codes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Array = NDArray[Any]
 
 
 def point(zero: int, mistake: Point) -> int:
-    """The zero point as the device takes it."""
+    """Return the zero point that the device uses."""
     return {"right": zero, "ignored": 0, "negated": -zero}[mistake]
 
 
 def read(codes: Array, as_type: str) -> Ints:
-    """Codes as int64; "other": the same bits, of the other signedness."""
+    """Return codes as int64; "other": the same bits, of the other signedness."""
     if as_type == "other":
         codes = np.ascontiguousarray(codes).view(other(codes.dtype))
     return codes.astype(np.int64)
 
 
 def other(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of the same width and the other signedness."""
+    """Return the type of the same width and the other signedness."""
     return np.dtype(f"{'u' if dtype.kind == 'i' else 'i'}{dtype.itemsize}")
 
 
 def written(scaled: Any, site: Site, device: Device) -> Array:
-    """Results in LSB of the output, without zero point, as codes: zero point, clamp, type."""
+    """Return results in LSB of the output, without zero point, as codes: zero point, clamp, type."""
     y = site.output
     codes = np.asarray(scaled, np.int64) + point(y.zero, device.y_zero)
     if device.clamp != "wraps":
@@ -48,7 +48,7 @@ def _flipped(codes: Array) -> Array:
 
 
 def clamp(site: Site, device: Device) -> tuple[int, int]:
-    """Lowest and highest code that the device lets out."""
+    """Return the lowest and highest code of the device's output."""
     y = site.output
     low, high = y.limits
     if device.clamp == "other type":

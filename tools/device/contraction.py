@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from device.codes import point, read, written
 from device.description import Device
-from device.scaling import Ints, Reals, held, scaled, wrapped
+from device.scaling import Ints, Reals, saturated, scaled, wrapped
 from device.site import Site
 
 Array = NDArray[Any]
@@ -26,7 +26,7 @@ class Axis(NamedTuple):
 
 
 def axis(site: Site, device: Device, letter: str, size: int, kernel: int) -> Axis:
-    """Where the window goes along "h" or "w". SAME is 0, VALID 1."""
+    """Return the window's positions along "h" or "w". SAME is 0, VALID 1."""
     stride = int(site.options[f"stride_{letter}"])
     dilation = int(site.options.get(f"dilation_{letter}_factor", 1))
     reach = (kernel - 1) * dilation + 1
@@ -39,7 +39,7 @@ def axis(site: Site, device: Device, letter: str, size: int, kernel: int) -> Axi
 
 
 def contract(site: Site, device: Device, x: Array) -> Array:
-    """The operator's codes of the output, in the output's shape for inputs `x`."""
+    """Return the operator's output codes, in the output's shape for inputs `x`."""
     codes, weights = read(x, device.x_type), filters(site, device) - point(site.input(1).zero, device.w_zero)
     if device.drops_last_row:
         weights[:, -1] = 0
@@ -62,7 +62,7 @@ def contract(site: Site, device: Device, x: Array) -> Array:
 
 
 def filters(site: Site, device: Device) -> Ints:
-    """Weights as (O, KH, KW, channels of a group), in the order in which the device takes them to lie."""
+    """Return weights as (O, KH, KW, channels of a group), in the memory order that the device assumes."""
     w = site.input(1)
     assert w.value is not None
     codes = read(w.value, device.w_type)
@@ -101,7 +101,7 @@ def _stored_nchw(codes: Array) -> Array:
 
 
 def bias_of(site: Site, device: Device, channels: int) -> Ints:
-    """The bias in LSB of the accumulator, length C."""
+    """Return the bias in LSB of the accumulator, length C."""
     operand = site.inputs[2] if len(site.inputs) > 2 else None
     if operand is None or operand.value is None or device.bias == "missing":
         return np.zeros(channels, np.int64)
@@ -125,15 +125,16 @@ def _sums(site: Site, device: Device, codes: Ints, weights: Ints, down: Axis, ac
         total += bias
     if site.type == "int16" and device.bits == 32:
         return total
-    return wrapped(total, device.bits) if device.saturates == "never" else held(total, device.bits)
+    return wrapped(total, device.bits) if device.saturates == "never" else saturated(total, device.bits)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _accumulate(
     x: Any, w: Any, start: Any, outside: int, down: Axis, across: Axis, low: int, high: int, out: Any
 ) -> None:
-    """out[n, oy, ox, o] = start[o] and, tap by tap, x * w, held inside [low, high] after each; taps outside count
-    `outside` * w.
+    """Compute out[n, oy, ox, o] = start[o] plus all taps x * w, limited to [low, high] after each.
+
+    Taps outside the image count `outside` * w.
     """
     filters_of_a_group = w.shape[0] // (x.shape[3] // w.shape[3])
     for n in range(out.shape[0]):
@@ -154,7 +155,7 @@ def _accumulate(
 
 
 def multipliers(site: Site, device: Device, channels: int) -> Reals:
-    """LSB of accumulator -> LSB of output, one a channel."""
+    """Return the multipliers from LSB of accumulator to LSB of output, one per channel."""
     x, w, y = site.input(0).scale, _chosen(site.input(1).scales, device), site.output.scale
     arithmetic = device.arithmetic
     if arithmetic == "operator's":
@@ -179,7 +180,7 @@ def _chosen(scales: Any, device: Device) -> Any:
 
 
 def natural_rounding(site: Site) -> str:
-    """What the reference kernel does."""
+    """Return the rounding of the reference kernel."""
     if site.op == "FULLY_CONNECTED":
         return "float64 half away"
     return "sixteen bits" if site.type == "int16" else "twice"

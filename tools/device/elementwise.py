@@ -16,14 +16,16 @@ Array = NDArray[Any]
 
 
 def _product(values: Any, real: Any, device: Device, last: bool = True) -> Ints:
-    """Scaled as every requantization of the operator is; `last`: the result is the output's."""
+    """Return values scaled like every requantization of the operator; `last`: the result is the output's."""
     rounding = "twice" if device.rounding == "operator's" else device.rounding
     reals = np.array([float(real) * 2.0 ** (device.shift if last else 0)])
     return scaled(values, reals, rounding, device.mantissa)
 
 
 def add(site: Site, device: Device, a: Array, b: Array) -> Array:
-    """ADD and SUB. Both inputs on a common scale, twice the larger of theirs, 20 (int16: 15) bits finer."""
+    """Compute ADD and SUB with both inputs on a common scale: twice the larger of theirs, 20 (int16: 15) bits
+    finer.
+    """
     first, second, y = site.input(0), site.input(1), site.output
     sign = 1 if site.op == "ADD" else -1
     centred = (
@@ -49,7 +51,7 @@ def _xnnpack_sum(site: Site, centred: tuple[Ints, Ints], sign: int) -> Ints:
 
 
 def multiply(site: Site, device: Device, a: Array, b: Array) -> Array:
-    """MUL. The multiplier is float32 throughout."""
+    """Compute MUL with a float32 multiplier."""
     first, second, y = site.input(0), site.input(1), site.output
     product = (read(a, device.x_type) - point(first.zero, device.x_zero)) * (
         read(b, device.x_type) - point(second.zero, device.second_zero)
@@ -62,7 +64,7 @@ def multiply(site: Site, device: Device, a: Array, b: Array) -> Array:
 
 
 def leaky_relu(site: Site, device: Device, x: Array) -> Array:
-    """LEAKY_RELU: a multiplier for each side of zero."""
+    """Compute LEAKY_RELU with one multiplier for each side of zero."""
     operand, y, alpha = site.input(0), site.output, np.float32(site.options["alpha"])
     centred = read(x, device.x_type) - point(operand.zero, device.x_zero)
     if device.arithmetic == "float64":
@@ -76,7 +78,7 @@ def leaky_relu(site: Site, device: Device, x: Array) -> Array:
 
 
 def requantize(site: Site, device: Device, x: Array) -> Array:
-    """QUANTIZE of integers."""
+    """Compute QUANTIZE of integers."""
     operand, y = site.input(0), site.output
     real = (
         operand.scale / y.scale if device.arithmetic == "float32" else np.float64(operand.scale) / np.float64(y.scale)
@@ -86,7 +88,7 @@ def requantize(site: Site, device: Device, x: Array) -> Array:
 
 
 def tabulate(site: Site, device: Device, x: Array) -> Array:
-    """LOGISTIC and TANH of 8 bits. The table is in order of the codes; an index beyond its ends is held there."""
+    """Compute LOGISTIC and TANH of 8 bits by a table in the order of the codes; its index is clamped."""
     operand = site.input(0)
     low, _ = operand.limits
     table = _table(site, device, operand)

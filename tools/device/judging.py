@@ -1,4 +1,4 @@
-"""What explain says of each case, and how often it is right."""
+"""Run explain on each case, and measure how often it is right."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import tflq
-from device.asking import is_proved_equal, left_over
+from device.asking import is_proved_equal, remaining_causes
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
 from tflq.diagnosis.dump import load_dumps
 
-#: What the rates have to be at least.
+#: The least acceptable rates.
 WANTED = {
     "located": 1.0,
     "found": 0.98,
@@ -45,40 +45,40 @@ class Judged:
     first: int | None
     verdict: str
     exact: tuple[tuple[str, ...], ...]  # names of every cause that reproduces all bits
-    proved: bool  # the only cause is what was planted on every input
-    left: tuple[tuple[str, ...], ...]  # those that the device's answers to explain's further inputs leave
+    proved: bool  # the only cause equals the planted mistake on every input
+    left: tuple[tuple[str, ...], ...]  # causes that fit the device's answers on explain's further inputs
     seconds: float  # of the processor
 
     @property
     def planted(self) -> bool:
-        """Whether a mistake shows that explain ought to know."""
+        """True if the case has a visible mistake that explain should know."""
         return self.changed > 0 and self.kind in ("listed", "profile", "pair")
 
     @property
     def located(self) -> bool:
-        """Whether the first divergent operator is the right one, or none where nothing differs."""
+        """True if the first divergent operator is the right one, or there is none and nothing differs."""
         return self.first == (self.operator if self.changed else None)
 
     @property
     def found(self) -> bool:
-        """Whether the planted cause, or one proved to be the same function, is among those that reproduce every bit."""
+        """True if the planted cause, or one proved to be equal, is among the causes that reproduce every bit."""
         return self.proved or any(is_cause(self.kind, self.mistake, name) for names in self.exact for name in names)
 
     @property
     def alone(self) -> bool:
-        """Whether no input that explain tried tells it from the other causes that reproduce every bit, if any do."""
+        """True if no tried input distinguishes it from the other causes that reproduce every bit, if any do."""
         return self.found and len(self.exact) == 1
 
     @property
     def settled(self) -> bool:
-        """Whether it is the only one once the device has been run on the inputs that explain searched."""
+        """True if it is the only cause left after the device has run on explain's inputs."""
         return self.proved or (
             len(self.left) == 1 and any(is_cause(self.kind, self.mistake, name) for name in self.left[0])
         )
 
     @property
     def wrong(self) -> bool:
-        """Whether another cause was named as certain."""
+        """True if another cause was named as certain."""
         return self.verdict == "explained" and not self.found
 
 
@@ -99,7 +99,7 @@ def judged(case: Case) -> Judged:
     if found is not None and len(exact) == 1 and not any(is_cause(case.kind, case.mistake, name) for name in exact[0]):
         proved = is_proved_equal(case, chosen, dumps[findings.sample or 0], found)
     if found is not None and len(exact) > 1 and case.kind in ("listed", "profile", "pair"):
-        left = left_over(case, chosen, dumps[findings.sample or 0], found)
+        left = remaining_causes(case, chosen, dumps[findings.sample or 0], found)
     return Judged(
         case.number,
         case.kind,
@@ -121,7 +121,7 @@ def judged(case: Case) -> Judged:
 
 
 def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
-    """By name: how many of how many."""
+    """Return the rates by name: (number of successes, number of cases)."""
     differing = [r for r in results if r.changed]
     planted = [r for r in results if r.planted and r.kind != "pair"]
     pairs = [r for r in results if r.planted and r.kind == "pair"]
@@ -140,7 +140,7 @@ def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
 
 
 def good(measured: dict[str, tuple[int, int]]) -> bool:
-    """Whether every rate is what it has to be."""
+    """Return whether every rate is high enough."""
     return all(n >= WANTED[name] * of for name, (n, of) in measured.items())
 
 
@@ -157,7 +157,7 @@ _MEANING = {
 
 
 def lines(results: Sequence[Judged]) -> Iterator[str]:
-    """The rates."""
+    """Yield the rates."""
     seconds = sum(r.seconds for r in results)
     changed = sum(r.changed > 0 for r in results)
     yield f"{len(results)} dumps, {changed} with changed elements, explained in {seconds:.0f} s of the processor"
@@ -167,7 +167,7 @@ def lines(results: Sequence[Judged]) -> Iterator[str]:
 
 
 def faulty(results: Iterable[Judged]) -> Iterator[Judged]:
-    """Cases that count against a rate."""
+    """Yield cases that count against a rate."""
     for r in results:
         open_ = r.kind != "outside" or r.verdict in ("undetermined", "partial", "same")
         if not r.located or r.wrong or not open_ or (r.planted and not r.alone):
@@ -175,7 +175,7 @@ def faulty(results: Iterable[Judged]) -> Iterator[Judged]:
 
 
 def described(r: Judged) -> str:
-    """One case in a line."""
+    """Return one case in a line."""
     said = "; ".join(" = ".join(names[:4]) + (" = ..." if len(names) > 4 else "") for names in r.exact[:4]) or "nothing"
     place = "" if r.located else f" at operator {r.first}"
     sort = "WRONG" if r.wrong or not r.located else "found, not alone" if r.found else "not found"
@@ -186,6 +186,6 @@ def described(r: Judged) -> str:
 
 
 def document(results: Sequence[Judged], seed: int) -> str:
-    """The same as JSON."""
+    """Return the results as JSON."""
     cases = [{**asdict(r), "located": r.located, "found": r.found, "alone": r.alone} for r in results]
     return json.dumps({"seed": seed, "rates": rates(results), "wanted": WANTED, "cases": cases}, indent=1)

@@ -1,4 +1,4 @@
-"""The mistakes that devices are known for, as changes of a device, and where each can be made."""
+"""The known mistakes of devices, as changes of a device, with the operators where each applies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IMAGES = (*CONVOLUTIONS, "AVERAGE_POOL_2D")
 
 @dataclass(frozen=True)
 class Mistake:
-    """One mistake: its name, the fields of the device that it changes, and where it can be made."""
+    """One mistake: its name, the changed fields of the device, and the operators where it applies."""
 
     name: str
     changes: dict[str, Any]
@@ -27,7 +27,7 @@ class Mistake:
     parts: tuple[Mistake, ...] = ()  # of two mistakes at once
 
     def made_by(self, device: Device) -> Device:
-        """The device with the mistake."""
+        """Return the device with the mistake."""
         return replace(device, **self.changes)
 
 
@@ -36,7 +36,7 @@ def _of(ops: tuple[str, ...], *conditions: Callable[[Site], bool]) -> Callable[[
 
 
 def _narrow(site: Site) -> bool:
-    """8-bit activations: products of 32-bit sums and Q31 multipliers fit 64 bits."""
+    """Return whether activations have 8 bits: products of 32-bit sums and Q31 multipliers then fit 64 bits."""
     return site.type != "int16" or site.op not in CONTRACTIONS
 
 
@@ -196,7 +196,7 @@ def _one_scale(site: Site) -> bool:
 
 
 def _places() -> Iterator[Mistake]:
-    """What befalls one channel, one half, or the windows' places."""
+    """Yield mistakes in one channel, one half, or the windows' places."""
     yield Mistake("dilation ignored", {"ignores_dilation": True}, _of(CONVOLUTIONS, _dilated))
     yield Mistake("stride ignored", {"stride": 1}, _of(CONVOLUTIONS, _strided))
     for channel, offset in ((1, 9), (2, -3)):
@@ -234,7 +234,7 @@ def _layouts() -> Iterator[Mistake]:
     yield Mistake("fault absent: SUM", {"reads_bytes": False}, _of(("SUM",), _signed))
 
 
-#: All of them.
+#: All mistakes.
 MISTAKES: tuple[Mistake, ...] = (
     *_roundings(),
     *_multipliers(),
@@ -247,7 +247,7 @@ MISTAKES: tuple[Mistake, ...] = (
 
 
 def both(first: Mistake, second: Mistake) -> Mistake:
-    """Two mistakes at once, of different fields."""
+    """Return two mistakes at once, of different fields."""
     return Mistake(
         f"{first.name}; and {second.name}",
         {**first.changes, **second.changes},

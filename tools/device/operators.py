@@ -1,4 +1,4 @@
-"""Which operators the device has, and what it makes of one."""
+"""The device's operators, and its results for one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 _EIGHT = ("uint8", "int8")
 _ALL = ("uint8", "int8", "int16")
 
-#: By operator: the types of its first input, and the code.
+#: By operator: the types of its first input, and the function.
 OPERATORS: dict[str, tuple[tuple[str, ...], Callable[..., Array]]] = {
     "CONV_2D": (_ALL, contract),
     "DEPTHWISE_CONV_2D": (_ALL, contract),
@@ -38,7 +38,7 @@ OPERATORS: dict[str, tuple[tuple[str, ...], Callable[..., Array]]] = {
 
 
 def has(site: Site) -> bool:
-    """Whether the device can compute the operator."""
+    """Return whether the device can compute the operator."""
     if site.op not in OPERATORS or site.type not in OPERATORS[site.op][0]:
         return False
     y = site.output
@@ -61,7 +61,7 @@ def _has_contraction(site: Site) -> bool:
 
 
 def compute(site: Site, device: Device, values: Mapping[int, Array]) -> Array:
-    """The operator's output for the tensors' values; constants come from the model."""
+    """Return the operator's output for the tensors' values; constants come from the model."""
     given = [values.get(o.tensor, o.value) for o in data(site)]
     result: Array = OPERATORS[site.op][1](site, device, *given)
     if device.only_first_item:
@@ -71,5 +71,5 @@ def compute(site: Site, device: Device, values: Mapping[int, Array]) -> Array:
 
 
 def data(site: Site) -> list[Any]:
-    """The operands that carry codes: all inputs of elementwise operators, the first one of the others."""
+    """Return the operands that hold codes: all inputs of elementwise operators, the first one of the others."""
     return [site.input(i) for i in range(2 if site.op in ("ADD", "SUB", "MUL") else 1)]

@@ -1,4 +1,4 @@
-"""Mistakes that nobody expects: damage to an operator's right result, and changes of the device."""
+"""Unexpected mistakes: damage to an operator's right result, and changes of the device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Damage:
-    """One such mistake: a right result of rank 2 or more becomes a wrong one."""
+    """A mistake that turns a right result of rank 2 or more into a wrong one."""
 
     name: str
     make: Callable[[Array, np.random.Generator], Array]
@@ -30,7 +30,7 @@ def _stuck_bit(codes: Array, rng: np.random.Generator) -> Array:
 
 
 def _noise(codes: Array, rng: np.random.Generator) -> Array:
-    """The lowest bit of one element in a hundred, of three at least."""
+    """Return the codes with the lowest bit flipped in one element of a hundred, at least three."""
     out = codes.copy().reshape(-1)
     hit = rng.choice(out.size, max(min(3, out.size), out.size // 100), replace=False)
     out[hit] ^= codes.dtype.type(1)
@@ -45,30 +45,30 @@ def _swapped_channels(codes: Array, rng: np.random.Generator) -> Array:
 
 
 def _late_row(codes: Array, rng: np.random.Generator) -> Array:
-    """Every element is the one before the one before the one before."""
+    """Return the codes shifted by three places."""
     return np.roll(codes.reshape(-1), 3).reshape(codes.shape)
 
 
 def _dead_lane(codes: Array, rng: np.random.Generator) -> Array:
-    """Every third element keeps what the memory held."""
+    """Return the codes with every third element left at old memory contents."""
     out = codes.copy().reshape(-1)
     out[1::3] = 85
     return out.reshape(codes.shape)
 
 
 def _coarse(codes: Array, rng: np.random.Generator) -> Array:
-    """Codes in steps of three."""
+    """Return codes in steps of three."""
     return (codes // 3 * 3).astype(codes.dtype)
 
 
 def _gain(codes: Array, rng: np.random.Generator) -> Array:
-    """Codes 3 % too large, rounded to even."""
+    """Return codes 3 % too large, rounded to even."""
     info = np.iinfo(codes.dtype)
     return np.clip(np.rint(codes.astype(np.float64) * 1.03), info.min, info.max).astype(codes.dtype)
 
 
 def _every_other_off(codes: Array, rng: np.random.Generator) -> Array:
-    """Elements at odd places are one too large, all others two too small."""
+    """Return the codes with elements at odd places one too large, all others two too small."""
     info = np.iinfo(codes.dtype)
     flat = codes.reshape(-1).astype(np.int64)
     flat[1::2] += 1
@@ -76,7 +76,7 @@ def _every_other_off(codes: Array, rng: np.random.Generator) -> Array:
     return np.clip(flat, info.min, info.max).astype(codes.dtype).reshape(codes.shape)
 
 
-#: All of them.
+#: All damages.
 DAMAGES: tuple[Damage, ...] = (
     Damage("a bit of the output stuck", _stuck_bit),
     Damage("noise in the lowest bit", _noise),
@@ -97,7 +97,7 @@ def _has_rows(site: Site) -> bool:
     return _contracts(site) and site.input(1).shape[1] > 1 and site.op != "FULLY_CONNECTED"
 
 
-#: And those that are a change of the device.
+#: Mistakes that are changes of the device.
 UNEXPECTED: tuple[Mistake, ...] = (
     Mistake("multiplier too large by 1/1000", {"gain": 1.001}, _contracts),
     Mistake("the filter's last row left out", {"drops_last_row": True}, _has_rows),

@@ -1,4 +1,4 @@
-"""Cases: a model, one of its operators, a mistake, and the dump that a device which makes it leaves behind."""
+"""Cases: a model, one of its operators, a mistake, and the dump of a device that makes it."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ from tflq.ir import CARRIER, Model, view, with_graph
 from tflq.profiles import Profile, by_name
 
 Array = NDArray[Any]
-#: A mistake, the name of a runtime whose arithmetic an operator has, or nothing.
+#: A mistake, the name of a runtime whose arithmetic an operator has, or None.
 Planted: TypeAlias = Mistake | Damage | str | None
 
-#: The profiles that devices otherwise follow, and how often each is taken.
+#: The profiles that devices otherwise follow, and their frequencies.
 BASES = {"litert-ref": 0.8, "tflm": 0.1, "tflite-2.14-ref": 0.1}
 #: Shares of all cases: mistakes beyond the list; runtimes' own arithmetic; cases that may change no element.
 OUTSIDE, FOREIGN, UNSEEN = 0.1, 0.14, 0.04
 _LISTED = 1 - OUTSIDE - FOREIGN - UNSEEN
 _BEYOND: tuple[Mistake | Damage, ...] = (*DAMAGES, *UNEXPECTED)
-#: Draws of model, operator and inputs for one mistake, and the changed elements that end them.
+#: Number of draws of model, operator and inputs for one mistake, and number of changed elements that ends them.
 _DRAWS, _WELL = 24, 24
-#: Elements of all tensors of a model whose dump is quickly explained.
+#: Maximum number of elements of all tensors for a model whose dump is quickly explained.
 _QUICK = 3 * 10**5
-#: How many samples a dump of such a model holds.
+#: Number of samples in a dump of such a model.
 _SAMPLES = (1, 4)
-#: Elements that mistakes beyond the list have to change: fewer might be anything.
+#: Minimum number of changed elements for mistakes beyond the list: fewer are not specific.
 _ENOUGH = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What was planted. `kind`: listed, pair, profile, outside or none. `changed`: elements of the
-    operator's results in all samples."""
+    """A planted mistake. `kind`: listed, pair, profile, outside or none.
+
+    `changed` is the number of changed elements in the operator's results in all samples.
+    """
 
     number: int
     seed: int
@@ -55,30 +57,30 @@ class Case:
     model: Path
     profile: str
     site: Site
-    device: Device  # damage to its results, beyond the list, is no part of it
+    device: Device  # without damage to its results, which is beyond the list
     changed: int
     samples: tuple[Mapping[int, Array], ...] = field(repr=False)
     partial: bool = False
 
     def save(self, path: Path) -> None:
-        """Write the dump: tensors by index, those of sample k behind sk_."""
+        """Write the dump: tensors by index, with prefix sk_ for sample k."""
         entries: Any = {f"s{k}_{t}": value for k, dump in enumerate(self.samples) for t, value in dump.items()}
         np.savez(path, **entries)
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model that mistakes are planted in, and the operators that the device has."""
+    """A model for planted mistakes, and its operators that the device can compute."""
 
     path: Path
     model: Model
     sites: tuple[Site, ...]
-    elements: int  # of all tensors
+    elements: int  # number of elements of all tensors
 
 
 @cache
 def subject(path: Path) -> Subject | None:
-    """The model, or None where the device has none of its operators."""
+    """Return the model, or None if the device can compute none of its operators."""
     model = load(path)
     operators = range(len(view(model).ops))
     sites = tuple(s for i in operators if (s := site_of(model, i)) is not None and has(s))
@@ -87,15 +89,15 @@ def subject(path: Path) -> Subject | None:
 
 
 def profile_of(name: str) -> Profile:
-    """The profile of a runtime's name."""
+    """Return the profile of a runtime."""
     base, _, once = name.partition("+single-rounding")
     return by_name(base).with_single_rounding() if once is not None and name != base else by_name(base)
 
 
 def cases(models: Sequence[Path], numbers: Iterable[int], seed: int, *, pairs: bool = False) -> Iterator[Case]:
-    """The cases of those numbers; each hangs on the seed, its number and the models only.
+    """Yield the cases of those numbers; each depends only on the seed, its number and the models.
 
-    `pairs`: each has two mistakes in one operator.
+    With `pairs`, each has two mistakes in one operator.
     """
     subjects = [s for path in models if (s := subject(path)) is not None]
     for number in numbers:
@@ -103,9 +105,9 @@ def cases(models: Sequence[Path], numbers: Iterable[int], seed: int, *, pairs: b
 
 
 def _case(number: int, seed: int, subjects: Sequence[Subject], rng: np.random.Generator, pairs: bool) -> Case:
-    """Draw models, operators and inputs until a mistake shows well, as who reports one would; else take the best draw.
+    """Draw models, operators and inputs until a mistake is clearly visible; otherwise take the best draw.
 
-    A listed mistake that shows nowhere is a case, too: nothing differs then.
+    A listed mistake that is never visible is also a case, in which nothing differs.
     """
     kind = str(rng.choice(["outside", "profile", "none", "listed"], p=[OUTSIDE, FOREIGN, UNSEEN, _LISTED]))
     kind = "pair" if pairs else kind
@@ -133,7 +135,10 @@ def _best(
     subjects: Sequence[Subject],
     rng: np.random.Generator,
 ) -> Case | None:
-    """The first draw with `well` changed elements, or the one with most of them; None where it can be made nowhere."""
+    """Return the first draw with `well` changed elements, or the one with most of them.
+
+    The result is None if the mistake applies nowhere.
+    """
     best = None
     for _ in range(_DRAWS):
         drawn = _drawn(subjects, mistake, rng)
@@ -146,7 +151,7 @@ def _best(
 
 
 def _mistake(kind: str, number: int, seed: int, rng: np.random.Generator) -> Planted:
-    """Listed ones go round with the number, so that each is planted about as often."""
+    """Return a mistake. Listed ones are chosen by the number, so that all are planted about equally often."""
     if kind == "listed":
         order: list[int] = np.random.default_rng(seed).permutation(len(MISTAKES)).tolist()
         return MISTAKES[order[number % len(order)]]
@@ -161,7 +166,7 @@ def _mistake(kind: str, number: int, seed: int, rng: np.random.Generator) -> Pla
 
 
 def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generator) -> tuple[Subject, Site] | None:
-    """A model, then one of its operators, that the mistake can be made in."""
+    """Return a model, then one of its operators, where the mistake applies."""
     if isinstance(mistake, Mistake):
         fitting = [(s, [site for site in s.sites if mistake.can_be_made(site)]) for s in subjects]
     elif isinstance(mistake, Damage):
@@ -177,9 +182,7 @@ def _drawn(subjects: Sequence[Subject], mistake: Planted, rng: np.random.Generat
 
 
 def _weight(subject: Subject, operators: int) -> float:
-    """How often a model is drawn: networks by their operators, up to a point; models of one operator and those that
-    take long seldom.
-    """
+    """Return how often a model is drawn: networks by their operators, up to a limit; small or slow models rarely."""
     often = 0.1 if len(view(subject.model).ops) == 1 else min(operators, 8)
     return often * min(1.0, _QUICK / subject.elements)
 
@@ -187,7 +190,7 @@ def _weight(subject: Subject, operators: int) -> float:
 def _planted(
     number: int, seed: int, kind: str, mistake: Planted, chosen: Subject, site: Site, rng: np.random.Generator
 ) -> Case | None:
-    """The case, or None where the mistake cannot be made there."""
+    """Return the case, or None if the mistake does not apply."""
     bases = [name for name in BASES if as_computed_by(name, site) is not None]
     shares = np.array([BASES[name] for name in bases])
     base = str(rng.choice(bases, p=shares / shares.sum()))
@@ -217,13 +220,13 @@ def _planted(
 
 
 def _both_show(mistake: Mistake, right: Device, site: Site, values: Mapping[int, Array], result: Array) -> bool:
-    """Whether each of two mistakes changes elements that the other one alone does not change so."""
+    """Return whether each of two mistakes has visible changes that the other one alone does not make."""
     alone = (compute(site, part.made_by(right), values) for part in mistake.parts)
     return all(int(np.count_nonzero(result != other)) >= _ENOUGH for other in alone)
 
 
 def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
-    """Random codes over the whole range of the type, or near its middle; normal floats."""
+    """Return random codes over the whole range of the type, or near its middle; normal floats."""
     graph = view(model)
     found: dict[int, Array] = {}
     for tensor in graph.inputs:
@@ -241,7 +244,7 @@ def _inputs(model: Model, rng: np.random.Generator) -> dict[int, Array]:
 def _went_on(
     model: Model, site: Site, profile: Profile, values: Mapping[int, Array], result: Array
 ) -> dict[int, Array]:
-    """Every tensor of a run whose operator at `site` gave `result`; the operators behind it are right."""
+    """Return every tensor of a run whose operator at `site` gave `result`; later operators are right."""
     graph = view(model)
     behind = replace(graph.record, operators=graph.record.operators[site.index + 1 :])
     read = {t for o in behind.operators for t in o.inputs if t >= 0}
@@ -257,7 +260,7 @@ def _went_on(
 
 
 def _kept(model: Model, site: Site, rng: np.random.Generator) -> set[int]:
-    """What a partial dump holds: the model's inputs, the operator's result, and half of everything else."""
+    """Return the tensors of a partial dump: the model's inputs, the operator's result, and half of the others."""
     graph = view(model)
     rest = (t for t in range(len(graph.tensors)) if rng.random() < 0.5)
     return {*graph.inputs, site.output.tensor, *rest}

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from device.codes import clamp, point, read, written
 from device.contraction import axis
 from device.description import Device
-from device.scaling import FIXED, Ints, fixed, held, scaled, wrapped
+from device.scaling import FIXED, Ints, fixed, saturated, scaled, wrapped
 from device.site import Site
 
 Array = NDArray[Any]
 
 
 def average_pool(site: Site, device: Device, x: Array) -> Array:
-    """AVERAGE_POOL_2D: the mean of the taps inside the image, codes as they are."""
+    """Compute AVERAGE_POOL_2D: the mean of the taps inside the image, on codes."""
     high, wide = int(site.options["filter_height"]), int(site.options["filter_width"])
     down = axis(site, device, "h", x.shape[1], high)
     across = axis(site, device, "w", x.shape[2], wide)
@@ -42,7 +42,7 @@ def average_pool(site: Site, device: Device, x: Array) -> Array:
 
 
 def _narrow(total: Ints, device: Device) -> Ints:
-    return wrapped(total, device.bits) if device.saturates == "never" else held(total, device.bits)
+    return wrapped(total, device.bits) if device.saturates == "never" else saturated(total, device.bits)
 
 
 def _padding(site: Site, device: Device) -> int:
@@ -62,7 +62,7 @@ def _quotient(total: Ints, count: int, device: Device) -> Ints:
 
 
 def _rows(site: Site, codes: Ints) -> tuple[Ints, int]:
-    """Sums over the axes and how many elements each has."""
+    """Return the sums over the axes, and the number of elements in each."""
     axes = site.input(1).value
     assert axes is not None
     over = tuple(sorted({int(a) % codes.ndim for a in axes.reshape(-1)}))
@@ -70,7 +70,7 @@ def _rows(site: Site, codes: Ints) -> tuple[Ints, int]:
 
 
 def mean(site: Site, device: Device, x: Array) -> Array:
-    """MEAN: the division by the count is taken into the mantissa, as far left as it can be shifted."""
+    """Compute MEAN: the division by the count is part of the mantissa, shifted left as far as possible."""
     operand, y = site.input(0), site.output
     total, count = _rows(site, read(x, device.x_type))
     if device.averages_codes:
@@ -86,7 +86,7 @@ def mean(site: Site, device: Device, x: Array) -> Array:
 
 
 def total(site: Site, device: Device, x: Array) -> Array:
-    """SUM. The reference kernel takes int8 codes for uint8 when it reads and when it writes."""
+    """Compute SUM. The reference kernel reads and writes int8 codes as uint8."""
     operand, y = site.input(0), site.output
     as_bytes = device.reads_bytes and site.type == "int8"
     sums, count = _rows(site, read(x, "other" if as_bytes else device.x_type))

@@ -1,4 +1,4 @@
-"""How runtimes compute an operator, as devices: the arithmetic that their sources state, for the operators there are.
+"""Devices with the arithmetic that the sources of runtimes state for an operator.
 
 Sources: LiteRT 2.3 and tflite-runtime 2.14 kernels (reference, optimized with ruy or gemmlowp), XNNPACK's fp32
 requantizations, tflite-micro's reference kernels, TensorFlow r1.15, TFLITE_SINGLE_ROUNDING.
@@ -35,11 +35,11 @@ RUNTIMES = (
     "litert-ref+single-rounding",
 )
 
-#: Activations that runtimes take, where they do not take all.
+#: Activations that runtimes take, for runtimes that do not take all.
 _KNOWN_TYPES = {"tflm": ("int8", "int16"), "tf-1.15-ref": ("uint8",), "tf-1.15-opt": ("int8", "uint8")}
 #: Runtimes whose FULLY_CONNECTED multiplies in float64.
 _IN_FLOAT64 = ("litert-ref", "litert-ref-arm64", "spec", "litert-ref+single-rounding")
-#: Runtimes that round 8-bit matrix products in another way than twice: how, by the type; with one column half up twice.
+#: Runtimes that do not round 8-bit matrix products twice: their rounding, by type; half up twice with one column.
 _PRODUCTS = {
     "litert-opt": {"int8": "up twice", "uint8": "up twice"},
     "tflite-2.14-opt": {"int8": "up twice"},
@@ -51,7 +51,7 @@ _EIGHT_AT_A_TIME = ("litert-opt", "litert-opt-arm64", "tflite-2.14-opt-arm64")
 
 
 def as_computed_by(runtime: str, site: Site) -> Device | None:
-    """The device that is that runtime; None where its arithmetic for the operator is not written down here."""
+    """Return the device that is that runtime; None if its arithmetic for the operator is not defined here."""
     eight = site.type in ("int8", "uint8")
     if site.type not in _KNOWN_TYPES.get(runtime, (site.type,)):
         return None
@@ -73,7 +73,7 @@ def as_computed_by(runtime: str, site: Site) -> Device | None:
 
 
 def _contraction(runtime: str, site: Site) -> Device | None:
-    """8-bit codes, not by XNNPACK."""
+    """Return the device for 8-bit codes, except XNNPACK."""
     if site.op == _DENSE and runtime in _IN_FLOAT64:
         return RIGHT
     if site.op == "DEPTHWISE_CONV_2D":
@@ -101,13 +101,13 @@ def _depthwise(runtime: str, site: Site) -> Device | None:
 
 
 def _has_one_column(site: Site) -> bool:
-    """A single output pixel, or row, of four channels at least, made of eight products at least."""
+    """Return whether the result is a single output pixel, or row, of at least four channels and eight products."""
     weights, y = site.input(1).shape, site.output.shape
     return prod(y) == weights[0] >= 4 and prod(weights[1:]) >= 8
 
 
 def _wide(runtime: str, site: Site) -> Device:
-    """16-bit activations."""
+    """Return the device for 16-bit activations."""
     if site.op != _DENSE or not (runtime == "tflm" or runtime.startswith("tflite-2.14")):
         return RIGHT
     per_tensor = len(site.input(1).scales) == 1
@@ -115,11 +115,14 @@ def _wide(runtime: str, site: Site) -> Device:
 
 
 def _xnnpack(runtime: str, site: Site) -> Device | None:
-    """8-bit codes. On AArch64 products and uint8 matrices are scaled exactly, half up; on Cortex-A53 in 16 bits."""
+    """Return XNNPACK's device for 8-bit codes.
+
+    On AArch64, products and uint8 matrices are scaled exactly, half up; on Cortex-A53 in 16 bits.
+    """
     on_arm = "arm64" in runtime
     if site.op in _CONTRACTIONS:
         if site.type == "uint8" and (site.op == "DEPTHWISE_CONV_2D" or runtime.endswith("a53")):
-            return None  # taken only where scales lie along dimension 0; 16 bits
+            return None  # taken only if scales lie along dimension 0; 16 bits
         exact = on_arm and site.type == "uint8"
         return Device(rounding="float32 half up" if exact else "float32 half even", arithmetic="float32")
     if site.op in ("ADD", "SUB"):

@@ -15,19 +15,19 @@ Reals = NDArray[np.float64]
 
 
 def wrapped(values: Any, bits: int) -> Ints:
-    """Two's complement of so many bits."""
+    """Return two's complement of `bits` bits."""
     half = 1 << (bits - 1)
     return ((np.asarray(values, np.int64) + half) & ((1 << bits) - 1)) - half
 
 
-def held(values: Any, bits: int) -> Ints:
-    """Saturated to so many bits."""
+def saturated(values: Any, bits: int) -> Ints:
+    """Return values saturated to `bits` bits."""
     half = 1 << (bits - 1)
     return np.clip(np.asarray(values, np.int64), -half, half - 1)
 
 
 def fixed(real: float, bits: int = 31) -> tuple[int, int]:
-    """Mantissa, of `bits` bits but always Q31, and exponent: real is about mantissa * 2 ** (exponent - 31)."""
+    """Return mantissa, of `bits` bits but always Q31, and exponent: real is about mantissa * 2 ** (exponent - 31)."""
     fraction, exponent = math.frexp(real)
     mantissa = math.floor(fraction * 2**bits + 0.5)
     if mantissa == 2**bits:
@@ -41,20 +41,20 @@ def _fixed(reals: Reals, bits: int) -> tuple[Ints, Ints]:
 
 
 def half_away_shift(values: Ints, by: Any) -> Ints:
-    """Division by 2 ** by, ties away from zero."""
+    """Divide by 2 ** by, ties away from zero."""
     by = np.asarray(by, np.int64)
     half = np.where(by > 0, np.int64(1) << np.maximum(by - 1, 0), 0)
     return np.sign(values) * ((np.abs(values) + half) >> by)
 
 
 def half_away(values: Any) -> Any:
-    """Floats to the nearest integers, ties away from zero."""
+    """Round floats to the nearest integers, ties away from zero."""
     whole = np.trunc(values)
     return whole + np.where(np.abs(values - whole) >= 0.5, np.sign(values), 0)
 
 
 def _twice(total: Ints, mantissa: Ints, exponent: Ints) -> Ints:
-    """Half up in the high product, half away in the shift to the right; the shift to the left wraps."""
+    """Round half up in the high product, half away in the shift to the right; the shift to the left wraps."""
     shifted = wrapped(total << np.maximum(exponent, 0), 32)
     return half_away_shift((shifted * mantissa + (1 << 30)) >> 31, np.maximum(-exponent, 0))
 
@@ -90,7 +90,7 @@ def _towards_zero(total: Ints, mantissa: Ints, exponent: Ints) -> Ints:
 
 
 def _sixteen_bits(total: Ints, mantissa: Ints, exponent: Ints) -> Ints:
-    """The multiplier as Q15, held below 1; one rounding, half up."""
+    """Round once, half up, with the multiplier as Q15, kept below 1."""
     short = np.minimum((mantissa + (1 << 15)) >> 16, 0x7FFF)
     return (total * short + (np.int64(1) << (14 - exponent))) >> (15 - exponent)
 
@@ -112,14 +112,17 @@ FLOATING: dict[str, Callable[[Reals], Any]] = {"float64 half away": half_away, "
 
 
 def _exactly(total: Ints, factors: Any) -> Ints:
-    """The exact products with float32 multipliers, 24 bits and a power of two, rounded once, half up."""
+    """Multiply exactly by float32 multipliers, 24 bits and a power of two, and round once, half up."""
     fraction, exponent = np.frexp(factors)
     right = 24 - exponent.astype(np.int64)
     return (total * np.ldexp(fraction, 24).astype(np.int64) + (np.int64(1) << (right - 1))) >> right
 
 
 def scaled(total: Any, reals: Reals, rounding: str, mantissa_bits: int = 31) -> Ints:
-    """Accumulators (int32; int64 for "sixteen bits") in LSB of the output, by one multiplier or one a channel."""
+    """Return accumulators in LSB of the output, by one multiplier or one per channel.
+
+    Accumulators are int32, or int64 for "sixteen bits".
+    """
     total = np.asarray(total, np.int64)
     if rounding == "float32 half even":
         product = total.astype(np.float32) * reals.astype(np.float32)

@@ -1,4 +1,4 @@
-"""One operator of a model as a device sees it: codes, scales, zero points, options."""
+"""One operator of a model in the device's terms: codes, scales, zero points, options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """A tensor: its type, scales (float32, none where it has none), zero point and, where constant, value."""
+    """A tensor: its type, scales (float32, possibly none), zero point and, if constant, value."""
 
     tensor: int
     dtype: np.dtype[Any]
@@ -48,7 +48,7 @@ class Site:
     options: Mapping[str, Any]
 
     def input(self, position: int) -> Operand:
-        """An operand that is there."""
+        """Return an input that is present."""
         found = self.inputs[position]
         assert found is not None
         return found
@@ -66,7 +66,7 @@ class Site:
 
 
 def site_of(model: Model, index: int) -> Site | None:
-    """Operator `index` of the first subgraph; None where it has several outputs or a tensor of an unknown type."""
+    """Return operator `index` of the first subgraph; None with several outputs or an unknown type."""
     graph = view(model)
     operator = graph.op(index)
     if len(operator.outputs) != 1 or any(
@@ -96,7 +96,7 @@ def _operand(model: Model, tensor: int) -> Operand:
 
 
 def _value(data: Array | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array | None:
-    """A constant's codes; None where there are none, or where several share a byte."""
+    """Return a constant's codes; None if there are none, or if several share a byte."""
     if data is None or data.nbytes != dtype.itemsize * int(np.prod(shape)):
         return None
     return np.frombuffer(data.tobytes(), dtype).reshape(shape)

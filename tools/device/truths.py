@@ -1,7 +1,7 @@
-"""What the explanation of a planted mistake has to be: patterns over the names of hypotheses that are that cause.
+"""The correct explanations of planted mistakes: patterns over the names of equivalent hypotheses.
 
-A name may be followed by where in the operator the cause lies, or by what else the hypothesis says. Reading a filter
-whose sides are equal in another order is the same as storing it in the inverse of that order.
+A name may be followed by the place in the operator, or by further details of the hypothesis. Reading a filter with
+equal sides in another order is the same as storing it in the inverse of that order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROUNDINGS = {
     "multiplies in float32": r"multiplies in float32",
 }
 
-#: By the planted mistake's name: what matches from the start of a hypothesis' name.
+#: By the planted mistake's name: a pattern for the start of a hypothesis' name.
 _CAUSES = {
     **_ROUNDINGS,
     **{
@@ -120,7 +120,7 @@ _CAUSES = {
 
 
 def is_cause(kind: str, mistake: str, hypothesis: str) -> bool:
-    """Whether the hypothesis of that name is what was planted."""
+    """Return whether the hypothesis of that name is the planted mistake."""
     if kind == "profile":
         return hypothesis == mistake
     if kind == "pair":

@@ -1,1 +1,1 @@
-"""Models that are wrong on purpose, by seed and number, and processes in which they are run and watched."""
+"""Deliberately wrong models, by seed and number, and watched processes that run them."""

@@ -22,7 +22,7 @@ _BUILTIN = enum("BuiltinOperator")
 
 
 def changed(model: Model, seed: int) -> Model:
-    """The model after the change of that number."""
+    """Return the model after the change with that seed."""
     chance = random.Random(seed)
     return chance.choice(CHANGES)(model, chance)
 
@@ -102,7 +102,7 @@ def _no_options(operator: Operator, tensors: int, chance: random.Random) -> Oper
 
 
 def _options(operator: Operator, tensors: int, chance: random.Random) -> Operator:
-    """Custom options are bytes, of which some are overwritten."""
+    """Return the operator with some bytes of its custom options overwritten."""
     if operator.custom_options is not None and len(operator.custom_options):
         data = bytearray(operator.custom_options)
         for _ in range(chance.choice((1, 2, 8))):
@@ -130,7 +130,7 @@ def _other_value(value: Any, chance: random.Random) -> Any:
 
 
 def _code(model: Model, chance: random.Random) -> Model:
-    """Another version, or another operator."""
+    """Return the model with another version of an operator, or another operator."""
     index = chance.randrange(len(model.operator_codes))
     code = model.operator_codes[index]
     name = chance.choice(sorted(_BUILTIN))
@@ -145,7 +145,7 @@ def _code(model: Model, chance: random.Random) -> Model:
 
 
 def _twice(model: Model, chance: random.Random) -> Model:
-    """An operator once more, or one less."""
+    """Return the model with one operator duplicated or removed."""
     place = chance.randrange(len(model.subgraphs))
     operators = list(model.subgraphs[place].operators)
     if operators:
@@ -157,7 +157,7 @@ def _twice(model: Model, chance: random.Random) -> Model:
     return _with_graph(model, place, operators=tuple(operators))
 
 
-# --- what holds them -------------------------------------------------------------------------------------------------
+# --- containers ------------------------------------------------------------------------------------------------------
 
 
 def _buffer(model: Model, chance: random.Random) -> Model:
@@ -166,7 +166,7 @@ def _buffer(model: Model, chance: random.Random) -> Model:
     if data is None or data.size == 0:
         return model
     other = data.copy()
-    if chance.random() < 0.5 and len(other) >= 4:  # a whole number, as indices, axes and shapes are
+    if chance.random() < 0.5 and len(other) >= 4:  # an integer, like indices, axes and shapes
         at = 4 * chance.randrange(len(other) // 4)
         other[at : at + 4] = np.frombuffer(np.int32(chance.choice(NUMBERS)).tobytes(), np.uint8)
     else:
@@ -184,7 +184,7 @@ def _ends(model: Model, chance: random.Random) -> Model:
 
 
 def _reference(model: Model, chance: random.Random) -> Model:
-    """An operator calls another subgraph."""
+    """Return the model with an operator that calls another subgraph."""
     callers = [
         (place, index, operator, union, field)
         for place, graph in enumerate(model.subgraphs)
@@ -205,14 +205,14 @@ def _reference(model: Model, chance: random.Random) -> Model:
 
 
 def called(model: Model, chance: random.Random) -> Model:
-    """The first subgraph becomes one that an IF, WHILE, composite or CASE of a new first subgraph calls."""
+    """Return a model whose new first subgraph calls the old one by an IF, WHILE, composite or CASE."""
     inner = model.subgraphs[0]
     if not all(0 <= tensor < len(inner.tensors) for tensor in (*inner.inputs, *inner.outputs)):
-        return model  # another change has taken its tensors away
+        return model  # another change has removed its tensors
     outer_inputs = tuple(range(len(inner.inputs)))
     outer_outputs = tuple(range(len(inner.inputs), len(inner.inputs) + len(inner.outputs)))
     tensors = [replace(inner.tensors[t], buffer=0, name=f"x{i}") for i, t in enumerate((*inner.inputs, *inner.outputs))]
-    last = len(model.subgraphs)  # where the first subgraph goes
+    last = len(model.subgraphs)  # the new place of the first subgraph
     name, record, selector, second = chance.choice(_CALLS)(last)
     inputs = outer_inputs
     if selector is not None:
@@ -238,7 +238,7 @@ def called(model: Model, chance: random.Random) -> Model:
 
 _BOOL = TensorSpec("flag", TensorType.BOOL, (1,))
 _BRANCH = TensorSpec("branch", TensorType.INT32, ())
-#: By the number of the called subgraph: operator, options, first operand, whether these are of the second union.
+#: By the number of the called subgraph: operator, options, first operand, and whether these are of the second union.
 _CALLS: tuple[Callable[[int], tuple[str, Record, TensorSpec | None, bool]], ...] = (
     lambda g: ("IF", Record("IfOptions", {"then_subgraph_index": g, "else_subgraph_index": g}), _BOOL, False),
     lambda g: ("WHILE", Record("WhileOptions", {"cond_subgraph_index": g + 1, "body_subgraph_index": g}), None, False),

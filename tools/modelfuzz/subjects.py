@@ -1,4 +1,4 @@
-"""What a variant is handed to: tflq, or LiteRT itself. Each gives one word for how it ended."""
+"""The subjects that run a variant: tflq, or LiteRT itself. Each returns one word for the outcome."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from modelfuzz.variants import Variant
 
-#: What tflq may take for one variant.
+#: Limits of tflq for one variant.
 MEMORY_BYTES, WORK = 64 << 20, 10**9
-#: Elements up to which an input is filled.
+#: Number of elements up to which an input is filled.
 _FILLED = 1 << 20
 
 Subject = Callable[[Variant, bytes], str]
 
 
 def tflq(variant: Variant, data: bytes) -> str:
-    """Load, allocate and run under one of the profiles, in turn; "!..." where it ends as it may not."""
+    """Load, allocate and run under one of the profiles, in turn; return "!..." for a forbidden outcome."""
     from fuzz_bounds import is_outside
 
     from tflq.api.interpreter import Interpreter
@@ -40,13 +40,13 @@ def tflq(variant: Variant, data: bytes) -> str:
         return f"refused: {type(error).__name__}"
     except Exception as error:
         return f"!untyped: {type(error).__name__}: {error}"
-    if interpreter._session(0)._state.routine and first != second:  # planned arrays may not show that they are shared
+    if interpreter._session(0)._state.routine and first != second:  # sharing of planned arrays must not be visible
         return "!differs: the second run from the first"
     return "ran"
 
 
 def _is_raised(error: BaseException | None) -> bool:
-    """Whether a statement `raise` of tflq's own raised it: a value that an operator has no result for."""
+    """Return whether a `raise` statement of tflq raised it: a value for which an operator has no result."""
     frames = traceback.extract_tb(None if error is None else error.__traceback__)
     return bool(frames) and "tflq" in frames[-1].filename and (frames[-1].line or "").startswith("raise ")
 
@@ -67,7 +67,7 @@ def litert(variant: Variant, data: bytes) -> str:
 
 
 def _use(interpreter: Any, seed: int) -> tuple[list[bytes], list[bytes]]:
-    """What a user does: allocate, feed, run twice, read; gives the outputs of both runs."""
+    """Allocate, feed, run twice and read, as a user does; return the outputs of both runs."""
     interpreter.allocate_tensors()
     stream = np.random.default_rng(seed)
     for detail in interpreter.get_input_details():
@@ -79,7 +79,7 @@ def _use(interpreter: Any, seed: int) -> tuple[list[bytes], list[bytes]]:
 
 
 def _outputs(interpreter: Any) -> list[bytes]:
-    """The bytes of the outputs of one more run."""
+    """Return the bytes of the outputs of one more run."""
     interpreter.invoke()
     return [np.asarray(interpreter.get_tensor(d["index"])).tobytes() for d in interpreter.get_output_details()]
 

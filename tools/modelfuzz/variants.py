@@ -16,7 +16,7 @@ from tflq.errors import FormatError
 from tflq.flatbuf import read, write
 
 RECORDED = sorted((Path(__file__).parents[2] / "golden").glob("**/*.tflite"))
-#: Bytes up to which a recorded model is taken: larger ones are mostly weights.
+#: Maximum bytes of a recorded model: larger ones are mostly weights.
 _LARGEST = 1 << 17
 _DRAWN = {**SPECS, **BESIDES}
 _WORDS = (0, 1, -1, 4, 255, 0x7FFFFFFF, -(1 << 31), 0xFFFF)
@@ -32,19 +32,19 @@ class Variant:
     edits: tuple[int, ...]
 
     def data(self) -> bytes:
-        """The file; changes that no file can hold are left out."""
+        """Return the file, without changes that no file can hold."""
         data = _base(self.base)
         for change in self.changes:
             try:
                 data = write(changed(read(data), change))
-            except (FormatError, ValueError, TypeError, OverflowError):  # the file format cannot say that
+            except (FormatError, ValueError, TypeError, OverflowError):  # the file format cannot represent that
                 continue
         for edit in self.edits:
             data = _edited(data, random.Random(edit))
         return data
 
     def simpler(self) -> Sequence[Variant]:
-        """The same with one change or edit less."""
+        """Return variants with one change or edit less."""
         changes, edits = self.changes, self.edits
         return [
             *(replace(self, edits=edits[:i] + edits[i + 1 :]) for i in range(len(edits))),
@@ -56,9 +56,9 @@ class Variant:
 
 
 def variant(seed: int, number: int, models: Sequence[Path] = ()) -> Variant:
-    """The variant of that number: seven in ten have changes to the model, four in ten to its bytes.
+    """Return the variant of that number: seven in ten have changes to the model, four in ten to its bytes.
 
-    It is one of `models`, where some are given.
+    It is one of `models`, if there are any.
     """
     chance = random.Random(f"{seed}/{number}")
     if models:
@@ -89,7 +89,7 @@ def _base(name: str) -> bytes:
 
 
 def _edited(data: bytes, chance: random.Random) -> bytes:
-    """Bytes overwritten, cut off, doubled or left out."""
+    """Return the bytes with some overwritten, cut off, doubled or removed."""
     if len(data) < 8:
         return data
     other, at = bytearray(data), chance.randrange(len(data))

@@ -1,7 +1,7 @@
-"""A child process that works through variants, watched for its time, its memory and its death.
+"""A child process that runs variants, watched for its time, its memory and its death.
 
-The child is forked where everything is imported already. Before a variant it writes its number to a pipe, after it how
-it ended; so the parent knows which variant a silent or dead child was at, and forks another for the rest.
+The child is forked after all imports. It writes the number of a variant to a pipe before it, and the outcome after it.
+So the parent knows the variant of a silent or dead child, and forks another child for the rest.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import IO
 from modelfuzz.subjects import Subject
 from modelfuzz.variants import Variant
 
-#: Address space of a child beyond what it has when it is forked: more is a MemoryError, or an abort.
+#: Address space of a child beyond that at its fork: exceeding it is a MemoryError, or an abort.
 _ADDRESS_BYTES = 6 << 30
-#: Seconds between two looks at a child.
+#: Seconds between two polls of a child.
 _LOOK = 1.0
 
 
 def watch(
     subject: Subject, variants: Iterable[Variant], seconds: float, most_bytes: int
 ) -> Iterator[tuple[Variant, str]]:
-    """How each variant ended: what the subject says, or "!crash: ...", "!hang", "!memory: ..." beyond the bytes."""
+    """Yield the outcome of each variant: the subject's, "!crash: ...", "!hang", or "!memory: ..." beyond the limit."""
     waiting = list(variants)
     while waiting:
         process, pipe = _fork(subject, waiting, most_bytes)
@@ -50,7 +50,7 @@ def watch(
 
 
 def _ends(process: int, pipe: IO[bytes], seconds: float) -> Iterator[str]:
-    """How the variants of one child ended; the last may be how the child itself did."""
+    """Yield the outcomes of one child's variants; the last may be that of the child itself."""
     since = time.monotonic()
     begun = False
     while True:
@@ -71,7 +71,7 @@ def _ends(process: int, pipe: IO[bytes], seconds: float) -> Iterator[str]:
 
 
 def _status(process: int) -> int:
-    """The status of a process that has ended or is about to, left for another to collect."""
+    """Return the status of a process that has ended or is about to, without collecting it."""
     info = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
     return 0 if info is None else info.si_status
 
@@ -99,7 +99,7 @@ def _fork(subject: Subject, variants: list[Variant], most_bytes: int) -> tuple[i
 
 
 def _work(subject: Subject, variants: list[Variant], writing: int, most_bytes: int) -> None:
-    """The child's life."""
+    """Run all variants in the child."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit = _pages() * resource.getpagesize() + _ADDRESS_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -122,9 +122,9 @@ def _pages() -> int:
 
 
 def _begin_peak() -> int:
-    """Forget the highest amount of memory so far; gives the present one, in bytes.
+    """Reset the peak of memory, and return the present amount in bytes.
 
-    What outlives a collection are modules and compiled code: frozen, they need not be searched the next time.
+    Objects that survive a collection are modules and compiled code: they are frozen and not searched again.
     """
     gc.collect()
     gc.freeze()

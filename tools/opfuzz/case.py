@@ -1,4 +1,4 @@
-"""One drawn model with the inputs it is run on. Everything about it is plain data, so that it can be shrunk."""
+"""One drawn model with its inputs. All of it is plain data, so that it can be shrunk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """An operator, its operands and options. `samples` holds what the fed inputs (those without a value) get."""
+    """An operator, its operands and options. `samples` holds the values of the fed inputs (those without a value)."""
 
     op: str
     inputs: tuple[T | None, ...]
@@ -27,7 +27,7 @@ class Case:
     body: str = ""  # the one operator of a second subgraph
 
     def model(self) -> bytes:
-        """The `.tflite` file."""
+        """Return the `.tflite` file."""
         return build(self.op, self.inputs, self.outputs, self.options, self.version, self.intermediates, self.body)
 
     @property
@@ -48,7 +48,7 @@ class Case:
 
 
 def fed(inputs: Sequence[T | None]) -> list[T]:
-    """The operands that are the model's inputs."""
+    """Return the operands that are the model's inputs."""
     return [t for t in inputs if t is not None and t.value is None and not t.variable]
 
 

@@ -1,4 +1,4 @@
-"""Run a case in tflq and in LiteRT, and say how the two results go together."""
+"""Run a case in tflq and in LiteRT, and compare the two results."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tflq.errors import OperatorFailed, TflqError, UndefinedResultError
 
 
 class Verdict(Enum):
-    """How the results of tflq and of LiteRT go together."""
+    """The comparison of tflq's and LiteRT's results."""
 
     SAME = "same"
     DIFFERENT = "different"
     BOTH_REFUSED = "refused by both"
     TFLQ_REFUSED = "refused by tflq only"
     LIVE_REFUSED = "refused by LiteRT only"
-    UNDEFINED = "undefined"  # tflq says that LiteRT's result is not defined
+    UNDEFINED = "undefined"  # tflq reports that LiteRT's result is undefined
     LIVE_ENDED = "LiteRT aborted"
-    TFLQ_FAILED = "tflq failed"  # an error that is no refusal
+    TFLQ_FAILED = "tflq failed"  # an error other than a refusal
 
 
 #: Verdicts that need an explanation.
@@ -33,7 +33,7 @@ WRONG = frozenset({Verdict.DIFFERENT, Verdict.TFLQ_REFUSED, Verdict.LIVE_REFUSED
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on one case. `elements` were compared; `varies`: some output does not always hold one value."""
+    """The verdict on one case, with the number of compared elements; `varies` is True if some output varies."""
 
     verdict: Verdict
     note: str = ""
@@ -87,7 +87,7 @@ def compare(ours: Ran, theirs: Ran) -> Outcome:
 
 
 def difference_of(got: Array, want: Array) -> str:
-    """The first difference in words; empty where there is none."""
+    """Return the first difference in words; empty if there is none."""
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"got {got.dtype} {list(got.shape)}, LiteRT {want.dtype} {list(want.shape)}"
     same = np.asarray(bits(got) == bits(want))
@@ -103,7 +103,7 @@ def difference_of(got: Array, want: Array) -> str:
 
 
 def bits(x: Array) -> Array:
-    """An array whose elements are equal where the bits of `x` are."""
+    """Return an array whose elements are equal if the bits of `x` are."""
     unsigned = {"f": f"u{x.dtype.itemsize}", "c": f"V{x.dtype.itemsize}"}.get(x.dtype.kind)
     return np.ascontiguousarray(x).view(unsigned).reshape(x.shape) if unsigned else x
 

@@ -1,4 +1,4 @@
-"""Random shapes, scales, zero points and values: mostly ordinary, now and then at an edge."""
+"""Random shapes, scales, zero points and values: mostly ordinary, sometimes at an edge."""
 
 from __future__ import annotations
 
@@ -61,31 +61,31 @@ class Draw:
         self.rng = rng
 
     def chance(self, probability: float) -> bool:
-        """True that often."""
+        """Return True with that probability."""
         return bool(self.rng.random() < probability)
 
     def int(self, low: int, high: int) -> int:
-        """An integer from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def pick(self, choices: Sequence[X]) -> X:
-        """One of the choices."""
+        """Return one of the choices."""
         return choices[int(self.rng.integers(len(choices)))]
 
     def real(self, low: float, high: float) -> float:
-        """A real number between low and high."""
+        """Return a real number between low and high."""
         return float(self.rng.uniform(low, high))
 
     # shapes
 
     def size(self, limit: int = 7) -> int:
-        """A dimension: 1 more often than others; rarely 0."""
+        """Return a dimension: 1 more often than others; rarely 0."""
         if self.chance(0.004):
             return 0
         return 1 if self.chance(0.1) else self.int(2, limit)
 
     def shape(self, low: int = 0, high: int = 5, elements: int = 600) -> Shape:
-        """A shape of rank low to high with at most that many elements; now and then one long row."""
+        """Return a shape of rank low to high with at most that many elements; sometimes one long row."""
         rank = self.int(low, high) or (0 if self.chance(0.3) else high)
         if rank and self.chance(0.06):
             return (*([1] * (rank - 1)), self.int(30, 300))
@@ -95,7 +95,7 @@ class Draw:
         return shape
 
     def broadcasting(self, high: int = 4) -> tuple[Shape, Shape]:
-        """Two shapes that broadcast: one time in three they are equal."""
+        """Return two shapes that broadcast: equal in one of three cases."""
         whole = self.shape(0, high)
         if self.chance(0.35):
             return whole, whole
@@ -107,26 +107,26 @@ class Draw:
     # quantization
 
     def scale(self, low: float = -9, high: float = -2) -> float:
-        """A float32 scale: one in four is a power of two (ties live there), one in forty far out."""
+        """Return a float32 scale: one in four is a power of two (which gives ties), one in forty extreme."""
         exponent = self.real(-24, 8) if self.chance(0.025) else self.real(low, high)
         return float(np.float32(2.0 ** (round(exponent) if self.chance(0.25) else exponent)))
 
     def near(self, real: float, spread: float = 1.5) -> float:
-        """A float32 scale around `real`, within 2**spread either way; one in four a power of two."""
+        """Return a float32 scale around `real`, within 2**spread either way; one in four a power of two."""
         exponent = math.log2(max(real, 1e-30)) + self.real(-spread, spread)
         if self.chance(0.02):
             exponent += self.real(-12, 12)
         return float(np.float32(2.0 ** (round(exponent) if self.chance(0.25) else exponent)))
 
     def zero_point(self, type_: str) -> int:
-        """A zero point: 0 for 16 bits and more, else anywhere, the ends and the middle more often."""
+        """Return a zero point: 0 for 16 bits and more, else any code, the ends and the middle more often."""
         if type_ not in QUANTIZED or type_ == "int16":
             return 0
         low, high = CODES[type_]
         return int(self.pick([low, high, (low + high + 1) // 2, *(self.int(low, high) for _ in range(6))]))
 
     def tensor(self, type_: str, shape: Shape, scale: float | None = None, zero_point: int | None = None) -> T:
-        """A tensor, quantized where its type is one of codes."""
+        """Return a tensor, quantized if its type is one of codes."""
         if type_ not in QUANTIZED:
             return T(type_, shape)
         zero = self.zero_point(type_) if zero_point is None else zero_point
@@ -135,7 +135,7 @@ class Draw:
     # values
 
     def values(self, type_: str, shape: Shape) -> Array:
-        """Values of a type over its whole range, the ends more often; floats of some magnitude, rarely special."""
+        """Return values over a type's whole range, the ends more often; floats of one magnitude, rarely special."""
         dtype = CARRIER[TensorType[type_.upper()]]
         if dtype.kind == "b":
             return self.rng.random(shape) < self.pick([0.5, 0.5, 0.1, 0.9])
@@ -148,7 +148,7 @@ class Draw:
             return self.floats(shape).astype(dtype)
 
     def floats(self, shape: Shape, magnitude: float | None = None, special: float = 0.06) -> Array:
-        """Normal float32 values of one magnitude; with probability `special` some of them are special."""
+        """Return normal float32 values of one magnitude; with probability `special` some of them are special."""
         magnitude = float(self.pick([0.01, 1, 1, 3, 10, 100])) if magnitude is None else magnitude
         values = np.asarray(self.rng.standard_normal(shape) * magnitude, np.float32)
         if self.chance(special):
@@ -167,20 +167,20 @@ class Draw:
         return np.asarray(np.where(self.rng.random(shape) < 0.06, ends, values), dtype)
 
     def constant(self, tensor: T, probability: float = 1.0) -> T:
-        """The tensor with a random value, in the model file, that often."""
+        """Return the tensor, with that probability with a random value in the model file."""
         return (
             replace(tensor, value=self.values(tensor.type, tuple(tensor.shape))) if self.chance(probability) else tensor
         )
 
     def listed(self, values: Any, type_: str = "int32", constant: float = 0.7) -> tuple[T, Array]:
-        """An operand that is a list (axes, a shape, paddings): the tensor, constant that often, and its value."""
+        """Return a list operand (axes, a shape, paddings), constant with some probability, and its value."""
         array = np.asarray(values, type_)
         return T(type_, array.shape, value=array if self.chance(constant) else None), array
 
     # whole cases
 
     def types(self, op: str, choose: Callable[[Kernel], bool] = lambda row: True) -> tuple[list[str | None], list[str]]:
-        """Operand types of one row of the kernel table: (inputs, None where one is left out; outputs)."""
+        """Return operand types of one row of the kernel table: (inputs, None for an absent one; outputs)."""
         signature = self.pick([row for row in _rows(op) if choose(row) and not row.sparse]).signature
         chosen: dict[tuple[str, ...], str] = {}  # equal alternatives are one type
 
@@ -194,7 +194,7 @@ class Draw:
         return inputs, [name for name in map(choice, signature.outputs) if name is not None]
 
     def version(self, op: str) -> int:
-        """A version that the kernel table knows: the newest half of the time."""
+        """Return a version from the kernel table: the newest in half of the cases."""
         low, high = _rows(op)[0].versions
         high = low if high == 99 else high
         return high if self.chance(0.5) else self.int(low, high)
@@ -211,7 +211,7 @@ class Draw:
         samples: int = 2,
         intermediates: Sequence[T] = (),
     ) -> Case:
-        """A case whose fed inputs get `given(tensor)`, or random values where that is None."""
+        """Return a case whose fed inputs get `given(tensor)`, or random values if that is None."""
 
         def value(tensor: T) -> Array:
             known = given(tensor)
@@ -224,11 +224,11 @@ class Draw:
 
 @cache
 def _rows(op: str) -> tuple[Kernel, ...]:
-    """The rows of the kernel table whose operands can all be fed."""
+    """Return the rows of the kernel table whose operands can all be fed."""
     return tuple(row for row in by_name("litert-ref").kernels[op] if all(map(_feedable, row.signature.slots)))
 
 
 def _feedable(slot: Slot) -> tuple[str, ...]:
-    """The types of an operand that can be fed."""
+    """Return the types of an operand that can be fed."""
     known = sorted(FEEDABLE - {"int4"}) if slot.types is None else [type_.label for type_ in slot.types]
     return tuple(name for name in known if name in FEEDABLE)

@@ -1,4 +1,4 @@
-"""What has been compared with a real runtime: operator, types, version -> how many elements were equal, bit by bit."""
+"""Comparisons with a real runtime: operator, types, version -> number of elements that were equal, bit by bit."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from typing import Any
 from tflq.flatbuf import read
 from tflq.ir import TensorSpec, view
 
-#: What the elements were compared with.
+#: The runtime of the comparisons.
 SOURCE = {
     "package": "ai-edge-litert",
     "version": "2.3.0",
-    "resolver": "BUILTIN_REF, or BUILTIN_WITHOUT_DEFAULT_DELEGATES where it lacks the operator or the version",
+    "resolver": "BUILTIN_REF, or BUILTIN_WITHOUT_DEFAULT_DELEGATES if it lacks the operator or the version",
     "cpu": "x86-64",
 }
-#: Stands before the type of a constant that the file stores sparsely.
+#: Prefix of the type of a constant that the file stores sparsely.
 SPARSE = "sparse:"
 #: (operator, types as "int8 int8 int32 -> int8" with `-` for an absent operand, version)
 Form = tuple[str, str, int]
 
 
 class Evidence:
-    """Counts of elements that were equal, by form. What is on disk is added to, never lowered by a smaller run."""
+    """Counts of elements that were equal, by form. The counts on disk can grow, but a smaller run never lowers them."""
 
     def __init__(self, counts: Counter[Form] | None = None) -> None:
         self.counts: Counter[Form] = Counter() if counts is None else counts
 
     def add(self, op: str, types: str, version: int, elements: int) -> None:
-        """Note that so many elements of an output of that form were equal."""
+        """Record that `elements` elements of an output of that form were equal."""
         if elements:
             self.counts[op, types, version] += elements
 
     def merge(self, other: Evidence) -> None:
-        """The larger count of both, form by form: the same run done twice proves nothing more."""
+        """Keep the larger count of both, form by form: repeating the same run proves nothing more."""
         self.counts |= other.counts
 
     @classmethod
     def load(cls, path: Path) -> Evidence:
-        """What a file holds; nothing where there is none."""
+        """Return the evidence in a file; empty if there is none."""
         if not path.is_file():
             return cls()
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ class Evidence:
         return cls(counts)
 
     def save(self, path: Path) -> None:
-        """Write the file: sorted, one line a form."""
+        """Write the file: sorted, one line per form."""
         operators: dict[str, dict[str, Any]] = {}
         for (op, types, version), elements in sorted(self.counts.items()):
             operators.setdefault(op, {}).setdefault(types, {})[str(version)] = elements
@@ -66,7 +66,7 @@ class Evidence:
 
 
 def add_model(evidence: Evidence, content: bytes, sizes: Sequence[int]) -> None:
-    """Note outputs of a model that were equal, `sizes` elements each: of the operators that make them, of no others."""
+    """Record outputs of a model that were equal, `sizes` elements each: only those of the operators that make them."""
     model = read(content)
     graph = view(model)
     elements = dict(zip(graph.outputs, sizes, strict=True))

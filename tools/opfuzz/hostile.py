@@ -1,7 +1,6 @@
-"""Cases with something wrong in them: sizes that do not fit, options, values and scales from beyond the edge.
+"""Damaged cases: wrong sizes, and options, values and scales out of range.
 
-Every case is made of one that was drawn, by a few changes. Most of them must be refused; those that run must stay
-within their arrays.
+Each is a drawn case with a few changes. Most of them must be refused; those that run must stay within their arrays.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from opfuzz.draw import CODES, Draw, Shape
 from opfuzz.one_operator import T
 from tflq.ir import CARRIER, TensorType
 
-#: The most elements that a changed operand may have.
+#: Maximum number of elements of a changed operand.
 LIMIT = 4096
 NUMBERS = (0, 1, -1, 2, -2, 3, 5, 8, 13, 100, -100, 2**15, 2**31 - 1, -(2**31))
 SCALES = (0.0, -1.0, 1e-38, 1e38, float("inf"), float("nan"), 1.0, 2.0**-31, 2.0**20)
 #: A type that kernels may take in place of another.
 TWINS = {"int8": "uint8", "uint8": "int8", "int32": "float32", "float32": "int32", "int16": "int8", "int64": "int32"}
-#: An operand and what it is fed, one array a sample; none where it is not fed.
+#: An operand and its fed values, one array per sample; none if it is not fed.
 Fed = tuple[T | None, tuple[Array, ...]]
 
 
 def hostile(draw: Draw, case: Case) -> Case:
-    """`case` with one to four changes."""
+    """Return `case` with one to four changes."""
     for _ in range(draw.pick([1, 1, 2, 2, 3, 4])):
         case = draw.pick(CHANGES)(draw, case)
     return case
@@ -47,7 +46,7 @@ def _with(case: Case, operands: Sequence[Fed]) -> Case:
 
 
 def _shaped(operand: Fed, shape: Shape) -> Fed:
-    """The operand with that shape; its values are repeated or cut."""
+    """Return the operand with that shape; its values are repeated or cut."""
     tensor, samples = operand
     assert tensor is not None
     value = None if tensor.value is None else np.resize(np.asarray(tensor.value), shape)
@@ -66,7 +65,7 @@ def _other_shape(draw: Draw, shape: Shape, others: Sequence[Shape]) -> Shape:
 
 
 def reshaped_input(draw: Draw, case: Case) -> Case:
-    """One input has another shape."""
+    """Return the case with another shape of one input."""
     operands = _operands(case)
     present = [i for i, (t, _) in enumerate(operands) if t is not None]
     if not present:
@@ -80,7 +79,7 @@ def reshaped_input(draw: Draw, case: Case) -> Case:
 
 
 def reshaped_output(draw: Draw, case: Case) -> Case:
-    """One output, or a tensor in between, is declared with another shape."""
+    """Return the case with another declared shape of one output or intermediate tensor."""
     outputs, intermediates = list(case.outputs), list(case.intermediates)
     for tensors in (outputs, intermediates):
         if tensors and draw.chance(0.7):
@@ -91,7 +90,7 @@ def reshaped_output(draw: Draw, case: Case) -> Case:
 
 
 def values_out_of_range(draw: Draw, case: Case) -> Case:
-    """Some elements of one input are from beyond any range: places, counts, keys, and what is no number."""
+    """Return the case with some values of one input out of any range: places, counts, keys, or NaN and infinity."""
     operands = _operands(case)
     whole = [i for i, (t, _) in enumerate(operands) if t is not None and t.type in ("int32", "int64")]
     place = draw.pick(whole) if whole and draw.chance(0.8) else draw.int(0, len(operands) - 1) if operands else -1
@@ -121,7 +120,7 @@ def _spoilt(draw: Draw, array: Array) -> Array:
 
 
 def other_option(draw: Draw, case: Case) -> Case:
-    """One option has another value."""
+    """Return the case with another value of one option."""
     if case.options is None or not case.options[1]:
         return case
     table, fields = case.options[0], dict(case.options[1])
@@ -139,7 +138,7 @@ def other_option(draw: Draw, case: Case) -> Case:
 
 
 def other_quantization(draw: Draw, case: Case) -> Case:
-    """One tensor has a scale, a zero point or a number of scales that nobody would give it."""
+    """Return the case with an absurd scale, zero point or number of scales in one tensor."""
 
     def change(tensor: T) -> T:
         if tensor.scale is None:
@@ -156,7 +155,7 @@ def other_quantization(draw: Draw, case: Case) -> Case:
         count = max(1, draw.pick([1, 2, scale.size + 1, scale.size - 1, *(int(n) for n in tensor.shape)]))
         known = np.ravel(tensor.zero_point) if np.size(tensor.zero_point) else np.zeros(1, np.int64)
         zero_point: Any = int(known[0])
-        if kind == 4:  # as many zero points as there were, or none
+        if kind == 4:  # the old number of zero points, or none
             zero_point = np.resize(known, draw.pick([0, scale.size, 1, 2]))
         return replace(tensor, scale=np.resize(scale, count), zero_point=zero_point)
 
@@ -164,7 +163,7 @@ def other_quantization(draw: Draw, case: Case) -> Case:
 
 
 def other_type(draw: Draw, case: Case) -> Case:
-    """One tensor that is not constant has another type."""
+    """Return the case with another type of one tensor that is not constant."""
 
     def change(tensor: T) -> T:
         if tensor.value is not None or tensor.type not in TWINS:
@@ -181,7 +180,7 @@ def _cast(tensor: T, samples: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _changed(draw: Draw, case: Case, change: Callable[[T], T]) -> Case:
-    """One tensor of the case changed, without its values."""
+    """Return the case with one tensor changed, without its values."""
     tensors = [*case.inputs, *case.outputs, *case.intermediates]
     present = [i for i, t in enumerate(tensors) if t is not None]
     if present:
@@ -196,7 +195,7 @@ def _changed(draw: Draw, case: Case, change: Callable[[T], T]) -> Case:
 
 
 def fewer_or_more_operands(draw: Draw, case: Case) -> Case:
-    """An input is left out, cut off, or stands there twice; or an input is constant that was fed."""
+    """Return the case with an input left out, cut off, duplicated, or constant instead of fed."""
     operands = _operands(case)
     if not operands:
         return case

@@ -1,4 +1,4 @@
-"""Every difference from LiteRT that is known and meant, with its reason. Anything else that differs is a bug."""
+"""Known and intended differences from LiteRT, with reasons. Any other difference is a bug."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opfuzz.compare import Outcome
 
 @dataclass(frozen=True)
 class Known:
-    """A difference: the operators it touches, how to tell it, and why it is there."""
+    """A difference: its operators, its pattern, and its reason."""
 
     ops: tuple[str, ...]
     holds: Callable[[Case, Outcome], bool]
@@ -22,7 +22,7 @@ KNOWN: tuple[Known, ...] = ()
 
 
 def reason(case: Case, outcome: Outcome) -> str:
-    """Why this difference is meant; empty where it is not."""
+    """Return the reason why this difference is intended; empty if it is not."""
     for known in KNOWN:
         if case.op in known.ops and known.holds(case, outcome):
             return known.reason

@@ -1,4 +1,4 @@
-"""LiteRT in a child process that outlives many cases; when a case ends it, that is the case's result."""
+"""LiteRT in a child process for many cases; if a case ends the process, that is the case's result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 60.0  # for one case
 
 @dataclass(frozen=True)
 class Ran:
-    """What an interpreter gave: `outputs[sample][output]`."""
+    """The results of an interpreter: `outputs[sample][output]`."""
 
     outputs: list[list[Array]]
     resolver: str = ""
@@ -26,8 +26,8 @@ class Ran:
 class Refused:
     """An interpreter raised its own kind of error.
 
-    `undefined`: it says that there is no defined result. `failed`: an operator raised while it ran, which is right only
-    where the other interpreter refuses too.
+    `undefined`: it reports that there is no defined result. `failed`: an operator raised at run time, which is right
+    only if the other interpreter also refuses.
     """
 
     reason: str
@@ -37,7 +37,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Ended:
-    """The process ended, hung, or an error came up that is no refusal."""
+    """The process ended or hung, or an error other than a refusal occurred."""
 
     reason: str
 

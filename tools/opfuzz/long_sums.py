@@ -1,4 +1,4 @@
-"""Float operators on what other cases lack: as many terms as real networks add, arguments of all magnitudes."""
+"""Float operators on inputs that other cases lack: sums as long as in real networks, arguments of all magnitudes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ DILATION = {"dilation_h_factor": 1, "dilation_w_factor": 1}
 
 
 def weights(draw: Draw, shape: tuple[int, ...], spread: float = 0.1) -> T:
-    """Constants around 0."""
+    """Return constants around 0."""
     return T(F, shape, value=draw.floats(shape, spread, 0.0))
 
 
 def dense(draw: Draw, op: str) -> Case:
-    """Up to 4096 inputs a unit."""
+    """Draw up to 4096 inputs per unit."""
     depth, units = draw.int(200, 4096), draw.int(1, 12)
     inputs = [T(F, (draw.int(1, 4), depth)), weights(draw, (units, depth)), weights(draw, (units,))]
     return draw.case(op, inputs, [T(F, (inputs[0].shape[0], units))], ("FullyConnectedOptions", {}), version=1)
 
 
 def conv(draw: Draw, op: str) -> Case:
-    """Up to 9 x 512 inputs an output, or 1 x 2048."""
+    """Draw up to 9 x 512 inputs per output, or 1 x 2048."""
     (kernel, depth), filters = draw.pick([(1, 2048), (3, 512), (3, 64)]), draw.int(1, 12)
     inputs = [T(F, (1, 6, 6, depth)), weights(draw, (filters, kernel, kernel, depth)), weights(draw, (filters,))]
     return draw.case(op, inputs, [T(F, (1, 6, 6, filters))], ("Conv2DOptions", {**SAME, **DILATION}), version=1)
 
 
 def depthwise(draw: Draw, op: str) -> Case:
-    """Windows of up to 11 x 11."""
+    """Draw windows of up to 11 x 11."""
     kernel, depth = draw.int(3, 11), draw.int(8, 64)
     inputs = [T(F, (1, 12, 12, depth)), weights(draw, (1, kernel, kernel, depth)), weights(draw, (depth,))]
     options = {**SAME, **DILATION, "depth_multiplier": 1}
@@ -43,7 +43,7 @@ def depthwise(draw: Draw, op: str) -> Case:
 
 
 def matmul(draw: Draw, op: str) -> Case:
-    """Up to 2048 products an output."""
+    """Draw up to 2048 products per output."""
     depth, rows, columns = draw.int(200, 2048), draw.int(1, 8), draw.int(1, 8)
     inputs = [T(F, (2, rows, depth)), T(F, (2, depth, columns))]
     options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
@@ -51,7 +51,7 @@ def matmul(draw: Draw, op: str) -> Case:
 
 
 def reduce(draw: Draw, op: str) -> Case:
-    """Planes of up to 56 x 56, or rows of up to 65,536."""
+    """Draw planes of up to 56 x 56, or rows of up to 65,536."""
     if draw.chance(0.5):
         x, axes = T(F, (draw.int(1, 16), draw.pick([768, 4096, 65536]))), T("int32", (1,), value=[1])
         return draw.case(op, [x, axes], [T(F, x.shape[:1])], ("ReducerOptions", {}), version=1)
@@ -62,14 +62,14 @@ def reduce(draw: Draw, op: str) -> Case:
 
 
 def rows(draw: Draw, op: str) -> Case:
-    """Rows of up to 4096."""
+    """Draw rows of up to 4096."""
     shape = (draw.int(1, 4), draw.int(200, 4096))
     options = ("SoftmaxOptions", {"beta": 1.0}) if op == "SOFTMAX" else ("LogSoftmaxOptions", {})
     return draw.case(op, [T(F, shape)], [T(F, shape)], options, version=1)
 
 
 def wide(draw: Draw, op: str) -> Case:
-    """Arguments from 2**-30 to 2**30; both signs where the function has them."""
+    """Draw arguments from 2**-30 to 2**30, with both signs if the function accepts them."""
     x = T(F, (4099,))
     values = np.exp2(draw.rng.uniform(-30, 30, x.shape))
     signs = 1 if op in POSITIVE else draw.rng.choice([-1, 1], x.shape)

@@ -1,4 +1,4 @@
-"""Shrink a case that differs to its simplest form that still differs in the same way."""
+"""Shrink a differing case to its simplest form that still differs in the same way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ATTEMPTS = 400
 
 
 def minimised(case: Case, outcome: Outcome, live: Live) -> Case:
-    """The simplest form that was found within a bounded number of attempts."""
+    """Return the simplest form that was found within a bounded number of attempts."""
     left = ATTEMPTS
     progress = True
     while progress:
@@ -35,12 +35,12 @@ def minimised(case: Case, outcome: Outcome, live: Live) -> Case:
 def _differs_alike(case: Case, outcome: Outcome, live: Live) -> bool:
     try:
         return judge(case, live).verdict == outcome.verdict
-    except (ValueError, IndexError, TypeError, OverflowError):  # no model can be built of it
+    except (ValueError, IndexError, TypeError, OverflowError):  # no model can be built from it
         return False
 
 
 def simpler(case: Case) -> Iterator[Case]:
-    """Forms of the case with one thing simpler, the largest steps first."""
+    """Yield simpler forms of the case, the largest steps first."""
     if len(case.samples) > 1:
         for sample in case.samples:
             yield replace(case, samples=(sample,))
@@ -82,7 +82,7 @@ def _resized(case: Case, size: int, smaller: int) -> Case:
 
 
 def _renumbered(value: Array, type_: str, size: int, smaller: int) -> Array:
-    """Lists of sizes that name the dimension follow it."""
+    """Return a list of sizes with the dimension replaced."""
     if type_ not in ("int32", "int64") or value.ndim > 1 or value.size > 6:
         return value
     return np.where(value == size, value.dtype.type(smaller), value)
@@ -115,7 +115,7 @@ def _swapped(case: Case, old: T, new: T) -> Case:
 
 
 def _plainer_values(case: Case) -> Iterator[Case]:
-    """Inputs that are all zero, or zero in one half."""
+    """Yield inputs that are all zero, or zero in one half."""
     for s, sample in enumerate(case.samples):
         for i, value in enumerate(sample):
             if value.dtype == object or not value.any():

@@ -1,4 +1,4 @@
-"""The released runtimes that profiles stand for, and where a folder of virtual environments has them."""
+"""The released runtimes of profiles, and their places in a folder of virtual environments."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MODULES = {
     "ai-edge-litert": "ai_edge_litert.interpreter",
     "ai-edge-litert-nightly": "ai_edge_litert.interpreter",
 }
-#: The resolver of releases whose interpreter has one and no argument that chooses it.
+#: The resolver of releases with only one, which no argument chooses.
 ONLY_RESOLVER = "BuiltinOpResolver"
 
 
 @dataclass(frozen=True)
 class Release:
-    """A profile and the Python that has its runtime; `resolver` is empty where there is no choice."""
+    """A profile and the Python that has its runtime; `resolver` is empty if there is no choice."""
 
     profile: str
     python: Path
@@ -33,7 +33,7 @@ class Release:
 def releases(folder: Path) -> Iterator[Release]:
     """Yield the profiles of Python packages on x86-64, without those of other vector extensions than this machine's.
 
-    `folder` holds environments named PACKAGE-VERSION; what this Python has installed is taken for LiteRT 2.3.
+    `folder` holds environments named PACKAGE-VERSION; this Python's own LiteRT is assumed to be 2.3.
     """
     own = describe()["vectors"]
     for name, profile in PROFILES.items():

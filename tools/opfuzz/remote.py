@@ -16,10 +16,10 @@ WORKER = Path(__file__).with_name("remote_worker.py")
 
 
 class Remote:
-    """A runtime that `command`, a Python's command line, has installed as `module`.
+    """A runtime: `command` starts a Python that has it as `module`.
 
-    `resolver` is the name in its OpResolverType; empty for releases that have none. `seconds`: what a request may take
-    before the process is ended (0: no limit).
+    `resolver` is the name in its OpResolverType; empty for releases that have none. `seconds` is the limit of a
+    request, after which the process is ended (0: no limit).
     """
 
     def __init__(self, command: Sequence[str], module: str, resolver: str = "", seconds: float = 0) -> None:
@@ -28,7 +28,7 @@ class Remote:
         self._start()
 
     def _start(self) -> None:
-        """EOFError where the runtime is not there."""
+        """Start the process; raise EOFError if the runtime is missing."""
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -47,11 +47,14 @@ class Remote:
         return self._process.stdout
 
     def run(self, case: Case) -> list[list[Array]] | str | None:
-        """As `outputs`, of a drawn case."""
+        """Return the outputs of a drawn case; see `outputs`."""
         return self.outputs(case.model(), case.samples)
 
     def outputs(self, model: bytes, samples: Sequence[Sequence[Array]]) -> list[list[Array]] | str | None:
-        """Outputs of every sample, all in one interpreter; why, where the runtime refuses; None where it ends."""
+        """Return the outputs of every sample, from one interpreter.
+
+        The result is the reason if the runtime refuses, and None if it ends.
+        """
         try:
             with self._limited():
                 send(self._input, (model, [[packed(value) for value in sample] for sample in samples]))
@@ -64,7 +67,7 @@ class Remote:
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """End the process where a request takes too long."""
+        """End the process if a request takes too long."""
         timer = Timer(self._seconds, self._process.kill)
         if self._seconds:
             timer.start()

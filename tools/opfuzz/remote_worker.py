@@ -1,9 +1,9 @@
 """A TFLite runtime of any release, as a program that answers on its standard streams.
 
-It stands alone: Python 3.7, NumPy and the runtime are all it needs.
+It is a stand-alone program: it needs only Python 3.7, NumPy and the runtime.
 
 Usage: python remote_worker.py MODULE [RESOLVER]. A request is (model, samples), the answer the outputs of every sample,
-or why the runtime refuses; each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
+or the reason of a refusal. Each is a pickle after its length in 8 bytes, arrays as (type, shape, bytes).
 """
 # ruff: noqa: B905, UP006, UP035 (Python 3.7)
 
@@ -16,7 +16,7 @@ import struct
 import sys
 from typing import Any, BinaryIO, List
 
-# Its own folder holds modules named like others.
+# Its own folder holds modules whose names hide others.
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 
@@ -24,19 +24,19 @@ import numpy as np  # noqa: E402
 
 
 def packed(array: Any) -> Any:
-    """An array in terms that every release of NumPy reads."""
+    """Return an array in a form that every release of NumPy reads."""
     array = np.asarray(array)
     return array.dtype.str, array.shape, array.tobytes()
 
 
 def unpacked(parts: Any) -> Any:
-    """The array again; it can be written to."""
+    """Return the array again, writable."""
     kind, shape, data = parts
     return np.frombuffer(data, np.dtype(kind)).reshape(shape).copy()
 
 
 def receive(stream: BinaryIO) -> Any:
-    """The next message; EOFError at the end."""
+    """Return the next message; EOFError at the end."""
     head = stream.read(8)
     if len(head) < 8:
         raise EOFError
@@ -52,7 +52,7 @@ def send(stream: BinaryIO, message: Any) -> None:
 
 
 def answer(runtime: Any, resolver: str, model: bytes, samples: Any) -> Any:
-    """Outputs of every sample, or the refusal."""
+    """Return outputs of every sample, or the refusal."""
     options = {"num_threads": 1}
     if resolver:
         options["experimental_op_resolver_type"] = getattr(runtime.OpResolverType, resolver)
@@ -66,14 +66,14 @@ def answer(runtime: Any, resolver: str, model: bytes, samples: Any) -> Any:
 
 
 def resize(interpreter: Any, sample: Any) -> None:
-    """Give inputs whose shapes are not the model's those of the first sample."""
+    """Resize inputs whose shapes differ from those of the first sample."""
     for detail, (_, shape, _) in zip(interpreter.get_input_details(), sample):
         if tuple(detail["shape"]) != tuple(shape):
             interpreter.resize_tensor_input(detail["index"], shape)
 
 
 def run(interpreter: Any, sample: Any) -> List[Any]:
-    """One run on the packed inputs."""
+    """Return one run on the packed inputs."""
     for detail, parts in zip(interpreter.get_input_details(), sample):
         value = unpacked(parts)
         if value.size:
@@ -83,14 +83,14 @@ def run(interpreter: Any, sample: Any) -> List[Any]:
 
 
 def read(interpreter: Any, detail: Any) -> Any:
-    """An output; the runtimes raise for what has no elements."""
+    """Return an output; the runtimes raise for outputs without elements."""
     if 0 in detail["shape"]:
         return np.empty(detail["shape"], detail["dtype"])
     return interpreter.get_tensor(detail["index"])
 
 
 def main(module: str, resolver: str = "") -> None:
-    """Answer until the input ends. The first message says that the runtime is there."""
+    """Answer until the input ends. The first message reports that the runtime is present."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)

@@ -1,4 +1,4 @@
-"""What a run prints and saves."""
+"""The printed and saved results of a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = {
 
 
 def progress(judged: Iterator[Judged], count: int) -> Iterator[Judged]:
-    """Pass the cases on, with a bar where a person watches."""
+    """Pass the cases on, with a progress bar on a terminal."""
     if not sys.stderr.isatty():
         yield from judged
         return
@@ -41,12 +41,12 @@ def progress(judged: Iterator[Judged], count: int) -> Iterator[Judged]:
 
 
 def described(case: Case, outcome: Outcome, line: str) -> str:
-    """A case and what came of it."""
+    """Return a case and its outcome."""
     return f"{line}: {outcome.verdict.value}: {outcome.note}\n{case}\n"
 
 
 def table(tally: Tally, seed: int) -> str:
-    """The counts by operator."""
+    """Return the counts by operator."""
     rows = [["operator", "models", *COLUMNS, "constant"]]
     for op, counts in sorted(tally.verdicts.items()):
         cells = [counts[verdict] for verdict in COLUMNS.values()]
@@ -65,7 +65,7 @@ def table(tally: Tally, seed: int) -> str:
 
 
 def as_json(tally: Tally, seed: int) -> str:
-    """The same for programs."""
+    """Return the counts as JSON."""
     return json.dumps(
         {
             "seed": seed,

@@ -1,4 +1,4 @@
-"""A run: cases drawn one after the other from a seed, judged, counted by operator."""
+"""A run: cases drawn one after the other from a seed, judged, and counted by operator."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from opfuzz.evidence import Evidence
 from opfuzz.families import SPECS
 from opfuzz.live import Live
 
-#: Operators whose outputs can hardly vary: drawn in one round of ten.
+#: Operators whose outputs can hardly vary: drawn in one of ten rounds.
 DULL = frozenset({"RANK", "SHAPE", "ZEROS_LIKE", "REDUCE_ANY", "REDUCE_ALL"})
-#: Operators with many options: drawn three times a round.
+#: Operators with many options: drawn three times per round.
 RICH = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "STRIDED_SLICE"})
-#: A run says something only if so many of its models ran with outputs that vary.
+#: The least share of models with outputs that vary, for a significant run.
 HONEST = 0.9
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One case of a run. `reason`: why a difference is meant, empty where there is none or it is not."""
+    """One case of a run. `reason` explains an intended difference; empty if there is none, or it is not intended."""
 
     number: int
     case: Case
@@ -38,13 +38,13 @@ class Judged:
 
     @property
     def wrong(self) -> bool:
-        """Whether this is an unexplained difference."""
+        """True if this is an unexplained difference."""
         return self.outcome.verdict in WRONG and not self.reason
 
 
 @dataclass
 class Tally:
-    """What a run came to."""
+    """The counts of a run."""
 
     verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     constant: Counter[str] = field(default_factory=Counter)
@@ -67,7 +67,7 @@ class Tally:
 
     @property
     def models(self) -> int:
-        """How many models were judged."""
+        """Number of judged models."""
         return sum(sum(counts.values()) for counts in self.verdicts.values())
 
     @property
@@ -78,18 +78,18 @@ class Tally:
 
 
 def operators(patterns: Sequence[str]) -> tuple[str, ...]:
-    """The operators that can be drawn and match one of the patterns (all where there is none)."""
+    """Return the operators that can be drawn and match one of the patterns (all if there is none)."""
     return tuple(op for op in SPECS if not patterns or any(fnmatch.fnmatch(op, p.upper()) for p in patterns))
 
 
 def draw_case(seed: int, number: int) -> Case:
-    """The case of that number; the same for the same seed and the same ways of drawing."""
+    """Return the case of that number; it depends only on the seed, the number and the drawing functions."""
     op = operator_of(seed, number)
     return SPECS[op](Draw(np.random.default_rng([seed, number])), op)
 
 
 def operator_of(seed: int, number: int) -> str:
-    """The operator of the case of that number: they take turns, in an order that the seed gives."""
+    """Return the operator of the case of that number: they take turns, in an order that the seed gives."""
     ops = _turns()
     round_, place = divmod(number, len(ops))
     return ops[int(_order(seed, round_)[place])]
@@ -97,7 +97,7 @@ def operator_of(seed: int, number: int) -> str:
 
 @cache
 def _turns() -> tuple[str, ...]:
-    """Ten rounds of all operators."""
+    """Return ten rounds of all operators."""
     return tuple(op for op in SPECS for _ in range(1 if op in DULL else 30 if op in RICH else 10))
 
 
@@ -107,7 +107,7 @@ def _order(seed: int, round_: int) -> np.ndarray[Any, Any]:
 
 
 def numbers(seed: int, ops: Sequence[str], start: int = 0) -> Iterator[int]:
-    """The numbers of the cases of these operators, without end."""
+    """Yield the numbers of the cases of these operators, without end."""
     wanted, number = frozenset(ops), start
     while True:
         if operator_of(seed, number) in wanted:
@@ -124,5 +124,5 @@ def judged(seed: int, chosen: Iterator[int] | Sequence[int], live: Live) -> Iter
 
 
 def undrawn(table: Mapping[str, object]) -> tuple[str, ...]:
-    """The operators of a kernel table that this fuzzer cannot draw."""
+    """Return the operators of a kernel table that this fuzzer cannot draw."""
     return tuple(op for op in table if op not in SPECS)

@@ -1,7 +1,7 @@
 """Half-way cases of every operator that requantizes, over all codes of an 8-bit input and a thirteenth of 16-bit ones.
 
-Scales are powers of two times small odd numbers, so that real multipliers are exact and about half of all products lie
-half-way between two output codes: where roundings of different releases and processors part.
+Scales are powers of two times small odd numbers, so real multipliers are exact. About half of all products lie half-way
+between two output codes, where roundings of different releases and processors differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from opfuzz.case import Array, Case
 from opfuzz.one_operator import T
 
-#: Codes of each type: all of 8 bits; of 16 bits 71 * 71, which leave every remainder by every power of two.
+#: Codes of each type: all of 8 bits; for 16 bits 71 * 71, which leave every remainder by every power of two.
 CODES = {
     "int8": np.arange(-128, 128, dtype=np.int8),
     "uint8": np.arange(256, dtype=np.uint8),
@@ -38,7 +38,7 @@ Options = tuple[str, Mapping[str, Any]] | None
 
 
 def ties() -> Iterator[Case]:
-    """Every case, the same ones each time."""
+    """Yield every case, the same ones each time."""
     for op, options in _UNARY:
         yield from unary(op, options)
     for alpha in (0.5, 0.25, 1.5, 3.0, -0.5, -0.25, -1.5, -0.75, 0.0, -1.0, 100.0):
@@ -65,7 +65,7 @@ _UNARY: tuple[tuple[str, Options], ...] = (
 
 
 def unary(op: str, options: Options) -> Iterator[Case]:
-    """An operator of one operand, under all ratios of scales."""
+    """Yield an operator of one operand, under all ratios of scales."""
     for kind, ratio in product(CODES, RATIOS):
         for zero_in, zero_out in ZERO_POINTS[kind]:
             x = T(kind, CODES[kind].shape, ratio * SCALE, zero_in)
@@ -73,7 +73,7 @@ def unary(op: str, options: Options) -> Iterator[Case]:
 
 
 def conversions() -> Iterator[Case]:
-    """QUANTIZE from codes to codes, and from floats half-way between two codes."""
+    """Yield QUANTIZE from codes to codes, and from floats half-way between two codes."""
     for kind, made, ratio in product(CODES, CODES, RATIOS):
         zero_in, zero_out = ZERO_POINTS[kind][-1][0], ZERO_POINTS[made][-1][1]
         x = T(kind, CODES[kind].shape, ratio * SCALE, zero_in)
@@ -87,7 +87,7 @@ def conversions() -> Iterator[Case]:
 
 
 def binary(op: str) -> Iterator[Case]:
-    """All codes of one operand against some of the other: both of one shape, and broadcast."""
+    """Yield all codes of one operand against some of the other: both of one shape, and broadcast."""
     name = f"{op.title().replace('_', '')}Options"
     for kind, (left, right), same_shape in product(CODES, ((1.0, 0.5), (0.5, 1.5), (0.125, 1.0)), (True, False)):
         codes, few = CODES[kind], _some(kind)
@@ -109,7 +109,10 @@ def _some(kind: str) -> Array:
 
 
 def convolutions() -> Iterator[Case]:
-    """CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV of one pixel and one channel; each filter is a weight and a ratio."""
+    """Yield CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV of one pixel and one channel.
+
+    Each filter is a weight and a ratio.
+    """
     for kind in CODES:
         for zero_in, zero_out in ZERO_POINTS[kind]:
             side = math.isqrt(CODES[kind].size)
@@ -131,7 +134,7 @@ def convolutions() -> Iterator[Case]:
 
 
 def _weights(kind: str) -> T:
-    """Weights in a row: signed ones with a ratio for each, the others with one for all."""
+    """Return weights in a row: signed ones with a ratio for each, the others with one for all."""
     if kind == "uint8":
         return T(kind, (len(WEIGHTS),), 0.03125, 128, value=np.array(WEIGHTS) + 128)
     scales = [RATIOS[i % len(RATIOS)] / 4 for i in range(len(WEIGHTS))]
@@ -149,7 +152,7 @@ def _bias(kind: str) -> T:
 
 
 def dense() -> Iterator[Case]:
-    """FULLY_CONNECTED: all codes as rows of the input, and, for a single row, all codes as weights."""
+    """Yield FULLY_CONNECTED: all codes as rows of the input, and, for a single row, all codes as weights."""
     options = ("FullyConnectedOptions", {"fused_activation_function": 0})
     for kind, ratio in product(CODES, RATIOS):
         for zero_in, zero_out in ZERO_POINTS[kind]:
@@ -178,7 +181,7 @@ def _fits(kind: str, code: int) -> bool:
 
 
 def matrix_products() -> Iterator[Case]:
-    """BATCH_MATMUL of all codes as a column by a row of some."""
+    """Yield BATCH_MATMUL of all codes as a column by a row of some."""
     for kind, ratio in product(("int8", "int16"), RATIOS):
         for zero_in, zero_out in ZERO_POINTS[kind]:
             column, row = CODES[kind][:, None], np.array([WEIGHTS]).astype(kind)
@@ -189,7 +192,7 @@ def matrix_products() -> Iterator[Case]:
 
 
 def reductions() -> Iterator[Case]:
-    """MEAN and SUM of few elements: over an image's pixels and over another axis."""
+    """Yield MEAN and SUM of few elements: over an image's pixels and over another axis."""
     for op, kind, ratio, count in product(("MEAN", "SUM"), CODES, RATIOS, (2, 3, 4)):
         for zero_in, zero_out in (*ZERO_POINTS[kind], (ZERO_POINTS[kind][0][0],) * 2):
             codes = CODES[kind]
@@ -203,7 +206,7 @@ def reductions() -> Iterator[Case]:
 
 
 def windows() -> Iterator[Case]:
-    """AVERAGE_POOL_2D of two and three taps, RESIZE_BILINEAR to twice the size and by a half."""
+    """Yield AVERAGE_POOL_2D of two and three taps, RESIZE_BILINEAR to twice and to half the size."""
     for kind, taps in product(CODES, (2, 3)):
         codes = CODES[kind]
         fed = np.stack([codes, *(np.roll(codes, k) for k in range(1, taps))])[None, :, :, None]
@@ -222,7 +225,7 @@ def windows() -> Iterator[Case]:
 
 
 def joined() -> Iterator[Case]:
-    """CONCATENATION of uint8, which is rescaled."""
+    """Yield CONCATENATION of uint8, which is rescaled."""
     for ratio, (zero_in, zero_out) in product(RATIOS, ZERO_POINTS["uint8"]):
         codes = CODES["uint8"]
         a, b = T("uint8", codes.shape, ratio * SCALE, zero_in), T("uint8", codes.shape, SCALE, zero_out)

@@ -1,7 +1,7 @@
-"""What runs in the child process: LiteRT, one case after the other, until the pipe closes or LiteRT dies.
+"""The program in the child process: it runs LiteRT on one case after the other, until the pipe closes or LiteRT dies.
 
-A request is (model, samples); the answer is ("ran", resolver, outputs of every sample) or ("refused", resolver, why).
-An operator that the reference resolver does not know is tried with the full one.
+A request is (model, samples); the answer is ("ran", resolver, outputs of every sample) or ("refused", resolver,
+reason). If the reference resolver lacks an operator, the full one is tried.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 #: The resolvers, in the order in which they are tried.
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
-#: What LiteRT says when a resolver lacks an operator, a version or a custom operator.
+#: LiteRT's messages for a resolver that lacks an operator, a version or a custom operator.
 UNKNOWN = ("Didn't find op", "unresolved custom op", "Encountered unresolved")
 MEMORY_BYTES = 6 << 30
 
@@ -59,7 +59,7 @@ def _run(model: bytes, samples: Any, resolver: str) -> list[list[Any]]:
 
 
 def invoke(interpreter: Any, sample: Any) -> list[Any]:
-    """One run of an interpreter of either kind, all of whose inputs have their final shapes."""
+    """Run an interpreter of either kind, whose inputs have their final shapes."""
     for detail, value in zip(interpreter.get_input_details(), sample, strict=True):
         if value.size:
             interpreter.set_tensor(detail["index"], value)

@@ -1,4 +1,4 @@
-"""The models that LiteRT's build makes for its interpreter_test.py. Its argument is the checkout."""
+"""Create the models that LiteRT's build makes for its interpreter_test.py. The argument is the checkout."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from google.protobuf import text_format
 
 
 def graph_of(path: Path) -> tf.compat.v1.GraphDef:
-    """The graph in a text file."""
+    """Return the graph in a text file."""
     graph = tf.compat.v1.GraphDef()
     text_format.Parse(path.read_text(), graph)
     return graph
 
 
 def converted(path: Path, inputs: list[str], quantized: bool = False) -> bytes:
-    """What `tflite_convert` makes of a graph with these inputs and the output "output"."""
+    """Return the result of `tflite_convert` for a graph with these inputs and the output "output"."""
     tf.compat.v1.reset_default_graph()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.import_graph_def(graph_of(path), name="")
@@ -35,24 +35,24 @@ class TwoSignatures(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([1], tf.float32, name="x")])
     def add(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """One signature."""
+        """Return one signature."""
         return {"output_0": x + 2.0}
 
     @tf.function(input_signature=[tf.TensorSpec([1], tf.float32, name="x")])
     def multiply(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The other."""
+        """Return the other."""
         return {"output_0": x * 3.0}
 
 
 def two_signatures() -> bytes:
-    """A model with the signatures add and multiply."""
+    """Return a model with the signatures add and multiply."""
     module = TwoSignatures()
     functions = [module.add.get_concrete_function(), module.multiply.get_concrete_function()]
     return tf.lite.TFLiteConverter.from_concrete_functions(functions, module).convert()
 
 
 def main() -> None:
-    """Write them where interpreter_test.py looks for them."""
+    """Write the models to the place where interpreter_test.py looks for them."""
     folder = Path(sys.argv[1]) / "tflite" / "python" / "testdata"
     made = {
         "permute_float": lambda: converted(folder / "permute.pbtxt", ["input"]),

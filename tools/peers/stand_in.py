@@ -1,8 +1,8 @@
-"""A pytest plugin that puts tflq in the place of an interpreter before the tests are collected.
+"""A pytest plugin that replaces an interpreter by tflq before the tests are collected.
 
 It reads these environment variables: PEER_PACKAGE, the package whose interpreter is replaced ("" for none: that of
 PEER_ORIGINAL is counted), and PEER_ALIAS, "name=target" for a package that the tests import under another name. Each
-test that makes an Interpreter gets the property `interpreter` in the JUnit report.
+test that creates an Interpreter gets the property `interpreter` in the JUnit report.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._name, self._target = name, target
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        """A spec that hands on the target's module; None where there is none."""
+        """Return a spec that returns the target's module; None if there is none."""
         if not fullname.startswith(f"{self._name}."):
             return None
         try:
@@ -39,11 +39,11 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The target's own module."""
+        """Return the target's own module."""
         return sys.modules[self._target + spec.name[len(self._name) :]]
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been executed."""
+        """Do nothing: the module has already been executed."""
 
 
 class Below(importlib.abc.MetaPathFinder):
@@ -53,7 +53,7 @@ class Below(importlib.abc.MetaPathFinder):
         self._name, self._target = name, target
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        """The file's spec, where there is one."""
+        """Return the file's spec, if there is one."""
         if not fullname.startswith(f"{self._target}."):
             return None
         words = (self._name + fullname[len(self._target) :]).split(".")
@@ -62,14 +62,17 @@ class Below(importlib.abc.MetaPathFinder):
 
 
 def stub(name: str, **members: Any) -> None:
-    """A module that only the other project's build makes."""
+    """Install a stub of a module that only the other project's build creates."""
     module = ModuleType(name)
     vars(module).update(members)
     sys.modules[name] = module
 
 
 def stub_test_data() -> None:
-    """The native modules of tflite/python/testdata: a registerer that counts its calls, and a TensorFlow operator."""
+    """Install stubs of the native modules of tflite/python/testdata.
+
+    They are a registerer that counts its calls, and a TensorFlow operator.
+    """
     calls: list[object] = []
     stub("tflite.python.testdata", __path__=[])
     stub(
@@ -81,7 +84,7 @@ def stub_test_data() -> None:
 
 
 def counted(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, which also counts its calls."""
+    """Return the constructor, which also counts its calls."""
 
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:  # noqa: N807
         global _made
@@ -92,7 +95,7 @@ def counted(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def replace_interpreter() -> None:
-    """Replace the interpreter, and count those that are made."""
+    """Replace the interpreter, and count created ones."""
     alias, package = os.environ.get("PEER_ALIAS", ""), os.environ.get("PEER_PACKAGE", "")
     if alias:
         sys.meta_path.insert(0, Alias(*alias.split("=")))

@@ -1,1 +1,1 @@
-"""Small operators, proofs of them under pairs of profiles, and a search for inputs that contradict these proofs."""
+"""Small operators, their proofs under pairs of profiles, and a search for inputs that contradict these proofs."""

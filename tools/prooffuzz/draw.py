@@ -1,7 +1,7 @@
-"""Small operators that a proof can decide, of the shapes where proofs go wrong.
+"""Small operators that a proof can decide, in shapes that are hard for proofs.
 
 Scales make ties frequent: real multipliers are powers of two times small odd numbers, and weights often have a common
-factor, so that some sums on which stages differ cannot be reached at some places.
+factor. So some places cannot reach some sums on which stages differ.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Shape = tuple[int, ...]
 
 
 def ratio(draw: Draw, low: int = EXPONENTS[0], high: int = EXPONENTS[1]) -> float:
-    """A power of two times a small odd number; one in three is any number."""
+    """Return a power of two times a small odd number; one in three is any number."""
     power = 2.0 ** draw.int(low, high)
     return float(power * (draw.real(0.5, 1) if draw.chance(0.33) else draw.pick([1, 1, 3, 5, 0.75])))
 
 
 def products(draw: Draw, op: str) -> Case:
-    """CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+    """Draw CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
     kind, weight, added = draw.pick(TYPES)
     return (dense if op == "FULLY_CONNECTED" else windowed)(draw, op, kind, weight, added)
 
@@ -48,7 +48,7 @@ TYPES = (
 
 
 def weights(draw: Draw, kind: str, shape: Shape, axis: int, real: float) -> T:
-    """Weights with a common factor, or mostly zeros, or any; per channel half of the time."""
+    """Return weights with a common factor, mostly zeros, or any; per channel in half of the cases."""
     low, high = {"uint8": (0, 255), "int4": (-7, 7), "int16": (-300, 300)}.get(kind, (-127, 127))
     zero = draw.pick([0, 128, 100, 255, draw.int(0, 255)]) if kind == "uint8" else 0
     codes = draw.rng.integers(low, high + 1, shape)
@@ -68,7 +68,7 @@ def weights(draw: Draw, kind: str, shape: Shape, axis: int, real: float) -> T:
 
 
 def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
-    """Small, none, or near the ends of its type."""
+    """Return a bias that is small, absent, or near the ends of its type."""
     reach = draw.pick([0, 3, 40, 3000, 3000, 2**30])
     value = draw.rng.integers(-reach, reach, channels, endpoint=True)
     scales = np.atleast_1d(np.asarray(w.scale, np.float32)) * np.float32(x.scale)
@@ -78,7 +78,7 @@ def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
 
 
 def windowed(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
-    """Windows larger than the image, dilated, strided, in groups, with few and odd channels."""
+    """Draw windows larger than the image, dilated, strided, in groups, with few and odd channels."""
     kernel = (draw.int(1, 7), draw.int(1, 3)) if draw.chance(0.5) else (draw.int(1, 3), draw.int(1, 7))
     stride = (draw.int(1, 3), draw.int(1, 3)) if draw.chance(0.4) else (1, 1)
     dilation = (draw.int(1, 3), draw.int(1, 3)) if draw.chance(0.3) else (1, 1)
@@ -113,7 +113,7 @@ def windowed(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
 
 
 def dense(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
-    """Few inputs and units, some rows."""
+    """Draw few inputs and units, some rows."""
     depth, units, rows = draw.int(1, 6), draw.pick([1, 2, 3, 4, 8, 9, 17]), draw.pick([1, 1, 2, 3])
     x = T(kind, (rows, depth), 2.0**-5, 0 if kind == "int16" else draw.zero_point(kind))
     w = weights(draw, weight, (units, depth), 0, ratio(draw, *((-18, -9) if kind == "int16" else EXPONENTS)))
@@ -126,7 +126,7 @@ def dense(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
 
 
 def reduction(draw: Draw, op: str) -> Case:
-    """MEAN and SUM of images and of other axes, with channels that fill no whole block."""
+    """Draw MEAN and SUM of images and of other axes, with channels that fill no whole block."""
     kind = draw.pick(["int8", "uint8"])
     channels = draw.pick([1, 3, 7, 8, 9, 16, 17, 20, 32, 33])
     shape = (draw.pick([1, 1, 2, 8]), draw.int(1, 3), draw.int(1, 2), channels)
@@ -140,7 +140,7 @@ def reduction(draw: Draw, op: str) -> Case:
 
 
 def elementwise(draw: Draw, op: str) -> Case:
-    """Draw a case as other fuzzers do, of codes only."""
+    """Draw a case as in other fuzzers, only of codes."""
     for _ in range(20):
         case = SPECS[op](draw, op)
         fed = [t for t in case.inputs if t is not None and t.value is None]
@@ -150,7 +150,7 @@ def elementwise(draw: Draw, op: str) -> Case:
 
 
 def paired(draw: Draw, op: str) -> Case:
-    """ADD, SUB and MUL of two inputs, in rows that do not fill whole blocks."""
+    """Draw ADD, SUB and MUL of two inputs, in rows that do not fill whole blocks."""
     kind = draw.pick(["int8", "uint8"])
     shape = draw.pick([(64,), (3, 64), (100,), (4, 24), (2, 4, 40), (8, 33), (8, 20), (16, 12), (5, 7, 8)])
     shapes = draw.pick([(shape, shape), (shape, shape), (shape, shape[-1:]), ((1,), shape)])
@@ -161,7 +161,7 @@ def paired(draw: Draw, op: str) -> Case:
 
 
 def with_constant(draw: Draw, op: str) -> Case:
-    """ADD, SUB, MUL and PRELU with a constant that differs from place to place, or from channel to channel."""
+    """Draw ADD, SUB, MUL or PRELU with a constant that differs between places, or between channels."""
     kind = draw.pick(["int8", "uint8", "int16"])
     shape = draw.pick([(5,), (17,), (64,), (2, 33), (2, 3, 8), (3, 20), (1, 4, 4, 3)])
     other = draw.pick([shape, shape[-1:], (1,) * len(shape), shape])
@@ -176,12 +176,12 @@ def with_constant(draw: Draw, op: str) -> Case:
 
 
 def anything(draw: Draw, op: str) -> Case:
-    """Any operator that the other fuzzers know."""
+    """Draw any operator that the other fuzzers know."""
     name = draw.pick(sorted(SPECS))
     return SPECS[name](draw, name)
 
 
-#: Operator -> how often it is drawn, and how.
+#: Operator -> its frequency, and its drawing function.
 FORMS: Mapping[str, tuple[int, Callable[[Draw, str], Case]]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), (60, products)),
     **dict.fromkeys(("MEAN", "SUM"), (20, reduction)),
@@ -194,7 +194,7 @@ _TURNS = [name for name, (times, _) in FORMS.items() for _ in range(times)]
 
 
 def draw_case(seed: int, number: int) -> tuple[str, Case]:
-    """Return the form and the case of that number; the same for the same seed."""
+    """Return the form and the case of that number; they depend only on the seed and the number."""
     draw = Draw(np.random.default_rng([seed, number]))
     name = draw.pick(_TURNS)
     return name, FORMS[name][1](draw, name.split(" ")[0])

@@ -1,6 +1,6 @@
-"""A search for an input on which two bindings that were called equal give other bits.
+"""A search for an input that distinguishes two bindings with the verdict "equal".
 
-Nothing here uses how a proof was found: geometry, sums and inputs are enumerated independently.
+It does not use the proof: geometry, sums and inputs are enumerated independently.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ PRODUCTS = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 Array = NDArray[Any]
 Feed = dict[int, Array]
 
-#: Bits of a domain whose inputs are all tried, and sums of a stage that are all looked at.
+#: Maximum bits of a domain whose inputs are all tried, and number of a stage's sums that are all evaluated.
 _EXHAUSTED, _SUMS = 12, 1 << 20
-#: Runs of an operator with inputs made at random, and places for which an input is worked out.
+#: Number of runs on random inputs, and of places with a directed input.
 _RANDOM, _PLACES = 120, 300
 
 
@@ -63,12 +63,12 @@ def feeds(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Fee
     step = int(rng.integers(1, 1 << 16)) | 1
     for number in range(
         0 if first.step.op in PRODUCTS else 256
-    ):  # each place sees all codes of 8 bits, and 256 of 16 bits
+    ):  # each place gets all codes of 8 bits, and 256 of 16 bits
         yield {t: _rotated(first, t, number * step, step) for t in first.inputs}
 
 
 def _codes(bound: Bound, tensor: int) -> tuple[int, int]:
-    """The lowest code, and how many there are; of other types a few values."""
+    """Return the lowest code, and the number of codes; for other types a few values."""
     dtype, label = bound.dtype(tensor), bound.plan.operands[tensor].type.label
     if dtype.kind == "b":
         return 0, 2
@@ -120,7 +120,7 @@ def _rotated(bound: Bound, tensor: int, start: int, step: int) -> Array:
 
 
 def _balanced(bound: Bound, rng: np.random.Generator) -> Iterator[Feed]:
-    """Inputs whose codes lie around a level that is the same everywhere: sums of all sizes, at every place."""
+    """Yield inputs with codes around one level: sums of all sizes, at every place."""
     (tensor,) = bound.inputs
     low, count = _codes(bound, tensor)
     for level in range(low, low + count):
@@ -130,7 +130,7 @@ def _balanced(bound: Bound, rng: np.random.Generator) -> Iterator[Feed]:
 
 
 def _directed(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Feed]:
-    """Inputs that reach sums on which two stages differ, at every place and channel, found by enumerating them."""
+    """Yield inputs that reach sums on which two stages differ, by enumeration, at every place and channel."""
     data = [b.step.prepared.data for b in (first, second) if b.step.prepared is not None]
     outputs = [getattr(d, "output", None) for d in data]
     if not all(isinstance(output, Output) for output in outputs) or len(first.inputs) != 1:
@@ -152,7 +152,7 @@ def _directed(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator
 
 
 def _apart(outputs: list[Any], channels: int, reach: int) -> list[set[int]]:
-    """The sums from -reach to reach, or the middle ones, of which two stages make different codes, by channel."""
+    """Return the sums from -reach to reach, or the middle ones, that two stages map to different codes, by channel."""
     half = min(reach, _SUMS // channels // 2)
     sums = np.arange(-half, half + 1, dtype=np.int64)
     codes = []
@@ -164,7 +164,7 @@ def _apart(outputs: list[Any], channels: int, reach: int) -> list[set[int]]:
 
 
 def _weights(bound: Bound) -> Array:
-    """Weights less their zero point, (O, ...) or (..., O) brought to the front."""
+    """Return weights minus their zero point, (O, ...), with the output channels moved to the front."""
     data, w = bound.step.prepared.data, bound.step.node.constant(1).astype(np.int64)  # type: ignore[union-attr]
     w = w - int(data.weight_zero_point)
     return np.moveaxis(w, 3, 0).reshape(w.shape[3], -1) if bound.step.op.startswith("DEPTH") else w.reshape(len(w), -1)
@@ -195,7 +195,7 @@ def _seen(bound: Bound) -> Iterator[tuple[int, list[tuple[int, int]]]]:
 
 
 def _solved(weights: list[int], span: tuple[int, int], targets: set[int]) -> list[int] | None:
-    """Values of the span whose weighted sum is one of the targets, by sets of sums; None if there are none."""
+    """Return values of the span whose weighted sum is one of the targets, by sets of sums; None if there are none."""
     sets = [{0}]
     for weight in weights:
         if (len(sets[-1]) * (span[1] - span[0]) if weight else 0) > 1 << 21:

@@ -22,7 +22,7 @@ from tflq.profiles import by_name
 from tflq.proof import Verdict, Word, prove
 from tflq.proof.operator import Bound, bind
 
-#: Profiles, of which each case takes some.
+#: Profiles, of which each case uses some.
 PROFILES = (
     "litert-ref",
     "litert-opt",
@@ -44,13 +44,13 @@ PROFILES = (
     "tflm-cmsis-nn",
     "litert-ref+single-rounding",
 )
-#: How the reason for two kernels that are prepared alike begins.
+#: Beginning of the reason for two kernels with equal preparation.
 _SAME = "the same kernel"
 #: Profiles that LiteRT itself runs, and its resolvers.
 LIVE = {"litert-ref": "BUILTIN_REF", "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-xnnpack": "BUILTIN"}
-#: Inputs on which LiteRT is asked.
+#: Number of inputs for LiteRT.
 _LIVE_INPUTS = 40
-#: Profiles that take a case and are compared, and inputs on which kernels are run that are prepared alike.
+#: Numbers of profiles that are compared per case, and of inputs for kernels with equal preparation.
 _AT_ONCE, _ALIKE = 7, 40
 
 
@@ -73,7 +73,7 @@ class Contradiction:
 
 @dataclass
 class Tally:
-    """Counts of a run. A proof is a pair of kernels that are prepared otherwise, or one pair that is prepared alike."""
+    """Counts of a run. A proof is a pair of kernels with different preparation, or one pair with equal preparation."""
 
     drawn: Counter[str] = field(default_factory=Counter)
     refused: int = 0
@@ -84,14 +84,14 @@ class Tally:
 
     @property
     def equal(self) -> int:
-        """How many verdicts "equal" were searched for a contradiction."""
+        """Number of verdicts "equal" that were searched for a contradiction."""
         return sum(self.ways.values())
 
 
 class Search:
     """One seed's cases, under some of `profiles` each.
 
-    `live` is the share of pairs proved equal that LiteRT is asked about; `python` is the command line that has it.
+    `live` is the share of pairs proved equal that are also run in LiteRT; `python` is the command of a Python with it.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Search:
         tally.drawn[form] += 1
         try:
             model = read(case.model())
-        except (TflqError, OverflowError):  # of a case that no file can hold
+        except (TflqError, OverflowError):  # for a case that no file can hold
             tally.refused += 1
             return
         taking = (
@@ -182,7 +182,7 @@ class Search:
 
 
 def _distinct(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
-    """Yield one verdict for each pair of kernels that are prepared otherwise, and one of those prepared alike."""
+    """Yield one verdict for each pair of kernels with different preparation, and one with equal preparation."""
     kind: dict[str, str] = {}
     alike = [v for v in verdicts if v.reason.startswith(_SAME)]
     for verdict in alike:
@@ -197,6 +197,6 @@ def _distinct(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
 
 
 def _way(verdict: Verdict) -> str:
-    """How it was proved, without numbers."""
+    """Return the kind of proof, without numbers."""
     words = (_SAME, "no input reaches", "breakpoints", "all sums", "place", "sums of", "run once")
     return next((word for word in words if word in verdict.reason), verdict.reason)

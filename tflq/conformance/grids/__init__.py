@@ -1,4 +1,4 @@
-"""Drafts of every operator: types times the parameters that matter."""
+"""Drafts of every operator: all types, with the parameters that matter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from tflq.conformance.draft import Draft
 from tflq.conformance.grids import contracting, directed, elementwise, extremes, moving, refused, summing
 
-#: How many draws of scales a combination of parameters gets, by level.
+#: Number of draws of scales per combination of parameters, by level.
 LEVELS = {"smoke": 1, "standard": 1, "exhaustive": 4}
 
 
 def drafts(seed: int, level: str) -> Iterator[Draft]:
-    """All drafts of a level, in an order that depends on nothing else. Those of smoke are picked from standard's."""
+    """Yield all drafts of a level, in an order that depends only on seed and level.
+
+    Those of smoke are selected from standard's.
+    """
     for family in (contracting, elementwise, summing, moving, refused, extremes, directed):
         for turn in range(LEVELS[level]):
             yield from family.drafts(seed + turn)

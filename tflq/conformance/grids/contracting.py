@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV, with scales that put their roundings to the test."""
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV, with scales that test their roundings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILTERS = 6
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """Scales of one kind. `gain` is about how many codes of the output the sums spread over."""
+    """Scales of one kind. `gain` is the approximate number of output codes over which the sums spread."""
 
     aim: str
     gain: float = 60.0
@@ -41,28 +41,28 @@ REGIMES = (
 
 
 class Scales:
-    """Draws tensors of one regime."""
+    """Draws of tensors for one regime."""
 
     def __init__(self, rng: np.random.Generator, regime: Regime, kind: str) -> None:
         self.rng, self.regime, self.kind = rng, regime, kind
 
     def scale(self, low: float, high: float) -> float:
-        """A float32 scale between two powers of two."""
+        """Return a float32 scale between two powers of two."""
         exponent = self.rng.uniform(low, high)
         return float(np.float32(2.0 ** (round(exponent) if self.regime.powers else exponent)))
 
     def zero(self, kind: str) -> int:
-        """A zero point of activations."""
+        """Return a zero point of activations."""
         if self.regime.ends and kind != "int16":
             return int(self.rng.choice(CODES[kind]))
         return zero_point(self.rng, kind)
 
     def image(self, shape: tuple[int, ...]) -> T:
-        """The activations that go in."""
+        """Return the input activations."""
         return T(self.kind, shape, self.scale(-8, -4), self.zero(self.kind))
 
     def weights(self, shape: tuple[int, ...], axis: int) -> T:
-        """Constant weights, ends of the range among them."""
+        """Return constant weights that include the ends of the range."""
         kind = "uint8" if self.kind == "uint8" else "int8"
         low, high = CODES[kind]
         value = self.rng.integers(low + (kind == "int8"), high + 1, shape)
@@ -75,7 +75,7 @@ class Scales:
         return T(kind, shape, self.scale(-9, -5), 0, value=value)
 
     def bias(self, x: T, w: T, channels: int) -> T:
-        """A constant bias, in the scale of the sums."""
+        """Return a constant bias, in the scale of the sums."""
         scales = np.atleast_1d(np.asarray(w.scale, np.float32)) * np.float32(x.scale)
         reach = 200_000 if self.kind == "int16" else 4_000
         value = self.rng.integers(-reach, reach, channels)
@@ -95,7 +95,7 @@ class Scales:
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """All four operators."""
+    """Yield all four operators."""
     rng = np.random.default_rng([seed, 1])
     for regime, kind in product(REGIMES, TYPES):
         scales = Scales(rng, regime, kind)

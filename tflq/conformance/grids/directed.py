@@ -1,4 +1,4 @@
-"""Cases that a search found: scales, codes and biases at which a multiplier of another precision gives another code."""
+"""Cases from a search: scales, codes and biases for which multipliers of different precision give different codes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tflq.conformance.one_operator import T
 from tflq.numerics.multiplier import quantize_multiplier, round_twice, rounding_twice
 
 TYPES = ("int8", "uint8", "int16")
-#: Draws after which a search ends with what it has.
+#: Number of draws after which a search ends with its result so far.
 _DRAWS = 20_000
 _TIES = "ties: scales that are powers of two"
-#: Halves of codes from an edge to the other, where an output changes.
+#: Halves of codes from one edge to the next, where an output changes.
 _EDGES = np.arange(-100, 101) + 0.5
 
 
 def in_float32(real: float) -> float:
-    """A multiplier that is computed in float32."""
+    """Return a multiplier computed in float32."""
     return float(np.float32(real))
 
 
 def of_bits(bits: int) -> Callable[[float], float]:
-    """A multiplier whose mantissa has so many bits."""
+    """Return a function that shortens a multiplier's mantissa to `bits` bits."""
 
     def rounded(real: float) -> float:
         fraction, exponent = math.frexp(real)
@@ -39,7 +39,7 @@ def of_bits(bits: int) -> Callable[[float], float]:
     return rounded
 
 
-#: How devices make multipliers less precise.
+#: Ways in which devices make multipliers less precise.
 PRECISIONS: Mapping[str, Callable[[float], float]] = {
     "multiplier in float32": in_float32,
     "multiplier of 15 bits": of_bits(15),
@@ -47,7 +47,7 @@ PRECISIONS: Mapping[str, Callable[[float], float]] = {
 
 
 def rescaled(values: Array, real: float) -> Array:
-    """Integers times a multiplier as the reference kernels compute it: 31 bits of it, two roundings."""
+    """Return integers times a multiplier, as the reference kernels compute it: a 31-bit mantissa, two roundings."""
     mantissa, shift = quantize_multiplier(real)
     stages = rounding_twice(np.asarray(max(-shift, 0), np.int64))
     rounded: Array = round_twice((values.astype(np.int64) << max(shift, 0)) * mantissa, *stages)
@@ -55,7 +55,7 @@ def rescaled(values: Array, real: float) -> Array:
 
 
 def rescaled_once(values: Array, real: float) -> Array:
-    """The same rounded once, half away from zero."""
+    """Return the product rounded once, half away from zero."""
     mantissa, shift = quantize_multiplier(real)
     products = values.astype(np.int64) * mantissa
     rounded: Array = np.sign(products) * ((np.abs(products) + (1 << (30 - shift))) >> (31 - shift))
@@ -63,7 +63,7 @@ def rescaled_once(values: Array, real: float) -> Array:
 
 
 def parting_sum(real: float, other: float) -> int | None:
-    """A sum of which two multipliers make different codes; of several, one far inside the widest gap."""
+    """Return a sum that two multipliers map to different codes; of several, one far inside the widest gap."""
     ends = np.ceil(_EDGES / real), np.ceil(_EDGES / other)
     at = int(np.argmax(np.abs(ends[0] - ends[1])))
     low, high = sorted((int(ends[0][at]), int(ends[1][at])))
@@ -71,7 +71,7 @@ def parting_sum(real: float, other: float) -> int | None:
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Operators of one operand, then sums and products of two."""
+    """Yield operators of one operand, then sums and products of two."""
     rng = np.random.default_rng([seed, 7])
     for kind in TYPES:
         yield from _one_operand(rng, kind)
@@ -93,7 +93,7 @@ def _one_operand(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
     options = ("LeakyReluOptions", {"alpha": 0.5})
     parting = _parting(rng, kind, kind, fed, of_bits(15), positive=True)
     yield _unary("LEAKY_RELU", "all codes; multiplier of 15 bits", *parting, options)
-    if kind == "uint8":  # one sum a row: every code is shown as it is, beside the zero point
+    if kind == "uint8":  # one sum per row: shows every code directly, next to the zero point
         x, y, _ = _parting(rng, kind, kind, fed, of_bits(15))
         rows = np.stack([fed, np.full(fed.shape, x.zero_point, kind)], axis=1)
         inputs = T(kind, rows.shape, x.scale, x.zero_point), T("int32", (1,), value=np.array([1]))
@@ -114,7 +114,10 @@ def _parting(
     *,
     positive: bool = False,
 ) -> tuple[T, T, Array]:
-    """Operands, and codes of which one, a positive one where asked for, is rounded otherwise by that multiplier."""
+    """Return operands, and codes of which one is rounded differently by that multiplier.
+
+    With `positive`, this code is positive.
+    """
     x = y = T(kind, fed.shape, 1.0)
     low, high = CODES[kind]
     every = np.arange(low, high + 1, dtype=np.int64)
@@ -122,7 +125,7 @@ def _parting(
         x = T(kind, fed.shape, _scale(rng, -8, -3), _zero(rng, kind))
         values = every - int(x.zero_point)
         near = 2.0 ** rng.uniform(-0.9, 0.9) * CODES[made][1] / CODES[kind][1]
-        tie = int(rng.choice(values[values > 0]))  # comes to lie beside a half
+        tie = int(rng.choice(values[values > 0]))  # comes to lie next to a half
         ratio = (math.floor(tie * near) + 0.5) / tie
         y = T(made, fed.shape, float(np.float32(float(x.scale) / ratio)), _zero(rng, made))
         real = float(x.scale) / float(y.scale)
@@ -151,7 +154,7 @@ def _two_operands(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
 def _parting_sums(
     rng: np.random.Generator, kind: str, op: str, every: Array, otherwise: Callable[..., Array]
 ) -> tuple[T, T, T]:
-    """Two operands and a result, of which some pair of codes becomes another one when it is computed otherwise."""
+    """Return two operands and a result for which another computation changes the code of some pair."""
     low, high = CODES[kind]
     shape, values = (every.size, every.size), every.astype(np.int64)
     while True:
@@ -169,7 +172,7 @@ def _sums(
     width: type[np.floating[Any]] = np.float64,
     scaled: Callable[[Array, float], Array] = rescaled,
 ) -> Array:
-    """All sums or differences of 8-bit codes; `width` is the type in which multipliers are computed."""
+    """Return all sums or differences of 8-bit codes; `width` is the type in which multipliers are computed."""
     a, b, y = operands
     first, second = np.float32(a.scale), np.float32(b.scale)
     twice = width(np.float32(2) * max(first, second))
@@ -180,7 +183,7 @@ def _sums(
     return scaled(total, float(twice / width(np.float32(1 << 20) * np.float32(y.scale)))) + int(y.zero_point)
 
 
-#: How devices add otherwise.
+#: Ways in which devices add differently.
 _SUMS: Mapping[str, Callable[..., Array]] = {
     "multiplier in float32": partial(_sums, width=np.float32),
     "one rounding, half away from zero": partial(_sums, scaled=rescaled_once),
@@ -195,7 +198,7 @@ def _binary(op: str, aim: str, a: T, b: T, y: T, grid: Sample) -> Draft:
 
 
 def _zero(rng: np.random.Generator, kind: str) -> int:
-    """A zero point in the middle half of the range, so that there are codes on both sides."""
+    """Return a zero point in the middle half of the range, with codes on both sides."""
     return zero_point(rng, kind) // 2 + (64 if kind == "uint8" else 0)
 
 

@@ -1,4 +1,4 @@
-"""Operators that take every element, or every pair of elements, by itself: on all codes, or all pairs of them."""
+"""Operators on every element, or every pair of elements, by itself: on all codes, or all pairs of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.conformance.draft import CODES, Array, Draft, Sample, samples_of, zero
 from tflq.conformance.one_operator import T
 
 TYPES = ("int8", "uint8", "int16")
-#: How scales are drawn; powers of two put results on ties.
+#: Kinds of drawn scales; powers of two put results on ties.
 REGIMES = {
     "odd scales": False,
     "ties: scales that are powers of two": True,
@@ -24,7 +24,7 @@ FIXED = {
     "LOGISTIC": {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)},
     "TANH": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128), "int16": (1 / 32768, 0)},
 }
-#: Operators that have one version only.
+#: Operators with only one version.
 FIRST = frozenset(("HARD_SWISH", "RELU_N1_TO_1"))
 RECTIFIERS = ("RELU", "RELU6", "RELU_N1_TO_1")
 ARITHMETIC = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}
@@ -41,23 +41,23 @@ ACTIVATIONS = {0: "no activation", 1: "RELU", 3: "RELU6"}
 
 
 class Scales:
-    """Draws scales of one regime."""
+    """Draws of scales for one regime."""
 
     def __init__(self, rng: np.random.Generator, powers: bool) -> None:
         self.rng, self.powers = rng, powers
 
     def near(self, real: float, spread: float = 1.0) -> float:
-        """A float32 scale around `real`, within 2**spread either way."""
+        """Return a float32 scale around `real`, within 2**spread either way."""
         exponent = np.log2(real) + self.rng.uniform(-spread, spread)
         return float(np.float32(2.0 ** (round(exponent) if self.powers else exponent)))
 
     def tensor(self, kind: str, shape: tuple[int, ...], real: float) -> T:
-        """A tensor whose values reach about `real`."""
+        """Return a tensor with values up to about `real`."""
         return T(kind, shape, self.near(real / CODES[kind][1]), zero_point(self.rng, kind))
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Unary operators, then those of two operands."""
+    """Yield unary operators, then those of two operands."""
     rng = np.random.default_rng([seed, 2])
     for aim, powers in REGIMES.items():
         scales = Scales(rng, powers)
@@ -66,7 +66,7 @@ def drafts(seed: int) -> Iterator[Draft]:
 
 
 def codes(kind: str) -> Array:
-    """All codes of 8 bits; of 16 bits every 61st, and the ends."""
+    """Return all codes of 8 bits; of 16 bits every 61st, and the ends."""
     low, high = CODES[kind]
     some = np.arange(low, high + 1) if kind != "int16" else np.unique([*range(low, high + 1, 61), -1, 0, 1, high])
     return some.astype(kind)

@@ -13,7 +13,7 @@ from tflq.conformance.one_operator import T
 
 TYPES = ("int8", "uint8", "int16")
 _VALID = 1
-#: Draws of scales until a bias, with nothing added to it, tells the right multiplier from less precise ones.
+#: Number of draws of scales until a bias alone distinguishes the right multiplier from less precise ones.
 _DRAWS = 40_000
 _LONG, _BIASED = "sums beyond 24 bits: many taps", "sums beyond 24 bits: bias"
 #: By operator: shapes of activations, weights and output; options; the weights' axis of channels.
@@ -33,7 +33,7 @@ _FORMS: tuple[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], int,
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Contractions, then averages over large windows."""
+    """Yield contractions, then averages over large windows."""
     rng = np.random.default_rng([seed, 6])
     for kind in TYPES:
         for op, image, filters, made, axis, options in _FORMS:
@@ -53,7 +53,7 @@ def _contraction(
     axis: int,
     options: tuple[str, dict[str, Any]],
 ) -> Draft:
-    """Channel 0 has the highest weights only, channel 1 the lowest; in the others any."""
+    """Return a contraction: channel 0 has only the highest weights, channel 1 only the lowest, the others any."""
     x = T(kind, image, _scale(rng, -8, -5), zero_point(rng, kind))
     low, high = (0, 255) if kind == "uint8" else (-127, 127)
     value = rng.integers(low, high + 1, filters)
@@ -87,12 +87,12 @@ def _contraction(
 
 
 def _multiplier(real: float, kind: str) -> float:
-    """The multiplier as the kernels take it: sums of int16 get 15 bits of the 31."""
+    """Return the multiplier of the kernels: sums of int16 use 15 of its 31 bits."""
     return of_bits(15)(of_bits(31)(real)) if kind == "int16" else real
 
 
 def _average(rng: np.random.Generator, kind: str) -> Draft:
-    """A window whose sum of codes is beyond 16 bits: 256 times -128 is not yet."""
+    """Return a pool whose sum of codes exceeds 16 bits: 256 times -128 does not yet."""
     x = T(kind, (1, 17, 17, 3), _scale(rng, -7, -4), zero_point(rng, kind))
     y = T(kind, (1, 1, 1, 3), x.scale, x.zero_point)
     options = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "filter_height": 17, "filter_width": 17}
@@ -105,7 +105,7 @@ def _scale(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def _full(kind: str, shape: Sequence[int]) -> tuple[Sample, ...]:
-    """The highest code everywhere, then the lowest."""
+    """Return the highest code everywhere, then the lowest."""
     low, high = CODES[kind]
     filled: list[Array] = [np.full(shape, code, kind) for code in (high, low)]
     return tuple((one,) for one in filled)

@@ -1,4 +1,4 @@
-"""Operators that move codes: nothing is rounded, geometry is what can go wrong; and those that interpolate."""
+"""Operators that move codes, where only geometry can be wrong; and operators that interpolate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHAPE = (2, 3, 4, 5)
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """All of them, for every type."""
+    """Yield all of them, for every type."""
     rng = np.random.default_rng([seed, 4])
     for kind in TYPES:
         yield from _plain(rng, kind)

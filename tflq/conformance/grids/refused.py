@@ -1,4 +1,4 @@
-"""Models that must be refused, not run: what a runtime that checks its models says no to."""
+"""Models that a target must refuse: a runtime that checks its models rejects them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from tflq.conformance.draft import Draft, samples_of
 from tflq.conformance.one_operator import T
 
-#: Begins the aim of every case that must be refused.
+#: Prefix of the aim of every case that must be refused.
 REFUSED = "must be refused: "
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Shapes, types and quantization that do not go together."""
+    """Yield shapes, types and quantization that do not match."""
     rng = np.random.default_rng([seed, 5])
 
     def case(op: str, why: str, inputs: tuple[T, ...], output: T, options: tuple[str, Mapping[str, object]]) -> Draft:

@@ -21,7 +21,7 @@ OPTIONS = {"LOG_SOFTMAX": "LogSoftmaxOptions", "L2_NORMALIZATION": "L2NormOption
 
 
 def drafts(seed: int) -> Iterator[Draft]:
-    """Pools, reductions, rows."""
+    """Yield pools, reductions and operators along a row."""
     rng = np.random.default_rng([seed, 3])
     for kind in TYPES:
         yield from _pools(rng, kind)

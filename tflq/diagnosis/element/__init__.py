@@ -1,4 +1,4 @@
-"""One output element worked out: which operands it reads, and every step from their codes to its own."""
+"""The computation of one output element: the operands that it reads, and every step from their codes to its own."""
 
 from tflq.diagnosis.element.steps import Tap, Working
 from tflq.diagnosis.element.trace import ElementTrace, trace_element

@@ -16,7 +16,7 @@ from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, w
 
 
 def scaled_sum(site: Site) -> Working:
-    """ADD and SUB: each input looked up on the common scale, the sum scaled to the output's."""
+    """Trace ADD and SUB: each input looked up on the common scale, the sum scaled to the output's."""
     return _sum_of(site, site.data.first, site.data.second, site.data.pipeline)
 
 
@@ -40,7 +40,7 @@ def _sum_of(site: Site, first: Array, second: Array, pipeline: OutputPipeline) -
 
 
 def _to_common_scale(site: Site, operand: int, read: Read, part: int) -> list[Step]:
-    """How an input reaches the common scale, where it is the reference's way; else the value that its table holds."""
+    """Return the steps of an input to the common scale if it uses the reference's method; else its table entry."""
     a, b, _ = both(site.node)
     x = (a, b)[operand]
     left = 15 if site.operand(operand).dtype == np.int16 else 20
@@ -57,7 +57,7 @@ def _to_common_scale(site: Site, operand: int, read: Read, part: int) -> list[St
 
 
 def shifted_sum(site: Site) -> Working:
-    """ADD and SUB of int16 whose scales are powers of two: a shift each, half away, then the clamp."""
+    """Trace ADD and SUB of int16 whose scales are powers of two: one shift each, half away, then the clamp."""
     data = site.data
     steps, parts = [], []
     for operand, (shift, sign) in enumerate(((data.first_shift, 1), (data.second_shift, data.sign))):
@@ -71,7 +71,7 @@ def shifted_sum(site: Site) -> Working:
 
 
 def product(site: Site) -> Working:
-    """MUL: the product of centred codes, scaled."""
+    """Trace MUL: the product of centred codes, scaled."""
     data = site.data
     first, second = (
         replace(_broadcast_read(site, operand), zero_point=zero)
@@ -83,7 +83,7 @@ def product(site: Site) -> Working:
 
 
 def narrow_product(site: Site) -> Working:
-    """MUL of int16 to 8 bits: the product Q0.15, its high 8 bits; the clamp comes before the zero point."""
+    """Trace MUL of int16 to 8 bits: the product Q0.15, its high 8 bits; the clamp comes before the zero point."""
     data = site.data
     first, second = (_broadcast_read(site, operand) for operand in (0, 1))
     a, b = int(first.code), int(second.code)
@@ -100,13 +100,13 @@ def narrow_product(site: Site) -> Working:
 
 
 def sloped(site: Site) -> Working:
-    """PRELU: the input scaled above its zero point; its product with alpha scaled below."""
+    """Trace PRELU: the input scaled above its zero point; its product with alpha scaled below."""
     data = site.data
     x = replace(_broadcast_read(site, 0), zero_point=data.input_zero_point)
     alpha = replace(_broadcast_read(site, 1), zero_point=data.alpha_zero_point)
     centred, slope = int(x.centred), int(alpha.centred)
     if centred >= 0:
-        steps = [Step("input zero point taken off", centred, f"{x.code} - {x.zero_point}")]
+        steps = [Step("input zero point subtracted", centred, f"{x.code} - {x.zero_point}")]
         steps += stage_steps(data.positive, centred, 0)
     else:
         steps = [Step("product of centred codes", centred * slope, f"{centred} * {slope}")]
@@ -118,7 +118,7 @@ def sloped(site: Site) -> Working:
 
 
 def plain(site: Site) -> Working:
-    """An operator in its operands' own type: their values, and what comes of them."""
+    """Trace an operator in its operands' own type: their values and the result."""
     values = [_broadcast_read(site, operand) for operand in (0, 1)]
     a, b = (site.operand(read.operand)[read.place] for read in values)
     result = np.asarray(site.data(a, b)).astype(site.operand(0).dtype)

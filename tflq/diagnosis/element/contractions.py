@@ -7,25 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Index, Read, Site, Tap, Teller, Working, aligned, total_of
+from tflq.diagnosis.element.steps import Array, Index, Read, Site, Tap, Tracer, Working, aligned, total_of
 from tflq.kernels.families.contraction import weights_read_as_int8
 from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.geometry.windows import Window
 from tflq.numerics.steps import Step, pipeline_steps
 
 
-def variable(tell: Teller, bias: int) -> Teller:
-    """A teller for an operator whose weights, or whose bias at input `bias`, the model computes."""
+def variable(trace: Tracer, bias: int) -> Tracer:
+    """Return the trace function for an operator whose weights, or whose bias at input `bias`, are computed."""
 
-    def told(site: Site) -> Working:
+    def traced(site: Site) -> Working:
         output = site.data.output.with_bias(site.optional(bias), site.shape[-1])
-        return tell(replace(site, data=replace(site.data, output=output)))
+        return trace(replace(site, data=replace(site.data, output=output)))
 
-    return told
+    return traced
 
 
 def convolved(site: Site) -> Working:
-    """CONV_2D: patches of a group's channels times the filter of the output channel."""
+    """Trace CONV_2D: patches of a group's channels times the filter of the output channel."""
     data, (n, *pixel, filter_) = site.data, site.index
     depth = site.operand(1).shape[3]
     group = filter_ // (site.shape[3] // data.group_count)
@@ -39,7 +39,7 @@ def convolved(site: Site) -> Working:
 
 
 def convolved_by_channel(site: Site) -> Working:
-    """DEPTHWISE_CONV_2D: one channel's pixels times the output channel's filter."""
+    """Trace DEPTHWISE_CONV_2D: one channel's pixels times the output channel's filter."""
     data, (n, *pixel, channel) = site.data, site.index
     inside, outside = _seen(data.window, pixel)
     taps = [
@@ -52,7 +52,7 @@ def convolved_by_channel(site: Site) -> Working:
 
 
 def dense(site: Site) -> Working:
-    """FULLY_CONNECTED: a row of the input, as it lies in memory, times the unit's weights."""
+    """Trace FULLY_CONNECTED: a row of the input, as it lies in memory, times the unit's weights."""
     data = site.data
     units, depth = site.operand(1).shape
     row, unit = divmod(site.flat, units)
@@ -64,13 +64,16 @@ def dense(site: Site) -> Working:
 
 
 def spread_out(site: Site) -> Working:
-    """TRANSPOSE_CONV: the input pixels whose spread filters reach the output pixel."""
+    """Trace TRANSPOSE_CONV: the input pixels whose spread filters reach the output pixel."""
     taps = _spread_taps(site)
     return _finished(site, taps)
 
 
 def spread_out_in_blocks(site: Site) -> Working:
-    """TRANSPOSE_CONV of uint8 by vector code: sums as the reference's, scaled by where the element lies in memory."""
+    """Trace TRANSPOSE_CONV of uint8 by vector code.
+
+    Sums are the reference's, scaled by where the element lies in memory.
+    """
     taps = _spread_taps(replace(site, data=site.data.sums.data))
     sums, channel, blocks = site.data.sums.data.output, site.index[-1], site.data.blocks
     bias = site.optional(3)
@@ -93,7 +96,7 @@ def _spread_taps(site: Site) -> list[Tap]:
 
 
 def matrix_product(site: Site) -> Working:
-    """BATCH_MATMUL: a row of the first matrix times a column of the second."""
+    """Trace BATCH_MATMUL: a row of the first matrix times a column of the second."""
     data, (*leading, row, column) = site.data, site.index
     length = site.operand(0).shape[-2 if data.adjoint[0] else -1]
     taps = []
@@ -112,7 +115,7 @@ def matrix_product(site: Site) -> Working:
 
 
 def _repeated(leading: list[int], matrices: Array) -> Index:
-    """Leading dimensions of the output's index in an operand that may repeat some of them."""
+    """Return the leading dimensions of the output's index in an operand that may repeat some of them."""
     return aligned(tuple(leading), matrices.shape[:-2])
 
 
@@ -124,7 +127,7 @@ def _finished(site: Site, taps: list[Tap], outside: int = 0) -> Working:
 
 
 def _weight(site: Site, place: Index) -> Read:
-    """A weight as the kernel reads it: 16-bit activations take theirs as int8."""
+    """Return a weight as the kernel reads it: 16-bit activations take theirs as int8."""
     if site.data.output.pipeline.dtype == np.int16 and len(place) == 4:
         w = weights_read_as_int8(site.operand(1))
         return Read(1, place, w[place].item(), site.data.weight_zero_point)
@@ -136,7 +139,7 @@ def _product(value: Read, weight: Read) -> Tap:
 
 
 def _seen(window: Window, pixel: list[int]) -> tuple[list[tuple[int, int, int, int]], int]:
-    """(ky, kx, y, x) of the taps inside the image that an output pixel sees, in order; and how many lie beside it."""
+    """Return (ky, kx, y, x) of the taps inside the image for an output pixel, in order, and the number outside."""
     top, left = pixel[0] * window.stride_h - window.pad_top, pixel[1] * window.stride_w - window.pad_left
     places = [
         (ky, kx, top + ky * window.dilation_h, left + kx * window.dilation_w)
@@ -148,7 +151,7 @@ def _seen(window: Window, pixel: list[int]) -> tuple[list[tuple[int, int, int, i
 
 
 def _reaching(window: Window, pixel: list[int]) -> Iterator[tuple[int, int, int, int]]:
-    """(y, x, ky, kx) of the input pixels, in order, that put something on an output pixel."""
+    """Yield (y, x, ky, kx) of the input pixels, in order, that contribute to an output pixel."""
     for y in range(window.out_h):
         ky = pixel[0] - (y * window.stride_h - window.pad_top)
         for x in range(window.out_w):
@@ -158,7 +161,7 @@ def _reaching(window: Window, pixel: list[int]) -> Iterator[tuple[int, int, int,
 
 
 def summed_codes(site: Site) -> Working:
-    """BATCH_MATMUL to int32: sums as they are, held in 32 bits."""
+    """Trace BATCH_MATMUL to int32: unscaled sums, held in 32 bits."""
     working = matrix_product(site)
     total = int(working.steps[-1].value)
     return replace(working, steps=(*working.steps, Step("held in 32 bits", int(np.int64(total).astype(np.int32)))))

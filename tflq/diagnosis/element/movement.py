@@ -1,4 +1,4 @@
-"""Operators that only move elements: where one comes from, found by letting the kernel move numbered elements."""
+"""Operators that only move elements: the source of an element, found by moving numbered elements."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from tflq.diagnosis.element.steps import Array, Site, Tap, Working
 from tflq.kernels.facts import OPERATORS
 from tflq.numerics.steps import Step
 
-#: Positions of the operands that are moved; None for all.
+#: Positions of the moved operands; None for all.
 MOVES: Mapping[str, tuple[int, ...] | None] = {
     op: fact.moves for op, fact in OPERATORS.items() if fact.moves is None or fact.moves
 }
 
-#: Inputs -> the first output's element.
+#: A function from inputs to the first output's element.
 Element = Callable[[Sequence[Array | None]], object]
 
 
 def moved(site: Site, element: Element) -> Working | None:
-    """The element that the output's is a copy of, if any: a fill value is none. None where the operator does more."""
+    """Return the element that the output element copies; none for a fill value.
+
+    The result is None if the operator does more than move elements.
+    """
     positions = MOVES.get(site.node.op, ())
     chosen = [p for p in (range(len(site.inputs)) if positions is None else positions) if site.optional(p) is not None]
     if not chosen or site.operand(chosen[0]).dtype.kind not in "biuf":
@@ -39,14 +42,14 @@ def moved(site: Site, element: Element) -> Working | None:
 
 
 def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
-    """Which of all elements of these operands arrives, counted through them in order; -1 for a fill value."""
+    """Return the number of the element that arrives, counted through these operands in order; -1 for a fill value."""
     kind = site.operand(positions[0]).dtype
     unsigned = np.dtype(f"u{kind.itemsize}")
-    base = 2 if kind == np.bool_ else 2 ** min(8 * kind.itemsize, 22)  # a float's bits below 2**22 are no NaN
+    base = 2 if kind == np.bool_ else 2 ** min(8 * kind.itemsize, 22)  # a float with bits below 2**22 is never NaN
     total = sum(site.operand(position).size for position in positions)
 
     def arriving(multiple: int, divisor: int) -> int:
-        """What arrives where every element holds one digit of a multiple of its number, which begins at 1."""
+        """Return the result if every element holds one digit of a multiple of its number; numbers begin at 1."""
         inputs, first = list(site.inputs), 1
         for position in positions:
             values = site.operand(position)
@@ -55,7 +58,7 @@ def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
             inputs[position] = (multiple * numbers // divisor % base).astype(unsigned).view(values.dtype)
         return int(np.asarray(element(inputs)).view(unsigned).item())
 
-    if arriving(0, 1):  # no element holds that
+    if arriving(0, 1):  # no element holds this value
         return -1
     digits = [base**place for place in range(total.bit_length()) if base**place <= total]
     number: int = sum(divisor * arriving(1, divisor) for divisor in digits)
@@ -63,7 +66,7 @@ def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
 
 
 def concatenated(site: Site) -> Working:
-    """CONCATENATION: the input that holds the element; its code as it is, or rescaled by a table."""
+    """Trace CONCATENATION: the input that holds the element; its code, copied or rescaled by a table."""
     axis, at = site.data.axis, site.index[site.data.axis]
     for position, table in enumerate(site.data.tables):
         shape = site.operand(position).shape or (1,)

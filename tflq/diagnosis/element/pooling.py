@@ -1,4 +1,4 @@
-"""Pools and reductions: sums, means and extremes of what lies together."""
+"""Pools and reductions: sums, means and extremes of adjacent elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tflq.numerics.steps import Step, clamp_step, double_rounding_steps, pipelin
 
 
 def averaged(site: Site) -> Working:
-    """AVERAGE_POOL_2D: the taps inside the image, their number, half away from zero."""
+    """Trace AVERAGE_POOL_2D: the taps inside the image, their number, half away from zero."""
     taps, outside = _window_taps(site)
     total = total_of(taps, "sum")
     mean = int(average_half_away(int(total.value), len(taps)))
@@ -25,7 +25,7 @@ def averaged(site: Site) -> Working:
 
 
 def largest(site: Site) -> Working:
-    """MAX_POOL_2D: the largest of the taps inside the image."""
+    """Trace MAX_POOL_2D: the largest of the taps inside the image."""
     taps, outside = _window_taps(site)
     lowest = type_range(site.operand(0).dtype)[0]
     best = max((int(tap.product) for tap in taps), default=lowest)
@@ -45,12 +45,12 @@ def _window_taps(site: Site) -> tuple[tuple[Tap, ...], int]:
 
 
 def mean(site: Site) -> Working:
-    """MEAN of the reference: zero points taken off the sum, then one multiplier that divides as well."""
+    """Trace MEAN of the reference: zero points subtracted from the sum, then one multiplier that also divides."""
     data = site.data
     taps = _summands(site, data.reduced)
     total = total_of(taps, "sum")
     centred = wrapped(wrapped(int(total.value)) - data.zeros)
-    steps = [total, Step("zero points taken off", centred, f"{total.value} - {data.zeros}")]
+    steps = [total, Step("zero points subtracted", centred, f"{total.value} - {data.zeros}")]
     steps += double_rounding_steps(centred, *data.multiplier)
     moved = int(steps[-1].value) + data.zero_point
     steps.append(Step("output zero point added", moved, f"{steps[-1].value} + {data.zero_point}"))
@@ -58,7 +58,7 @@ def mean(site: Site) -> Working:
 
 
 def mean_by_pipeline(site: Site) -> Working:
-    """MEAN over height and width by vector code: the raw sum scaled, both zero points in one bias."""
+    """Trace MEAN over height and width by vector code: the raw sum scaled, both zero points in one bias."""
     taps = _summands(site, site.data.reduced)
     total = total_of(taps, "sum")
     steps = pipeline_steps(site.data.pipeline, wrapped(int(total.value)), channel=site.index[-1])
@@ -66,12 +66,12 @@ def mean_by_pipeline(site: Site) -> Working:
 
 
 def summed(site: Site) -> Working:
-    """SUM of the reference: codes read as the type that the source takes them for."""
+    """Trace SUM of the reference: codes read as the type that the source assumes."""
     data = site.data
     taps = _summands(site, data.reduced, data.read_as)
     total = total_of(taps, "sum")
     centred = wrapped(int(total.value) - data.zeros)
-    steps = [total, Step("zero points taken off", centred, f"{total.value} - {data.zeros}")]
+    steps = [total, Step("zero points subtracted", centred, f"{total.value} - {data.zeros}")]
     steps += pipeline_steps(data.pipeline, centred)
     code = int(np.array(steps[-1].value, data.read_as).view(site.operand(0).dtype))
     if code != steps[-1].value:
@@ -80,7 +80,7 @@ def summed(site: Site) -> Working:
 
 
 def summed_in_float32(site: Site) -> Working:
-    """SUM of the optimized kernels: one float32 product, one float32 addition, half away from zero."""
+    """Trace SUM of the optimized kernels: one float32 product, one float32 addition, half away from zero."""
     data = site.data
     taps = _summands(site, data.reduced)
     steps = [*_in_float32(taps, data.scale, data.bias)]
@@ -92,7 +92,7 @@ def summed_in_float32(site: Site) -> Working:
 
 
 def scaled_in_float32(site: Site) -> Working:
-    """MEAN and SUM of XNNPACK: one float32 product, one float32 addition, clamped, half to even."""
+    """Trace MEAN and SUM of XNNPACK: one float32 product, one float32 addition, clamped, half to even."""
     data = site.data
     taps = _summands(site, data.reduced)
     steps = [*_in_float32(taps, data.scale, data.offset)]
@@ -112,7 +112,7 @@ def _in_float32(taps: Sequence[Tap], scale: np.float32, offset: np.float32) -> t
 
 
 def _summands(site: Site, reduced: Reduced, read_as: np.dtype[np.generic] | None = None) -> tuple[Tap, ...]:
-    """The elements that make an output, in the order in which they are added."""
+    """Return the elements that contribute to an output, in the order in which they are added."""
     x = site.operand(0)
     outer, inner = divmod(site.flat, reduced.view[2])
     offsets = reduced.rows(np.arange(x.size).reshape(x.shape))[outer, :, inner]

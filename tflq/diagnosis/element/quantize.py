@@ -1,4 +1,4 @@
-"""QUANTIZE from float32: the quotient as each kernel takes it, and its rounding."""
+"""QUANTIZE from float32: the quotient of each kernel, and its rounding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflq.numerics.steps import Step, clamp_step, wrapped
 
 
 def by_quotient(site: Site) -> Working:
-    """The reference: a float32 quotient, half away from zero; one scale a channel."""
+    """Trace the reference: a float32 quotient, half away from zero; one scale per channel."""
     data = site.data
     channel = site.flat // data.rows[2] % data.rows[1]
     scale = data.scale[channel]
@@ -23,14 +23,14 @@ def by_quotient(site: Site) -> Working:
 
 
 def by_wide_quotient(site: Site) -> Working:
-    """The optimized kernels' scalar loop: a float64 quotient, half away from zero."""
+    """Trace the optimized kernels' scalar loop: a float64 quotient, half away from zero."""
     scale = float(site.data.scale[0])
     step = Step("divided by the scale, in float64", _given(site) / scale, f"{_given(site)!r} / {scale!r}")
     return _rounded_away(site, step, int(site.data.zero_point.codes[0]))
 
 
 def by_blocks(site: Site) -> Working:
-    """Vector code: a float32 product with the reciprocal, half to even; what is left over by the scalar loop."""
+    """Trace vector code: a float32 product with the reciprocal, half to even; the scalar loop does the rest."""
     data = site.data
     if site.flat >= in_whole_blocks(int(np.prod(site.shape)), BLOCK):
         return by_wide_quotient(site)
@@ -46,7 +46,7 @@ def by_blocks(site: Site) -> Working:
 
 
 def by_product(site: Site) -> Working:
-    """XNNPACK: a float32 product with the reciprocal, clamped, half to even."""
+    """Trace XNNPACK: a float32 product with the reciprocal, clamped, half to even."""
     data = site.data
     product = float(np.float32(np.float32(_given(site)) * data.per_unit))
     low, high = data.clamp

@@ -1,4 +1,4 @@
-"""Which working belongs to which kernel: by the kernel's eval, which all profiles that share its body share."""
+"""The trace function of each kernel, by the kernel's eval, which all profiles with the same body share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tflq.diagnosis.element import movement as moving
 from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
-from tflq.diagnosis.element.steps import Teller
+from tflq.diagnosis.element.steps import Tracer
 from tflq.kernels import average_pool_2d, max_pool_2d
 from tflq.kernels.add_sub import optimized_add as add_in_blocks
 from tflq.kernels.batch_matmul import reference as batch_matmul
@@ -41,7 +41,7 @@ from tflq.kernels.transpose_conv import optimized as transpose_conv_in_blocks
 from tflq.kernels.transpose_conv import reference as transpose_conv
 from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 
-TELLERS: Mapping[Callable[..., Any], Teller] = {
+TRACERS: Mapping[Callable[..., Any], Tracer] = {
     conv_2d.eval_quantized: contractions.convolved,
     conv_2d.eval_variable: contractions.variable(contractions.convolved, 2),
     depthwise_conv_2d.eval_quantized: contractions.convolved_by_channel,

@@ -1,4 +1,4 @@
-"""SOFTMAX of 8-bit codes: how far below the row's largest, its exp, the sum, its reciprocal, their product."""
+"""SOFTMAX of 8-bit codes: the distance below the row's largest, its exp, the sum, its reciprocal, their product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.numerics.steps import Step, clamp_step
 
 
 def in_fixed_point(site: Site) -> Working:
-    """The reference: exps Q0.31, their sum with 12 integer bits, its reciprocal, two roundings."""
+    """Trace the reference: exps Q0.31, their sum with 12 integer bits, its reciprocal, two roundings."""
     data = site.data
     taps, below = _row(site, data.summands)
     largest = Step("below the row's largest", below)
@@ -41,7 +41,7 @@ def in_fixed_point(site: Site) -> Working:
 
 
 def in_float32(site: Site) -> Working:
-    """The optimized kernels: float32 exps, summed in order, one reciprocal, one product, one rounding."""
+    """Trace the optimized kernels: float32 exps, summed in order, one reciprocal, one product, one rounding."""
     data = site.data
     taps, below = _row(site, data.exps)
     total = np.float32(0)
@@ -67,7 +67,7 @@ def in_float32(site: Site) -> Working:
 
 
 def _row(site: Site, table: np.ndarray) -> tuple[tuple[Tap, ...], int]:
-    """The row's elements with what each adds to the sum, and how far the site's own lies below the largest."""
+    """Return the row's elements with their terms of the sum, and the site's own distance below the largest."""
     reads = [site.read(0, (*site.index[:-1], c)) for c in range(site.shape[-1])]
     largest = max(int(read.code) for read in reads)
     taps = tuple(Tap(read, None, table[largest - int(read.code)].item()) for read in reads)

@@ -1,4 +1,4 @@
-"""What the working of an element is made of."""
+"""The parts of an element's computation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A code that is read: which operand (its position), where, and what is taken off it."""
+    """A code that is read: its operand (by position), its place, and the zero point subtracted from it."""
 
     operand: int
     place: Index
@@ -34,7 +34,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """One term of an element: a value, times a weight where there is one, and what that adds."""
+    """One term of an element: a value, times a weight if there is one, and the contribution to the sum."""
 
     value: Read
     weight: Read | None
@@ -43,9 +43,9 @@ class Tap:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Terms in the order in which the kernel takes them, then steps: the last one's value is the element's code.
+    """Terms in the kernel's order, then steps; the value of the last step is the element's code.
 
-    `outside` counts the taps that fall beside the image and add nothing.
+    `outside` counts the taps that lie outside the image and add nothing.
     """
 
     taps: tuple[Tap, ...]
@@ -55,7 +55,7 @@ class Working:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """An element of an output of a bound operator, and everything that its arithmetic hangs on."""
+    """An element of an output of a bound operator, and everything on which its arithmetic depends."""
 
     node: Node
     data: Any
@@ -65,48 +65,48 @@ class Site:
     shape: Index  # of the output
 
     def operand(self, position: int) -> Array:
-        """The array at an input position; a ValueError where it is absent."""
+        """Return the array at an input position; raise ValueError if it is absent."""
         array = self.inputs[position]
         if array is None:
             raise ValueError(f"input {position} is absent")
         return array
 
     def optional(self, position: int) -> Array | None:
-        """The array at an input position, or None."""
+        """Return the array at an input position, or None."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     @property
     def flat(self) -> int:
-        """How many elements of the output come before this one in memory."""
+        """Number of the output's elements that come before this one in memory."""
         return int(np.ravel_multi_index(self.index, self.shape)) if self.shape else 0
 
     def read(self, operand: int, place: Index, zero_point: int = 0) -> Read:
-        """One code of an operand."""
+        """Return one code of an operand."""
         return Read(operand, place, self.operand(operand)[place].item(), zero_point)
 
     def read_flat(self, operand: int, offset: int, zero_point: int = 0) -> Read:
-        """The code that lies at an offset in memory."""
+        """Return the code that lies at an offset in memory."""
         shape = self.operand(operand).shape
         place = tuple(int(i) for i in np.unravel_index(offset, shape)) if shape else ()
         return self.read(operand, place, zero_point)
 
 
-#: Works an element out.
-Teller = Callable[[Site], Working]
+#: A function that traces an element.
+Tracer = Callable[[Site], Working]
 
 
 def total_of(taps: Sequence[Tap], name: str = "sum of products") -> Step:
-    """What all taps add up to, not yet wrapped to any width."""
+    """Return the step with the sum of all taps, before wrapping to any width."""
     return Step(name, sum(tap.product for tap in taps))
 
 
 def zero_point_of(site: Site, operand: int) -> int:
-    """An operand's per-tensor zero point; 0 where it has none or is absent."""
+    """Return an operand's per-tensor zero point; 0 if it has none or is absent."""
     x = site.node.inputs[operand]
     return 0 if x is None else x.zero_point
 
 
 def aligned(index: Index, shape: Index) -> Index:
-    """Where an operand that is repeated has what belongs to an index of the whole."""
+    """Return the index into a broadcast operand for an index of the whole."""
     tail = index[len(index) - len(shape) :]
     return tuple(0 if size == 1 else i for i, size in zip(tail, shape, strict=True))

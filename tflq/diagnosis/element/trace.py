@@ -1,4 +1,4 @@
-"""An element of an operator's output, from the codes it is made of to its own."""
+"""The computation of an element of an operator's output, from its input codes to its own code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.diagnosis.element.movement import moved
-from tflq.diagnosis.element.registry import TELLERS
+from tflq.diagnosis.element.registry import TRACERS
 from tflq.diagnosis.element.steps import Array, Index, Site, Working
 from tflq.errors import OptionError
 from tflq.interpreter import Plan, State, run
@@ -19,10 +19,10 @@ from tflq.numerics.steps import Step
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementTrace:
-    """One element under `profile`, or whatever else is named there. `expected` is the kernel's own result, which the
-    last step's value equals.
+    """One element under `profile`, or another named source. `expected` is the kernel's own result.
 
-    Where `is_told` is false the steps inside this kernel are not told apart, and there is only the result.
+    The last step's value equals `expected`. If `is_told` is false, the steps inside this kernel are unknown, and there
+    is only the result.
     """
 
     op: str
@@ -36,7 +36,7 @@ class ElementTrace:
 
 
 def trace_element(plan: Plan, inputs: Mapping[int, Array], index: Sequence[int], output: int = 0) -> ElementTrace:
-    """Work one element of a single operator's output out; `plan` holds that operator alone.
+    """Trace one element of a single operator's output; `plan` holds that operator alone.
 
     Raises:
         OptionError: The index does not lie in the output.
@@ -67,11 +67,11 @@ def _trace(plan: Plan, inputs: Mapping[int, Array], index: Index, output: int) -
 
 
 def _worked_out(plan: Plan, values: Sequence[Array | None], output: int, index: Index, shape: Index) -> Working | None:
-    """The working, where one is known for this kernel, or where it only moves elements."""
+    """Return the computation, if it is known for this kernel, or if the kernel only moves elements."""
     step = plan.steps[0]
     prepared = bound(plan, step, State(), values)
     site = Site(step.node, prepared.data, plan.profile.arithmetic, values, index, shape)
-    tell = TELLERS.get(prepared.eval)
-    if tell is not None:
-        return tell(site)
+    trace = TRACERS.get(prepared.eval)
+    if trace is not None:
+        return trace(site)
     return moved(site, lambda operands: evaluate(prepared, step, operands)[output][index])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Teller, Working, zero_point_of
+from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Tracer, Working, zero_point_of
 from tflq.kernels.dequantize import reference as dequantize
 from tflq.kernels.families.unary import Tabulated
 from tflq.kernels.families.vector_blocks import in_whole_blocks
@@ -18,7 +18,7 @@ from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, w
 
 
 def tabulated(site: Site) -> Working:
-    """An operator on 8-bit codes by its table, and how the table's entry was made where that is known."""
+    """Trace an operator on 8-bit codes by its table, and the computation of the table's entry if it is known."""
     return _from_table(site, site.data)
 
 
@@ -40,7 +40,7 @@ def _from_table(site: Site, data: Tabulated) -> Working:
 
 
 def looked_up(site: Site) -> Working:
-    """A table of 256 codes."""
+    """Return the step of a table of 256 codes."""
     read = _read_here(site)
     return Working((_alone(read),), (_looked_up(site.data, read),))
 
@@ -50,7 +50,7 @@ def _looked_up(table: Array, read: Read) -> Step:
 
 
 def interpolated(site: Site) -> Working:
-    """A table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
+    """Trace a table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
     read = _read_here(site)
     code = int(read.code)
     at, part = (code >> 7) + 256, code & 127
@@ -66,10 +66,13 @@ def interpolated(site: Site) -> Working:
     return Working((_alone(read),), steps)
 
 
-def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
-    """LOGISTIC and TANH of int16: `bits` of the scaled magnitude interpolate between entries of the published table."""
+def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Tracer:
+    """Return the trace function of LOGISTIC and TANH of int16.
 
-    def told(site: Site) -> Working:
+    `bits` of the scaled magnitude interpolate between entries of the published table.
+    """
+
+    def traced(site: Site) -> Working:
         read, (multiplier, shift) = _read_here(site), site.data
         scaled = int(scale_to_table(int(read.code), multiplier, shift))
         at, part = min(abs(scaled) >> bits, 255), abs(scaled) & ((1 << bits) - 1)
@@ -82,23 +85,23 @@ def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Teller:
         )
         return Working((_alone(read),), steps)
 
-    return told
+    return traced
 
 
 def dequantized(site: Site) -> Working:
-    """DEQUANTIZE of what has no table: 16 bits, or several scales."""
+    """Trace DEQUANTIZE without a table: 16 bits, or several scales."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_dequantize(site.data, read, site.flat)))
 
 
 def requantized(site: Site) -> Working:
-    """QUANTIZE from codes to codes."""
+    """Trace QUANTIZE from codes to codes."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_requantize(site.data, read)))
 
 
 def leaky(site: Site) -> Working:
-    """LEAKY_RELU: one multiplier above the zero point, another below."""
+    """Trace LEAKY_RELU: one multiplier above the zero point, another below."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_leaky(site.data, read)))
 
@@ -110,20 +113,20 @@ def _dequantize(data: dequantize.OpData, read: Read, flat: int = 0) -> list[Step
     centred = int(read.code) - zero_point
     real = np.float32(np.float64(centred) * scale)
     return [
-        Step("zero point taken off", centred, f"{read.code} - {zero_point}"),
+        Step("zero point subtracted", centred, f"{read.code} - {zero_point}"),
         Step("multiplied by the scale, rounded to float32", real.item(), f"{centred} * {float(scale)!r}"),
     ]
 
 
 def _requantize(data: quantize.RequantizeData, read: Read) -> list[Step]:
     centred = int(read.code) - data.zero_point
-    first = Step("input zero point taken off", centred, f"{read.code} - {data.zero_point}")
+    first = Step("input zero point subtracted", centred, f"{read.code} - {data.zero_point}")
     return [first, *pipeline_steps(data.pipeline, wrapped(centred))]
 
 
 def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
     centred = int(read.code) - data.input_zero_point
-    steps = [Step("input zero point taken off", centred, f"{read.code} - {data.input_zero_point}")]
+    steps = [Step("input zero point subtracted", centred, f"{read.code} - {data.input_zero_point}")]
     if centred >= 0:
         steps += stage_steps(data.positive, centred, 0)
     else:
@@ -135,7 +138,7 @@ def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
     return [*steps, clamp_step(moved, *data.clamp)]
 
 
-#: What makes the entries of tables, by the constants that they are made of.
+#: Trace functions of table entries, by the type of the table's constants.
 _INSIDE: dict[type, Callable[[Any, Read], list[Step]]] = {
     quantize.RequantizeData: _requantize,
     leaky_relu.OpData: _leaky,

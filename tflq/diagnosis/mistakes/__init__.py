@@ -1,15 +1,15 @@
-"""What devices get wrong, each expressed once and tried on any operator that it can befall.
+"""Known mistakes of devices, each defined once and tried on every operator to which it applies.
 
 | module            | mistakes in                                                                                  |
 |-------------------|----------------------------------------------------------------------------------------------|
-| `requantization.py` | roundings, multipliers, shifts, channels' multipliers, widths of what is scaled              |
-| `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers that are no stage      |
+| `requantization.py` | roundings, multipliers, shifts, channels' multipliers, widths of scaled values              |
+| `constants.py`    | prepared constants: clamps, zero points, windows, tables, multipliers outside stages         |
 | `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
 | `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
 | `channels.py`     | single channels and items: offsets, weights, biases, batches of which one item is computed    |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | dequantize, float operator, quantize: precisions, quotients, roundings                        |
-| `hybrids.py`      | float operators with narrow weights: what shares a scale                                      |
+| `hybrids.py`      | float operators with narrow weights: groups that share a scale                                |
 | `positions.py`    | resized images: which input pixel an output pixel copies                                      |
 | `results.py`      | results of one sign only                                                                      |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
@@ -46,7 +46,7 @@ __all__ = ["Device", "changes", "mistakes", "readings", "readings_together", "re
 
 
 def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Yield devices that compute the operator as the profile does except for one mistake, with the mistake's name.
+    """Yield devices that compute as the profile except for one mistake, with the mistake's name.
 
     Their result at one place of an image depends only on the surroundings of that place, wherever the image ends.
     """
@@ -97,12 +97,12 @@ def readings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def readings_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
-    """Two of them at once, one of which is of the `leading` names."""
+    """Yield two of them at once, one of which has a `leading` name."""
     yield from taps_together(alone, profile, leading)
 
 
 def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:
-    """A device whose prepared data is what `build` returns; it is built when the device first runs."""
+    """Return a device with prepared data from `build`, which is called when the device first runs."""
     data = cache(build)
 
     def device(alone: Part) -> Any:

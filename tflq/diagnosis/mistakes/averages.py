@@ -1,4 +1,4 @@
-"""Means of windows and of axes: other quotients, other counts, codes of the other signedness."""
+"""Mistakes in means of windows and axes: other quotients, other counts, codes of the other signedness."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 _REDUCTIONS = ("MEAN", "SUM", "AVERAGE_POOL_2D")
 _UNLIMITED = 2**62
 
-#: By name: sum of codes, number of taps -> average, LSB.
+#: Name -> function from sum of codes and number of taps to average, LSB.
 _QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "half away from zero": lambda total, count: np.sign(total) * ((2 * np.abs(total) + count) // (2 * count)),
     "towards minus infinity": lambda total, count: total // count,
@@ -38,7 +38,7 @@ _QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
 
 
 def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every mistake in the quotients of one operator."""
+    """Yield every mistake in the quotients of one operator."""
     name = alone.op.builtin
     prepared = alone.plan(profile).steps[0].prepared
     if name not in _REDUCTIONS or prepared is None or _input(alone).dtype.kind not in "iu" or len(alone.got) != 1:
@@ -85,16 +85,16 @@ def _saturated(sums: Ints) -> Ints:
     return np.clip(sums, -(2**15), 2**15 - 1)
 
 
-#: How a mean's sum is multiplied: by the division of the product, or of the product and then of the shift.
+#: The multiplication of a mean's sum: one division of the product, or one of the product and one of the shift.
 _Steps = tuple[Divide | None, Divide]
 _ONCE: dict[str, _Steps] = {f"rounded once, {name}": (None, DIVISIONS[name]) for name in DIVISIONS}
 _TWICE: dict[str, _Steps] = {"rounded twice": (DIVISIONS["half up"], DIVISIONS["half away from zero"])}
-#: What becomes of sums that leave 16 bits.
+#: Treatments of sums that exceed 16 bits.
 _WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _saturated}
 
 
 def _overflows(alone: Part, taps: int) -> bool:
-    """Whether sums of so many codes may leave 16 bits."""
+    """Return whether sums of this many codes may exceed 16 bits."""
     x = _input(alone).astype(np.int64)
     return bool(x.size) and x.dtype.kind == "i" and int(np.abs(x).max()) * 2 * taps >= 2**15
 
@@ -105,7 +105,10 @@ def _input(alone: Part) -> Array:
 
 
 def _misread(profile: Profile) -> Device:
-    """Sums know no type: the kernel is given the misread codes in a wider one, or told to read them so."""
+    """Return a device that reads codes in the other signedness.
+
+    Sums ignore types: the kernel receives the misread codes in a wider type, or reads them in the other one.
+    """
 
     def device(alone: Part) -> Mapping[int, Array]:
         operator, ((tensor, dumped),) = alone.op, alone.got.items()
@@ -139,7 +142,7 @@ def _average(
 
 
 def _sums(x: Array, data: pooling.OpData) -> Ints:
-    """Sums over the windows, taps outside left out."""
+    """Return sums over the windows without taps outside."""
     at = data.window
     sums = np.zeros(data.shape, np.int64)
     ones = np.ones((x.shape[3], at.kernel_h, at.kernel_w, 1), np.int32)
@@ -148,7 +151,7 @@ def _sums(x: Array, data: pooling.OpData) -> Ints:
 
 
 def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
-    """The quotient of the sum of codes by their number, whatever the scales and zero points."""
+    """Return a device that divides the sum of codes by their number and ignores scales and zero points."""
 
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
@@ -164,7 +167,10 @@ def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], 
 def _mean(
     data: mean.OpData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
 ) -> Device:
-    """The multiplier that holds the division by the count. `narrowed`: the sum, `centred` or as the codes are."""
+    """Return a device whose multiplier includes the division by the count.
+
+    `narrowed` limits the sum, which is `centred` or of raw codes.
+    """
     mantissa, shift = data.multiplier
     real = np.ldexp(np.array([float(mantissa)]), shift - 31)
     fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)

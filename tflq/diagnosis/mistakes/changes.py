@@ -1,4 +1,4 @@
-"""Mistakes that others can be added to: each a model of the single operator and a profile, for inputs of any shape."""
+"""Mistakes that can be combined: each is a model of the single operator and a profile, for inputs of any shape."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
-#: Operators that devices take from a table of 256 codes.
+#: Operators that devices compute by a table of 256 codes.
 _TABLED = ("LOGISTIC", "TANH")
 
 
 def changes(alone: Part, profile: Profile) -> Iterator[Change]:
-    """Misread tensors and options, mistakes in every stage, and mistakes in prepared constants."""
+    """Yield misread tensors and options, mistakes in every stage, and mistakes in prepared constants."""
     for name, model in (*mistaken_models(alone.model), *models_of_channels(alone, profile)):
         yield Change(name, model, unchecked(profile))
-    yield from _tables_off_by_one(alone, profile)  # before the same of prepared tables, to which less can be added
+    yield from _tables_off_by_one(alone, profile)  # before those of prepared tables, which combine with less
     for name, wrong in mistaken_profiles(profile, alone.model):
         yield Change(name, alone.model, wrong)
     step = alone.plan(profile).steps[0]
@@ -42,7 +42,7 @@ def changes(alone: Part, profile: Profile) -> Iterator[Change]:
 
 
 def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
-    """Codes that go in or come out one off, which is what a table off by one makes of any way to compute it."""
+    """Yield codes that are off by one at the input or output: the effect of a table that is off by one."""
     name = alone.op.builtin
     codes = [*alone.inputs.values(), *alone.got.values()]
     if name not in _TABLED or any(x.dtype.kind not in "iu" or x.dtype.itemsize > 1 for x in codes):
@@ -54,13 +54,13 @@ def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
 
 
 def _stepped(step: int, codes: NDArray[Any]) -> NDArray[Any]:
-    """Codes moved by a step, held at the ends of their type."""
+    """Return codes moved by a step, saturated at the ends of their type."""
     limits = np.iinfo(codes.dtype)
     return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)
 
 
 def _with_row(profile: Profile, row: Kernel, mistake: str) -> Profile:
-    """The profile with a row whose prepared constants have the mistake of that name."""
+    """Return the profile with a row whose prepared constants have the named mistake."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         right = row.prepare(node, arithmetic)

@@ -1,7 +1,7 @@
-"""Mistakes in some channels or items only: offsets, weights, biases; items of a batch that are not computed.
+"""Mistakes in single channels or items: offsets, weights, biases; items of a batch that are not computed.
 
-Which channels, which items and how far is read off the dump. Whether it is so is decided like everything else: all bits
-have to agree.
+The channels, items and offsets are read from the dump. They are then tested like all other hypotheses: all bits must
+agree.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 Values = Mapping[int, Array]
 
-#: Channels that may differ for a mistake in single ones to be looked for, and sizes of blocks of channels.
+#: Limits on the number of differing channels for a mistake in single ones, and sizes of blocks of channels.
 _FEW, _BLOCKS = 4, (4, 8, 16, 32)
-#: By operator, the axis of the weights that counts results' channels.
+#: By operator, the axis of the weights that counts the results' channels.
 _CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
 
 
 def mistaken_channels(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Offsets of the results, and items of a batch that hold something else, as far as the dump suggests them."""
+    """Yield offsets of the results, and batch items with other contents, as far as the dump suggests them."""
     if len(alone.got) != 1:
         return
     ((tensor, dumped),) = alone.got.items()
@@ -63,7 +63,7 @@ def _offsets(alone: Part, profile: Profile, computed: Array, dumped: Array) -> I
         clamps[", added to the codes inside the activation's limits"] = limits[0]
     channels = differing_channels(computed, dumped)
     if computed.ndim < 2 or not 0 < len(channels) < computed.shape[-1] or len(channels) > _FEW:
-        return  # one offset of everything may be another's fault: a zero point's, for one
+        return  # one offset of everything may have another cause, such as a zero point
     place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
     index = (..., channels)
     steps = error[index][error[index] != 0]
@@ -74,7 +74,10 @@ def _offsets(alone: Part, profile: Profile, computed: Array, dumped: Array) -> I
 
 
 def _offset(profile: Profile, index: tuple[Any, ...], offset: int, clamp: Clamp | None) -> Device:
-    """After the operator's limits, inside `clamp`; None: before them, where the operator has one output pipeline."""
+    """Return a device with an offset after the operator's limits, inside `clamp`.
+
+    If `clamp` is None, the offset comes before the limits; the operator must have one output pipeline.
+    """
 
     def device(alone: Part) -> Values:
         plan = alone.plan(profile)
@@ -106,7 +109,7 @@ def _with_zero_point_moved(plan: Plan, offset: int) -> Plan:
 
 
 def _first_items(profile: Profile, dumped: Array) -> Iterator[Mistaken]:
-    """Only the first item of a batch is computed: what the others hold is what was in memory."""
+    """Yield devices that compute only the first item of a batch; the others hold old memory contents."""
     rest = dumped[1:]
     fills: dict[str, Callable[[Array], Any]] = {"0": lambda first: 0, "copies of it": lambda first: first}
     if rest.size and (rest == rest.flat[0]).all() and rest.flat[0]:
@@ -129,13 +132,13 @@ def _first_item(profile: Profile, fill: Callable[[Array], Any]) -> Device:
 
 
 def differing_channels(computed: Array, dumped: Array) -> Array:
-    """The channels, the last axis, in which any element differs."""
+    """Return the channels, the last axis, in which any element differs."""
     apart = (computed != dumped).reshape(-1, computed.shape[-1]).any(axis=0)
     return np.flatnonzero(apart)
 
 
 def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Model]]:
-    """The operator's model with weights or biases of the differing channels wrong."""
+    """Yield the operator's model with weights or biases of the differing channels wrong."""
     operator = alone.op
     name = operator.builtin
     if name not in _CHANNEL_AXIS or len(alone.got) != 1:
@@ -153,7 +156,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
 
 
 def _biases(model: Model, positions: Sequence[int], channels: Array, count: int) -> Iterator[tuple[str, Model]]:
-    """A bias that is missing in the differing channels, or in the blocks or the half of all that hold them."""
+    """Yield a bias that is missing in the differing channels, or in the blocks or the half of all that hold them."""
     for position in (t for t in positions if t >= 0):
         bias = view(model).constant(position)
         if bias is None or bias.size != count:
@@ -171,7 +174,7 @@ def _biases(model: Model, positions: Sequence[int], channels: Array, count: int)
 
 
 def _weights(model: Model, tensor: int, axis: int, channels: Array) -> Iterator[tuple[str, Model]]:
-    """Weights of the differing channels that lie one place further on, along the memory or an axis, or are others'."""
+    """Yield weights of the differing channels: shifted by one in memory or along an axis, or another channel's."""
     graph = view(model)
     spec = graph.operand(tensor)
     if spec is None or not isinstance(spec.type, TensorType) or STORED_BITS.get(spec.type, 0) < 8:

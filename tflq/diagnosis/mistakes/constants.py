@@ -1,4 +1,4 @@
-"""Mistakes in an operator's prepared constants: clamps, zero points, windows, tables, multipliers of their own."""
+"""Mistakes in an operator's prepared constants: clamps, zero points, windows, tables, separate multipliers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TABLES = (256, 513)
 
 
 def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
-    """Every mistake in the prepared data of an operator."""
+    """Yield every mistake in the prepared data of an operator."""
     type_ = node.outputs[0].type
     if isinstance(type_, TensorType) and CARRIER[type_].kind in "iu":
         yield from _clamps(data, node, CARRIER[type_])
@@ -40,7 +40,7 @@ def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
 
 
 def _within(part: Part[Any]) -> str:
-    """What a mistake's name ends with: where the part's owner lies."""
+    """Return the ending of a mistake's name: the place of the part's owner."""
     return f" ({part.owner})" if part.owner else ""
 
 
@@ -70,7 +70,7 @@ def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _zero_points(data: Any) -> Iterator[Mistaken]:
-    """One by one; limits stay where they are."""
+    """Yield mistakes in one zero point after another; limits do not move."""
     for part in parts_of(data, ZeroPoint):
         for name, changed in (("ignored", 0), ("with the wrong sign", -part.value)) if part.value else ():
             yield f"{part.name or 'zero point'} {name}{_within(part)}", partial(part.rebuild, ZeroPoint(changed))
@@ -85,7 +85,7 @@ def _zero_points(data: Any) -> Iterator[Mistaken]:
 
 
 def _paddings(data: Any) -> Iterator[Mistaken]:
-    """Windows whose padding lies elsewhere: on the other side where it is odd, or all of it on one side."""
+    """Yield windows with their padding in another place: on the other side if it is odd, or all on one side."""
     for part in parts_of(data, Window):
         window, at = part.value, f" ({part.place})" if part.place else ""
         down = _whole(window.height, window.kernel_h, window.stride_h, window.dilation_h, window.out_h)
@@ -105,7 +105,7 @@ def _paddings(data: Any) -> Iterator[Mistaken]:
 
 
 def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:
-    """The padding at both ends together, in pixels."""
+    """Return the padding at both ends together, in pixels."""
     return max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - size)
 
 
@@ -141,7 +141,7 @@ def _moved(table: Array, places: Array, sources: Array) -> Array:
 
 
 def _multipliers(data: Any) -> Iterator[Mistaken]:
-    """Fixed-point multipliers that are no stage, and shifts that stand alone."""
+    """Yield mistakes in fixed-point multipliers outside stages, and in separate shifts."""
     for part in parts_of(data, Multiplier):
         (mantissa, shift), prefix = part.value, prefix_of(part.name)
         if abs(mantissa) >= 1 << 16:

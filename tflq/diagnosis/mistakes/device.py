@@ -1,4 +1,4 @@
-"""A device with a mistake: a function of one operator's inputs. A fault in listing mistakes costs one source."""
+"""A device with a mistake: a function of one operator's inputs. An error while listing mistakes costs one source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
 Values: TypeAlias = "Mapping[int, NDArray[Any]]"
-#: What a device makes of an operator's inputs, by original tensor index. It raises a TflqError where it cannot run.
+#: A device's results for an operator's inputs, by original tensor index. It raises a TflqError if it cannot run.
 Device: TypeAlias = "Callable[[Part], Values]"
 
 #: A device with a mistake, and the mistake's name.
@@ -23,18 +23,18 @@ Mistaken: TypeAlias = "tuple[str, Device]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Under:
-    """A device that runs the operator under a profile, of another model of it where there is one."""
+    """A device that runs the operator under a profile, and another model of it if one is given."""
 
     profile: Profile
     model: Model | None = None
 
     def __call__(self, part: Part) -> Values:
-        """Bind and run."""
+        """Bind the operator and run it."""
         return part.run(part.plan(self.profile, self.model))
 
 
 def guarded(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mistaken]:
-    """Yield mistakes. If listing them raises, yield one more, named after its source, that raises when it is run.
+    """Yield mistakes. If listing them raises, yield one more, named after its source, that raises at run time.
 
     A refusal (TflqError) ends the list: the operator cannot have these mistakes.
     """
@@ -47,7 +47,7 @@ def guarded(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mi
 
 
 def raising(error: Exception) -> Device:
-    """Return a device that raises an error that came up when it was made."""
+    """Return a device that raises an error from its construction."""
 
     def device(_alone: Part) -> Values:
         raise error
@@ -57,7 +57,7 @@ def raising(error: Exception) -> Device:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """Another order or reading of an array's elements, and what brings them back."""
+    """Another order or reading of an array's elements, and its inverse."""
 
     there: Callable[[NDArray[Any]], NDArray[Any]]
     back: Callable[[NDArray[Any]], NDArray[Any]]
@@ -65,8 +65,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A mistake that others can be added to: another model of the single operator, another profile, other forms of what
-    it is given (by input) or of all that it makes.
+    """A mistake that can be combined with others.
+
+    It consists of another model of the single operator, another profile, and other forms of its inputs or of all its
+    results.
     """
 
     name: str
@@ -76,17 +78,17 @@ class Change:
     made: Turn | None = None
 
     def device(self, part: Part) -> Values:
-        """What it makes of the operator's inputs."""
+        """Return the results of the operator's inputs."""
         return self.under(lambda turned: turned.run(turned.plan(self.profile)))(part)
 
     def of(self, part: Part) -> Part:
-        """The operator as this mistake has it, with what it would have made but for the results' form."""
+        """Return the operator with this mistake, and the results before their form changes."""
         inputs = {t: self.given[t].there(x) if t in self.given else x for t, x in part.inputs.items()}
         got = part.got if self.made is None else {t: self.made.back(y) for t, y in part.got.items()}
         return replace(part, model=self.model, inputs=inputs, got=got)
 
     def under(self, second: Device) -> Device:
-        """The device that makes another mistake as well."""
+        """Return the device that also makes another mistake."""
 
         def device(part: Part) -> Values:
             values = second(self.of(part))

@@ -1,4 +1,4 @@
-"""Divisions of integers by powers of two, one for each way to round that hardware and firmware are seen to have."""
+"""Divisions of integers by powers of two, one for each rounding that hardware and firmware are known to use."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: Brings int64 values to values / 2**bits; `bits` is 0..62 and broadcasts.
+#: A function from int64 values to values / 2**bits; `bits` is 0..62 and broadcasts.
 Divide = Callable[[Ints, Ints], Ints]
 
 
 def down(values: Ints, bits: Ints) -> Ints:
-    """Towards minus infinity: an arithmetic shift."""
+    """Round towards minus infinity: an arithmetic shift."""
     return values >> bits
 
 
 def to_zero(values: Ints, bits: Ints) -> Ints:
-    """Towards zero: what is below zero is cut like what is above."""
+    """Round towards zero, symmetrically for both signs."""
     return (values + (((np.int64(1) << bits) - 1) & (values >> np.int64(63)))) >> bits
 
 
 def half_up(values: Ints, bits: Ints) -> Ints:
-    """To nearest, ties upwards."""
+    """Round to nearest, ties upwards."""
     return (values + _half(bits)) >> bits
 
 
 def half_away(values: Ints, bits: Ints) -> Ints:
-    """To nearest, ties away from zero."""
+    """Round to nearest, ties away from zero."""
     half = _half(bits)
     return (values + half - ((values < 0) & (half > 0))) >> bits
 
 
 def half_even(values: Ints, bits: Ints) -> Ints:
-    """To nearest, ties to even."""
+    """Round to nearest, ties to even."""
     whole = values >> bits
     rest, half = values - (whole << bits), _half(bits)
     is_odd = (whole & 1) == 1
@@ -49,7 +49,7 @@ def _half(bits: Ints) -> Ints:
     return (np.int64(1) << bits) >> np.int64(1)
 
 
-#: By name.
+#: Divisions by name.
 DIVISIONS: dict[str, Divide] = {
     "towards minus infinity": down,
     "towards zero": to_zero,
@@ -58,7 +58,7 @@ DIVISIONS: dict[str, Divide] = {
     "half to even": half_even,
 }
 
-#: The same of reals.
+#: Roundings of reals, by the same names.
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "towards minus infinity": np.floor,
     "towards zero": np.trunc,

@@ -1,8 +1,8 @@
-"""Dequantize, float operator, quantize: what runtimes without integer kernels compute.
+"""Dequantize, float operator, quantize: the arithmetic of runtimes without integer kernels.
 
-A hypothesis has three fields: the precision of the float operator, the quotient by the output's scale, the rounding.
-Sources of fields: TVM (relax/transform/legalize_ops/qdq.py: float32, division, half to even), OpenVINO's CPU plugin
-(FakeQuantize; bfloat16 where the processor has it), ONNX QuantizeLinear (division, half to even).
+A hypothesis has three fields: the precision of the float operator, the quotient by the output's scale, and the
+rounding. Sources of fields: TVM (relax/transform/legalize_ops/qdq.py: float32, division, half to even), OpenVINO's CPU
+plugin (FakeQuantize; bfloat16 if the processor has it), ONNX QuantizeLinear (division, half to even).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Array = NDArray[Any]
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _BIASES = (TensorType.INT32, TensorType.INT64)
 _CARRIERS = tuple(CARRIER[kind] for kind in _CODES)
-#: Operators whose results lie between codes of the input, which devices interpolate as they are.
+#: Operators whose results lie between input codes, which devices interpolate directly.
 _BETWEEN_CODES = ("RESIZE_BILINEAR",)
-#: Operators that change codes and leave the reals as they are.
+#: Operators that change codes but not their real values.
 _SAME_REALS = ("QUANTIZE",)
-#: Parts of the operator whose float results are kept: samples take turns.
+#: Number of parts whose float results are kept: samples alternate.
 _KEPT = 4
 
 
 def _in_bfloat16(x: Array) -> Array:
-    """float32 rounded to the nearest bfloat16, ties to even."""
+    """Return float32 rounded to the nearest bfloat16, ties to even."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     return ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
         np.float32
@@ -59,7 +59,7 @@ class Precision:
     results: Callable[[Array], Array]
 
 
-#: By name.
+#: Precisions by name.
 PRECISIONS: dict[str, Precision] = {
     "float32": Precision(_as_is, _as_is),
     "bfloat16": Precision(_in_bfloat16, _in_bfloat16),
@@ -71,13 +71,13 @@ PRECISIONS: dict[str, Precision] = {
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """How reals become codes: divided, or multiplied by the scale's reciprocal; where the zero point is added."""
+    """The conversion of reals to codes: divided, or multiplied by the reciprocal; and where the zero point is added."""
 
     is_product: bool
     zero_first: bool
 
     def codes(self, reals: Array, quantization: Quantization, rounding: str) -> Array:
-        """Codes before the clamp, float32."""
+        """Return codes before the clamp, float32."""
         scale, zero = quantization.scale[0], np.float32(quantization.zero_point[0])
         scaled = reals * (np.float32(1) / scale) if self.is_product else reals / scale
         scaled = scaled + zero if self.zero_first else scaled
@@ -85,19 +85,19 @@ class Quotient:
         return np.asarray(rounded if self.zero_first else rounded + zero)
 
 
-#: By what is added to the name.
+#: Quotients by the text added to the name.
 QUOTIENTS: dict[str, Quotient] = {
     "": Quotient(False, False),
     ", times the output scale's reciprocal": Quotient(True, False),
     ", the zero point added before the rounding": Quotient(False, True),
     ", times the output scale's reciprocal, the zero point added before the rounding": Quotient(True, True),
 }
-#: Roundings that are tried with narrower floats.
+#: Roundings that are combined with narrower floats.
 _USUAL = ("half to even", "half away from zero")
 
 
 def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Yield every way to compute the operator in floats, with a rounding of its own."""
+    """Yield every way to compute the operator in floats, with every rounding."""
     quantized = _quantized(alone)
     if quantized is None:
         return
@@ -121,7 +121,7 @@ class _Quantized:
     biases: frozenset[int]
 
     def in_floats(self, model: Model, rounded: Callable[[Array], Array]) -> Model:
-        """The model of the float operator; constants are dequantized, those of codes `rounded`."""
+        """Return the model of the float operator; constants are dequantized, those of codes `rounded`."""
         for tensor in (*self.codes, *self.biases):
             graph = view(model)
             spec, value = graph.tensors[tensor], graph.constant(tensor)
@@ -133,7 +133,7 @@ class _Quantized:
 
 
 def _quantized(alone: Part) -> _Quantized | None:
-    """None where results are no codes, or some tensor's reals are not known."""
+    """Return None if results are not codes, or the real values of some tensor are unknown."""
     graph, operator = alone.graph, alone.op
     tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
     codes = frozenset(t for t in tensors if graph.tensors[t].type in _CODES)
@@ -160,9 +160,9 @@ def _has_one_scale(spec: TensorSpec) -> bool:
 
 
 def dequantized(codes: Array, spec: TensorSpec) -> Array:
-    """scale * (code - zero point) in float32."""
+    """Return scale * (code - zero point) in float32."""
     q = spec.quantization
-    assert q is not None  # _quantized saw to it
+    assert q is not None  # guaranteed by _quantized
     shape = [1] * codes.ndim
     if codes.ndim and q.scale.size > 1:
         shape[q.quantized_dimension] = q.scale.size
@@ -173,7 +173,7 @@ def dequantized(codes: Array, spec: TensorSpec) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FloatOperator:
-    """The float form of an operator. Results on the last few inputs are kept: quotients and roundings share them."""
+    """The float form of an operator. It keeps results of the last few inputs, which quotients and roundings share."""
 
     profile: Profile
     quantized: _Quantized
@@ -182,7 +182,7 @@ class _FloatOperator:
     kept: list[tuple[Part, dict[int, Array]]] = field(default_factory=list)
 
     def reals(self, alone: Part) -> dict[int, Array]:
-        """The results, by the index in the operator's own model."""
+        """Return the results, by the index in the operator's own model."""
         known = next((values for part, values in self.kept if part is alone), None)
         if known is None:
             known = self._computed(alone)
@@ -206,7 +206,7 @@ def _device(operator: _FloatOperator, quotient: Quotient, rounding: str) -> Devi
         specs, codes_of = alone.graph.tensors, {}
         for tensor, reals in operator.reals(alone).items():
             spec = specs[tensor]
-            assert isinstance(spec.type, TensorType)  # _quantized saw to both
+            assert isinstance(spec.type, TensorType)  # both guaranteed by _quantized
             assert spec.quantization is not None
             codes = quotient.codes(reals, spec.quantization, rounding)
             codes_of[alone.tensors[tensor]] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])

@@ -1,4 +1,4 @@
-"""Float operators with narrow weights, whose images a device quantizes by other groups: a scale a pixel, or an image.
+"""Float operators with narrow weights: a device quantizes images by other groups, one scale per pixel or image.
 
 A CONV_2D of one tap, without strides, is a FULLY_CONNECTED of pixels. Runtimes that run it as one quantize each pixel
 (XNNPACK's qd8-f32-qc8w gemm in place of its igemm).
@@ -23,7 +23,7 @@ _DENSE = OperatorCode(9, "FULLY_CONNECTED")
 
 
 def mistaken_hybrids(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Yield the convolution as a FULLY_CONNECTED of its pixels, as each profile computes that."""
+    """Yield the convolution as a FULLY_CONNECTED of its pixels, under each profile."""
     graph, operator = alone.graph, alone.op
     name, options = operator.builtin, operator.options
     if name != "CONV_2D" or options is None or operator.inputs[0] not in alone.inputs:
@@ -45,7 +45,7 @@ def mistaken_hybrids(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def _as_dense(model: Model) -> Model | None:
-    """The single operator's model as a FULLY_CONNECTED of pixels; None where the weights are not in the file."""
+    """Return the single operator's model as a FULLY_CONNECTED of pixels; None if the weights are not in the file."""
     graph = view(model)
     operator = graph.op(0)
     tensor = operator.inputs[1]

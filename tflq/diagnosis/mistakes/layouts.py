@@ -1,6 +1,6 @@
-"""Mistakes in how arrays lie in memory: other orders of axes, codes of the other signedness, padding that is stored.
+"""Mistakes in memory layouts: other orders of axes, codes of the other signedness, padding that is stored.
 
-Each changes what the operator is given, or what it gives.
+Each changes the operator's inputs or its results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 _Reorder = Callable[[Array, tuple[int, ...]], Array]
 
-#: Operators whose results hang on elements of many places.
+#: Operators whose results depend on elements of many places.
 _CONTRACTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL")
 
 _OTHER_SIGN = {np.dtype(np.int8): np.uint8, np.dtype(np.uint8): np.int8}
@@ -33,13 +33,13 @@ _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.I
 
 
 def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Codes of the other signedness, and padding that is stored."""
+    """Yield codes of the other signedness, and padding that is stored."""
     yield from _signs(alone, profile)
     yield from _stored_paddings(alone, profile)
 
 
 def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
-    """Images whose channels come first, and images that lie on their side: results hang on all elements."""
+    """Yield images with channels first, and transposed images: results depend on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
     for name, order in axes.items():
@@ -60,18 +60,18 @@ def _bound(change: _Reorder, order: tuple[int, ...]) -> Callable[[Array], Array]
 
 
 def _read_as(x: Array, order: tuple[int, ...]) -> Array:
-    """The elements in memory, taken for an array whose axes have that order."""
+    """Return the elements in memory, read as an array whose axes have that order."""
     shape = [x.shape[i] for i in order]
     return np.ascontiguousarray(np.ascontiguousarray(x).reshape(shape).transpose(np.argsort(order)))
 
 
 def _stored_as(x: Array, order: tuple[int, ...]) -> Array:
-    """The elements in memory of an array that was written in that order."""
+    """Return the elements in memory of an array written in that order."""
     return np.ascontiguousarray(x.transpose(order)).reshape(x.shape)
 
 
 def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) -> Device:
-    """A device that takes inputs, by position, for others."""
+    """Return a device that replaces inputs, by position."""
 
     def device(alone: Part) -> Values:
         inputs = {p: changes[p](value) if p in changes else value for p, value in alone.inputs.items()}
@@ -82,7 +82,7 @@ def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) ->
 
 
 def _made(profile: Profile, change: Callable[[Array], Array]) -> Device:
-    """A device that gives its results another form."""
+    """Return a device that changes the form of its results."""
     return _then(lambda alone: alone.run(alone.plan(profile)), change)
 
 
@@ -94,7 +94,7 @@ def _then(device: Device, change: Callable[[Array], Array]) -> Device:
 
 
 def _signs(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """8-bit codes with a sign taken for codes without one, or the other way round."""
+    """Yield 8-bit codes with a sign read as codes without one, and vice versa."""
     positions = [p for p, value in alone.inputs.items() if value.dtype in _OTHER_SIGN]
     for position in positions:
         yield f"codes of input {position} off by 128", _given(profile, {position: _shifted})
@@ -124,12 +124,12 @@ def _eight_bit_operands(model: Model) -> tuple[int, ...]:
 
 
 def _shifted(x: Array) -> Array:
-    """8-bit codes + 128, modulo 256."""
+    """Return 8-bit codes + 128, modulo 256."""
     return (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype) if x.dtype in _OTHER_SIGN else x
 
 
 def _all_other(profile: Profile) -> Device:
-    """Types changed, bits kept: inputs, constants, results."""
+    """Return a device with changed types and the same bits: inputs, constants, results."""
 
     def device(alone: Part) -> Values:
         model = alone.model
@@ -145,9 +145,10 @@ def _all_other(profile: Profile) -> Device:
 
 
 def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
-    """Codes beyond the half that both types share are 256 away, which is what another zero point makes of them.
+    """Return a device that reads operands in the other signedness.
 
-    Made element by element: only where every result hangs on the operands' elements at its own place.
+    Codes beyond the half that both types share move by 256, which another zero point expresses. The results are
+    computed element by element, so every result may depend only on the operands' elements at its own place.
     """
 
     def device(alone: Part) -> Values:
@@ -155,7 +156,7 @@ def _misread(profile: Profile, operands: tuple[int, ...]) -> Device:
         computed = alone.run(alone.plan(profile))[tensor]
         codes = [_operand(alone, operand) for operand in operands]
         if not all(x is not None and _broadcasts(x.shape, computed.shape) for x in codes):
-            raise UnsupportedError("taken for the other signedness", reason="results hang on other places' elements")
+            raise UnsupportedError("taken for the other signedness", reason="results depend on other places' elements")
         far = [np.broadcast_to(_beyond(x), computed.shape) for x in codes if x is not None]
         for moved in product((False, True), repeat=len(operands)):
             model = alone.model
@@ -175,17 +176,17 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def _operand(alone: Part, tensor: int) -> Array | None:
-    """An operand's value, computed or constant."""
+    """Return an operand's value, computed or constant."""
     return alone.inputs.get(tensor, alone.graph.constant(tensor))
 
 
 def _beyond(x: Array) -> NDArray[np.bool_]:
-    """Codes that the other type does not have."""
+    """Return a mask of codes that the other type lacks."""
     return x < 0 if x.dtype == np.int8 else x > 127
 
 
 def _with_moved_zero(model: Model, tensor: int) -> Model:
-    """A zero point that is 256 away: code - zero point of the code's other reading."""
+    """Return a model with a zero point moved by 256: code - zero point of the code's other reading."""
     spec = view(model).tensors[tensor]
     assert spec.quantization is not None
     step = -256 if spec.type == TensorType.INT8 else 256
@@ -194,7 +195,7 @@ def _with_moved_zero(model: Model, tensor: int) -> Model:
 
 
 def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Windows over an image that holds its padding, as codes that count like all others."""
+    """Yield windows over an image that stores its padding as codes that count like all others."""
     operator = alone.op
     options = operator.options
     if options is None or options.get("padding") != Padding.SAME:
@@ -219,7 +220,7 @@ def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def _padded(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:
-    """The operator without padding over an image that holds it."""
+    """Return the operator without padding over an image that stores it."""
     down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
     across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
 
@@ -238,5 +239,5 @@ def _padded(profile: Profile, image: int, window: Window, fill: int, other_side:
 
 
 def _reach(out: int, stride: int, kernel: int, dilation: int) -> int:
-    """The rows, or columns, that all windows see together."""
+    """Return the number of rows, or columns, that all windows see together."""
     return (out - 1) * stride + (kernel - 1) * dilation + 1

@@ -1,8 +1,8 @@
-"""Real multipliers out of scales, in the precisions in which runtimes compute them: one field of the arithmetic.
+"""Real multipliers from scales, in the precisions in which runtimes compute them: one field of the arithmetic.
 
 LiteRT 2.3 computes many of them in float32 (activations.cc ReluPrepare, LeakyReluPrepare; mul.cc Prepare) or with a
 float32 product of two scales (kernel_util.cc GetQuantizedConvolutionMultipler). LiteRT 2.4 and TensorFlow Lite Micro
-compute the same ones in float64.
+compute the same multipliers in float64.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _OF_PRODUCT = "multiplier of a product of scales in float32"
 
 
 def reals_of(model: Model) -> tuple[Mapping[str, Reals], ...]:
-    """The multipliers that a single operator may have, each by the name of the field's value."""
+    """Return the multipliers of a single operator, by the name of the field's value."""
     with np.errstate(all="ignore"):
         return tuple(_reals(_scales(model), _alpha(model)))
 
 
 def _scales(model: Model) -> list[Scales]:
-    """Scales of the operator's codes, float32, inputs first."""
+    """Return scales of the operator's codes, float32, inputs first."""
     graph = view(model)
     operator = graph.op(0)
     specs = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs[:1]) if t >= 0]
@@ -40,7 +40,7 @@ def _scales(model: Model) -> list[Scales]:
 
 
 def _alpha(model: Model) -> np.float32 | None:
-    """The slope of LEAKY_RELU."""
+    """Return the slope of LEAKY_RELU."""
     options = view(model).op(0).options
     alpha = None if options is None else options.get("alpha")
     return None if alpha is None else np.float32(alpha)

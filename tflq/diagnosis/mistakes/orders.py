@@ -1,6 +1,6 @@
-"""Products of float32 that are added up in another order or another width than the profile's kernel adds them.
+"""Products of float32 added in another order or width than in the profile's kernel.
 
-CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED as rows of terms, in the order ky, kx, channel; taps outside the image
+CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are rows of terms in the order ky, kx, channel; taps outside the image
 are 0. The bias comes last.
 """
 
@@ -24,10 +24,10 @@ Array = NDArray[Any]
 Floats = NDArray[np.float32]
 #: Terms to add: the k-th factors of all results, float32 of one shape, for k in 0 .. K - 1.
 Terms = tuple[list[Floats], list[Floats]]
-#: Adds terms up.
+#: A function that adds terms.
 Order = Callable[[list[Floats], list[Floats]], Array]
 
-#: More products than this are not added one by one.
+#: The greatest number of products that are added one by one.
 _MOST = 1 << 25
 
 
@@ -50,7 +50,7 @@ def _fused(a: list[Floats], b: list[Floats]) -> Array:
 
 
 def _in_lanes(lanes: int, add: Order) -> Order:
-    """Every lane adds each so-many-th term; then the lanes are added pairwise, neighbours last."""
+    """Return the order in which each lane adds every `lanes`-th term; lanes are added pairwise, neighbours last."""
 
     def order(a: list[Floats], b: list[Floats]) -> Array:
         sums = [add(a[lane::lanes], b[lane::lanes]) for lane in range(min(lanes, len(a)))]
@@ -70,12 +70,12 @@ def _pairwise(a: list[Floats], b: list[Floats]) -> Array:
 
 
 def _in_halves(a: list[Floats], b: list[Floats]) -> Array:
-    """Products and sums of float16."""
+    """Return the result with products and sums in float16."""
     return _added([(x.astype(np.float16) * y.astype(np.float16)) for x, y in zip(a, b, strict=True)])
 
 
 def _into_halves(a: list[Floats], b: list[Floats]) -> Array:
-    """Products of float32, each sum rounded to float16."""
+    """Return the result of float32 products with each sum rounded to float16."""
     total = np.zeros(np.broadcast_shapes(a[0].shape, b[0].shape), np.float16)
     for x, y in zip(a, b, strict=True):
         total = (total.astype(np.float32) + x * y).astype(np.float16)
@@ -86,7 +86,7 @@ def _in_doubles(a: list[Floats], b: list[Floats]) -> Array:
     return _added([x.astype(np.float64) * y for x, y in zip(a, b, strict=True)]).astype(np.float32)
 
 
-#: By name.
+#: Orders by name.
 ORDERS: dict[str, Order] = {
     "sums in order": _in_order,
     "fused multiply-add, in order": _fused,
@@ -100,7 +100,7 @@ ORDERS: dict[str, Order] = {
 
 
 def mistaken_orders(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every order of a contraction of floats with constant weights."""
+    """Yield every order of a contraction of floats with constant weights."""
     if len(alone.got) != 1 or next(iter(alone.got.values())).dtype != np.float32:
         return
     if _terms(alone, profile) is None:
@@ -132,7 +132,7 @@ def _constant(alone: Part, tensor: int) -> Array | None:
 
 
 def _terms(alone: Part, profile: Profile) -> Terms | None:
-    """Factors of every result, (rows, 1) by (units,), or of depthwise filters (rows, C) by (C,)."""
+    """Return the factors of every result, (rows, 1) by (units,), or of depthwise filters (rows, C) by (C,)."""
     operator = alone.op
     name = operator.builtin
     if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED") or operator.inputs[0] not in alone.inputs:
@@ -161,7 +161,7 @@ def _terms(alone: Part, profile: Profile) -> Terms | None:
 
 
 def _tap(x: Floats, window: Window, ky: int, kx: int) -> Floats:
-    """What one tap reads for every place, (N * out_h * out_w, C); 0 outside the image."""
+    """Return the values that one tap reads for every place, (N * out_h * out_w, C); 0 outside the image."""
     rows = np.arange(window.out_h) * window.stride_h - window.pad_top + ky * window.dilation_h
     columns = np.arange(window.out_w) * window.stride_w - window.pad_left + kx * window.dilation_w
     inside = ((rows >= 0) & (rows < x.shape[1]))[:, None] & ((columns >= 0) & (columns < x.shape[2]))

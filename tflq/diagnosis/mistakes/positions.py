@@ -1,7 +1,7 @@
-"""RESIZE_NEAREST_NEIGHBOR by other rules: which input row and column each output row and column copies.
+"""RESIZE_NEAREST_NEIGHBOR by other rules: the input row and column that each output row and column copies.
 
 A rule is the position of output index i on an axis of `size` inputs and `count` outputs, as an exact fraction, and its
-rounding. Positions beyond an end are held there.
+rounding. Positions beyond an end are clamped to it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def _asymmetric(i: int, size: int, count: int) -> Fraction:
 
 
 def _centres(i: int, size: int, count: int) -> Fraction:
-    """The centre of the output pixel, from the input image's edge."""
+    """Return the centre of the output pixel, from the input image's edge."""
     return (i + _HALF) * Fraction(size, count)
 
 
 def _half_pixel(i: int, size: int, count: int) -> Fraction:
-    """The centre of the output pixel, from the first input pixel's centre."""
+    """Return the centre of the output pixel, from the first input pixel's centre."""
     return _centres(i, size, count) - _HALF
 
 
@@ -39,7 +39,7 @@ def _corners(i: int, size: int, count: int) -> Fraction:
     return Fraction(i * (size - 1), count - 1) if count > 1 else Fraction(0)
 
 
-#: By name.
+#: Rules by name.
 _POSITIONS: dict[str, _Position] = {
     "half_pixel_centers ignored": _asymmetric,
     "half_pixel_centers taken": _centres,
@@ -56,7 +56,7 @@ def _half_up(x: Fraction) -> int:
     return math.floor(x + _HALF)
 
 
-#: By name.
+#: Roundings by name.
 _ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
     "rounded down": math.floor,
     "rounded half up": _half_up,
@@ -76,13 +76,13 @@ def mistaken_positions(alone: Part) -> Iterator[Mistaken]:
     align, half = bool(options.get("align_corners", False)), bool(options.get("half_pixel_centers", False))
     own = _corners if align else _centres if half else _asymmetric
     for rule, position in _POSITIONS.items():
-        said = _said(rule, align=align, half=half, is_own=position is own)
+        said = _rule_name(rule, align=align, half=half, is_own=position is own)
         for rounding, rounded in _ROUNDINGS.items():
             yield f"position of the nearest pixel: {said}{rounding}", _device(operator.inputs[0], position, rounded)
 
 
-def _said(rule: str, *, align: bool, half: bool, is_own: bool) -> str:
-    """The rule's name, in words of the options that it ignores or takes."""
+def _rule_name(rule: str, *, align: bool, half: bool, is_own: bool) -> str:
+    """Return the rule's name, in terms of the options that it ignores or uses."""
     if is_own:
         return ""
     if rule == "half_pixel_centers ignored":

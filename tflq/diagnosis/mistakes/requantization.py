@@ -1,7 +1,7 @@
-"""Mistakes in bringing accumulators to codes: roundings, multipliers, shifts, channels, widths.
+"""Mistakes in the conversion of accumulators to codes: roundings, multipliers, shifts, channels, widths.
 
-Each is expressed once, as what it makes of a way to make stages. It is then tried on all stages of an operator at once,
-by preparing it with another arithmetic, and on each stage that its prepared data holds.
+Each mistake is defined once, as a change of the function that makes stages. It is then tried on all stages of an
+operator at once, by preparing it with another arithmetic, and on each stage in its prepared data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tflq.numerics.unscaled import Unscaled
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
-#: A wrong way to make stages of real multipliers, made of the right way.
+#: A function from the right way to make stages of real multipliers to a wrong one.
 Mistake = Callable[[StageOf], StageOf]
 
 
@@ -46,7 +46,7 @@ def _reals(real: ArrayLike) -> Reals:
 
 
 def _rounding(stage: StageOf) -> Mistake:
-    """Another rounding, whatever the right one is."""
+    """Return another rounding that ignores the right one."""
     return lambda right: stage
 
 
@@ -55,7 +55,7 @@ def _real(rounding: str, dtype: type[np.floating[Any]]) -> StageOf:
 
 
 def _multiplier(change: Callable[[Reals], Reals]) -> Mistake:
-    """The right rounding of changed multipliers."""
+    """Return the right rounding of changed multipliers."""
     return lambda right: lambda real: right(change(_reals(real)))
 
 
@@ -64,27 +64,27 @@ def _accumulator(bits: int, *, wraps: bool) -> Mistake:
 
 
 def _shortened(real: Reals) -> Reals:
-    """The multipliers with mantissas of 15 bits and a sign, rounded to nearest."""
+    """Return the multipliers with mantissas of 15 bits and a sign, rounded to nearest."""
     fraction, exponent = np.frexp(real)
     rounded: Reals = np.ldexp(np.rint(fraction * 2**15), exponent - 15)
     return rounded
 
 
 def _cut_short(real: Reals) -> Reals:
-    """The multiplier cut off to 15 bits instead of rounded."""
+    """Return the multiplier cut off to 15 bits instead of rounded."""
     fraction, exponent = np.frexp(real)
     cut: Reals = np.ldexp(np.trunc(fraction * 2**15), exponent - 15)
     return cut
 
 
 def _without_far_shifts(real: Reals) -> Reals:
-    """0 in place of multipliers whose shift empties a register of 32 bits."""
+    """Return 0 in place of multipliers whose shift empties a 32-bit register."""
     _, exponent = np.frexp(real)
     return np.where(exponent >= 32, 0.0, real)
 
 
 def _shift_modulo_32(real: Reals) -> Reals:
-    """The multipliers as scalar shifts of 32-bit registers see them."""
+    """Return the multipliers under scalar shifts of 32-bit registers."""
     fraction, exponent = np.frexp(real)
     return np.asarray(np.ldexp(fraction, np.where(exponent >= 32, exponent % 32, exponent)))
 
@@ -122,18 +122,21 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
         yield f"accumulator of {bits} bits that wraps", _accumulator(bits, wraps=True)
 
 
-#: By name.
+#: Mistakes by name.
 MISTAKES: dict[str, Mistake] = dict(_mistakes())
 
 
 def mistaken_profiles(profile: Profile, model: Model) -> Iterator[tuple[str, Profile]]:
-    """The profile with a mistake in every stage that its arithmetic makes, for a model of one operator."""
+    """Yield profiles with a mistake in every stage of their arithmetic, for a model of one operator."""
     for name, mistake in (*MISTAKES.items(), *_products_of_scales(model)):
         yield name, profile.derive(f"{profile.name}, {name}", arithmetic=profile.arithmetic.each_stage(mistake))
 
 
 def stages_made(alone: Part, profile: Profile) -> int:
-    """How many stages the operator's preparation makes by the profile's arithmetic; 2 at least if it holds others."""
+    """Return the number of stages that the operator's preparation makes by the profile's arithmetic.
+
+    It is at least 2 if it holds others.
+    """
     stages: list[OutputStage] = []
 
     def noting(right: StageOf) -> StageOf:
@@ -151,7 +154,7 @@ def stages_made(alone: Part, profile: Profile) -> int:
 
 
 def _products_of_scales(model: Model) -> Iterator[tuple[str, Mistake]]:
-    """Yield the one field that says in which precision multipliers are computed out of scales."""
+    """Yield the one arithmetic field that defines the precision of multipliers computed from scales."""
     reals = reals_of(model)
     names = dict.fromkeys(name for forms in reals for name in forms)
     for name in names:
@@ -159,7 +162,7 @@ def _products_of_scales(model: Model) -> Iterator[tuple[str, Mistake]]:
 
 
 def _in_place_of(products: Sequence[Reals], real: Reals) -> Reals:
-    """The product that the multipliers are meant to be, if there is one."""
+    """Return the product that the multipliers represent, if there is one."""
     for product in products:
         alike = product.size in (1, real.size) and np.allclose(np.abs(real), np.abs(product), rtol=1e-6, atol=0)
         if alike:
@@ -168,7 +171,7 @@ def _in_place_of(products: Sequence[Reals], real: Reals) -> Reals:
 
 
 def mistaken_stages(data: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield mistakes in one of an operator's stages: a name with its place, and what builds the prepared data."""
+    """Yield mistakes in one of an operator's stages: a name with its place, and a function that builds the data."""
     for part in parts_of(data, OutputPipeline):
         pipeline = part.value
         if isinstance(pipeline.stage, Unscaled):
@@ -179,12 +182,12 @@ def mistaken_stages(data: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _with_stage(part: Place[OutputPipeline], make: StageOf, real: Reals) -> Any:
-    """The operator's prepared data with another stage in that place."""
+    """Return the operator's prepared data with another stage in that place."""
     return part.rebuild(replace(part.value, stage=make(real)))
 
 
 def _maker(stage: OutputStage) -> StageOf:
-    """What makes stages like this one."""
+    """Return the function that makes stages like this one."""
     if isinstance(stage, BlockTail):
         return BlockTail.of(_maker(stage.whole), _maker(stage.tail), stage.size)
     if isinstance(stage, NarrowAccumulator):
@@ -193,5 +196,5 @@ def _maker(stage: OutputStage) -> StageOf:
         return stage.again
     if isinstance(stage, FloatRounding) and not stage.wraps:
         return FloatRounding.of_wide
-    maker: StageOf = type(stage).of  # type: ignore[attr-defined]  # of every stage that scales
+    maker: StageOf = type(stage).of  # type: ignore[attr-defined]  # every stage that scales has it
     return maker

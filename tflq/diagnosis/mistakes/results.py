@@ -1,4 +1,4 @@
-"""Mistakes in results that are otherwise right: codes of one sign only."""
+"""Mistakes in otherwise correct results: codes of one sign only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
-#: By name: a limit that signed results, codes or floats, cannot pass.
+#: By name: a limit for signed results, codes or floats.
 _LIMITS: dict[str, Callable[[Array], Array]] = {
     "results of one sign only: the smaller of the result and -1": lambda y: np.minimum(y, y.dtype.type(-1)),
     "results of one sign only: the smaller of the result and 0": lambda y: np.minimum(y, y.dtype.type(0)),
@@ -23,7 +23,7 @@ _LIMITS: dict[str, Callable[[Array], Array]] = {
 
 
 def mistaken_results(profile: Profile) -> Iterator[Mistaken]:
-    """Yield limits of the results that lie at the sign."""
+    """Yield limits of the results at 0 and -1."""
     for name, limit in _LIMITS.items():
         yield name, _limited(profile, limit)
 

@@ -1,6 +1,6 @@
-"""Output stages that devices have in place of the runtime's, for any real multipliers.
+"""Output stages that devices use instead of the runtime's, for any real multipliers.
 
-They are plain NumPy: slower than those of tflq/numerics, and free to be wrong in every way that is asked for.
+They are plain NumPy: slower than those of tflq/numerics, and able to make every modelled mistake.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST = np.int64(2**31 - 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plain:
-    """An OutputStage by its `scaled`; the code that comes out is clamped in 64 bits, then cut to its type."""
+    """An OutputStage by its `scaled`; the resulting code is clamped in 64 bits, then cut to its type."""
 
     real: Reals
 
     def scaled(self, total: Ints) -> Ints:
-        """Accumulators with their bias (..., C), in LSB of output."""
+        """Return accumulators with their bias (..., C) in LSB of output."""
         raise NotImplementedError
 
     def __call__(self, accumulator: Array) -> NDArray[np.int32]:
@@ -47,12 +47,12 @@ class _Plain:
 
 
 def _per_channel(values: Array, channels: int) -> Array:
-    """`values`, of length 1, C or repeated, as one per channel or as one for all."""
+    """Return `values`, of length 1, C or repeated, as one per channel or as one for all."""
     return values[:channels] if len(values) >= channels else values[:1]
 
 
 def _shifted_left(total: Ints, shift: Ints) -> Ints:
-    """total * 2**shift, saturated where a shift takes it out of 32 bits."""
+    """Return total * 2**shift, saturated if a shift exceeds 32 bits."""
     near = np.minimum(shift, 31)
     leaves = (shift > 0) & (np.abs(total) > _MOST >> near)
     return np.where(leaves, np.sign(total) * _MOST, total << near)
@@ -60,13 +60,13 @@ def _shifted_left(total: Ints, shift: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealRounding(_Plain):
-    """The product of accumulator and multiplier in float64 or, where `dtype` says so, float32, rounded once."""
+    """The product of accumulator and multiplier in `dtype`, float64 or float32, rounded once."""
 
     round: Callable[[Array], Array]
     dtype: type[np.floating[Any]] = np.float64
 
     def again(self, real: ArrayLike) -> RealRounding:
-        """The same way to round, for other multipliers."""
+        """Return the same rounding for other multipliers."""
         return replace(self, real=np.atleast_1d(np.asarray(real, np.float64)))
 
     def scaled(self, total: Ints) -> Ints:
@@ -79,8 +79,8 @@ class RealRounding(_Plain):
 class FixedRounding(_Plain):
     """A mantissa of `bits` bits after its sign and a shift (> 0 is left) per channel.
 
-    With `first`, the product is divided by 2**bits so and then by the shift's power with `last`; without it there is
-    one division with `last`.
+    With `first`, the product is divided by 2**bits by this rounding and then by the shift's power with `last`. Without
+    it, there is one division with `last`.
     """
 
     mantissa: Ints
@@ -94,7 +94,10 @@ class FixedRounding(_Plain):
     def of(
         cls, first: Divide | None, last: Divide, bits: int = 31, *, cut: bool = False
     ) -> Callable[[ArrayLike], FixedRounding]:
-        """What makes such a stage for real multipliers. `cut` drops the mantissa's lowest bits without rounding."""
+        """Return a function that makes such a stage for real multipliers.
+
+        `cut` drops the mantissa's lowest bits without rounding.
+        """
 
         def make(real: ArrayLike) -> FixedRounding:
             reals = np.atleast_1d(np.asarray(real, np.float64))
@@ -106,11 +109,11 @@ class FixedRounding(_Plain):
         return make
 
     def again(self, real: ArrayLike) -> FixedRounding:
-        """The same way to round, for other multipliers."""
+        """Return the same rounding for other multipliers."""
         return FixedRounding.of(self.first, self.last, self.bits, cut=self.cut)(real)
 
     def scaled(self, total: Ints) -> Ints:
-        """Multiply by mantissa and shift, rounding once or twice as the mistake says."""
+        """Multiply by mantissa and shift, rounding once or twice."""
         channels = total.shape[-1]
         mantissa, shift = _per_channel(self.mantissa, channels), _per_channel(self.shift, channels)
         product = _shifted_left(total, np.maximum(shift, 0)) * mantissa
@@ -122,7 +125,7 @@ class FixedRounding(_Plain):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NarrowAccumulator:
-    """Another stage whose accumulators, bias included, have only `bits` bits: they wrap, or are held at the ends."""
+    """Another stage whose accumulators, bias included, have only `bits` bits: they wrap or saturate."""
 
     inner: OutputStage
     bits: int
@@ -135,19 +138,19 @@ class NarrowAccumulator:
 
     def __call__(self, accumulator: Array) -> NDArray[np.int32]:
         """Limit the accumulators, then scale them; see OutputStage.__call__."""
-        return self.inner(self._held(accumulator.astype(np.int64)))
+        return self.inner(self._limited(accumulator.astype(np.int64)))
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """Limit the accumulators with their bias, then scale and clamp; see OutputStage.narrow."""
         total = accumulator.astype(np.int64) + _per_channel(bias, accumulator.shape[1]).astype(np.int64)
         none = np.zeros(accumulator.shape[1], np.int32)
-        self.inner.narrow(self._held(total), out, none, zero_point, low, high)
+        self.inner.narrow(self._limited(total), out, none, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Limit the accumulators, then scale and clamp; see OutputStage.narrow_flat."""
-        self.inner.narrow_flat(self._held(accumulator.astype(np.int64)), out, zero_point, low, high)
+        self.inner.narrow_flat(self._limited(accumulator.astype(np.int64)), out, zero_point, low, high)
 
-    def _held(self, total: Ints) -> Ints:
+    def _limited(self, total: Ints) -> Ints:
         half = np.int64(1) << np.int64(self.bits - 1)
         if self.wraps:
             return ((total + half) & (2 * half - 1)) - half

@@ -1,7 +1,7 @@
-"""Every contraction as a grouped convolution, tap by tap: what devices get wrong before anything is scaled.
+"""Every contraction as a grouped convolution, tap by tap: mistakes before anything is scaled.
 
-CONV_2D, DEPTHWISE_CONV_2D (a group a channel) and FULLY_CONNECTED (one tap, every row an image) have one loop here,
-with codes, zero points and accumulators that may be wrong. Bias and scaling are the profile's own.
+CONV_2D, DEPTHWISE_CONV_2D (one group per channel) and FULLY_CONNECTED (one tap, every row an image) share one loop
+here, with codes, zero points and accumulators that may be wrong. Bias and scaling are the profile's own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNLIMITED = 62  # bits
 @in_pieces(lambda x, w, window, outside, low, high, out: out.size * w[:1].size, out="nyx", x="n", window="yx")
 @compiled
 def accumulate(x: Array, w: Array, window: Window, outside: Int, low: Int, high: Int, out: Array) -> None:
-    """out[n, oy, ox, o], which holds where to begin, += taps; after each the sum is held in [low, high].
+    """Add taps to out[n, oy, ox, o], which holds the start; after each, the sum is limited to [low, high].
 
     `x` is (N, H, W, C) and `w` (O, KH, KW, C / groups), both centred; taps outside the image read `outside`.
 
@@ -44,7 +44,7 @@ def accumulate(x: Array, w: Array, window: Window, outside: Int, low: Int, high:
     (N, out_h, out_w, O).
     """
     depth = w.shape[3]
-    share = w.shape[0] // (x.shape[3] // depth)  # outputs a group
+    share = w.shape[0] // (x.shape[3] // depth)  # outputs per group
     for n in range(out.shape[0]):
         for oy in range(out.shape[1]):
             for ox in range(out.shape[2]):
@@ -64,7 +64,7 @@ def accumulate(x: Array, w: Array, window: Window, outside: Int, low: Int, high:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contraction:
-    """An operator's constants in that form. Zero points in LSB of their tensors."""
+    """An operator's constants in this form. Zero points are in LSB of their tensors."""
 
     window: Window
     input_zero_point: int
@@ -75,7 +75,7 @@ class Contraction:
     image: Callable[[Array], Array]  # the operator's input as (N, H, W, C)
 
     def codes(self, x: Array, reading: Reading) -> Array:
-        """The operator's results."""
+        """Return the operator's results."""
         bias = self.output.bias[: len(self.weights)].astype(np.int64)
         values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
         weights = reading.weights(self.weights).astype(np.int32) - np.int32(reading.weight_zero(self.weight_zero_point))
@@ -90,7 +90,7 @@ class Contraction:
         return self.output.pipeline(sums, np.zeros_like(bias)).reshape(self.shape)
 
     def reach(self, x: Array) -> int:
-        """What no sum exceeds, bias included."""
+        """Return a bound on the magnitude of all sums, bias included."""
         largest = np.abs(self.weights.astype(np.int64) - self.weight_zero_point).reshape(len(self.weights), -1).sum(1)
         values = np.abs(x.astype(np.int64) - self.input_zero_point).max(initial=0)
         return int(largest.max(initial=0) * values + np.abs(self.output.bias.astype(np.int64)).max(initial=0))
@@ -102,25 +102,25 @@ def _itself(x: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """How a device takes codes and adds them up; without arguments, as it should be."""
+    """A device's reading of codes and its accumulation; without arguments, the correct one."""
 
     input: Callable[[Array], Array] = _itself
     weights: Callable[[Array], Array] = _itself
     input_zero: Callable[[int], int] = int
     weight_zero: Callable[[int], int] = int
-    outside: Callable[[int], int] = lambda zero: 0  # what taps outside the image read, centred, for that zero point
-    window: Window | None = None  # its own, where it is another
+    outside: Callable[[int], int] = lambda zero: 0  # the centred value of taps outside the image, for that zero point
+    window: Window | None = None  # its own, if it differs
     bits: int = _UNLIMITED  # of the accumulator, held after each tap
     bias_first: bool = False
 
     def joined(self, other: Reading) -> Reading | None:
-        """Both at once; None where they are about the same thing."""
+        """Return both changes at once; None if they change the same field."""
         mine, theirs = ({f.name: v for f in fields(r) if (v := getattr(r, f.name)) != f.default} for r in (self, other))
         return None if set(mine) & set(theirs) else Reading(**{**mine, **theirs})
 
 
 def other_sign(x: Array) -> Array:
-    """Read bytes as the type of the other signedness; other types stay as they are."""
+    """Read bytes as the type of the other signedness; other types are unchanged."""
     return x.view(np.uint8 if x.dtype == np.int8 else np.int8) if x.dtype.itemsize == 1 else x
 
 
@@ -128,7 +128,7 @@ def _off_by_128(x: Array) -> Array:
     return (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype) if x.dtype.itemsize == 1 else x
 
 
-#: By name; those of narrow accumulators are made where they can be reached.
+#: Readings by name; those of narrow accumulators are added if sums can reach their limits.
 _READINGS: dict[str, Reading] = {
     "input codes taken for the other signedness": Reading(input=other_sign),
     "weights taken for the other signedness": Reading(weights=other_sign),
@@ -148,7 +148,7 @@ _READINGS: dict[str, Reading] = {
 
 
 def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Every mistake in the taps of a contraction."""
+    """Yield every mistake in the taps of a contraction."""
     contraction = _right_contraction(alone, profile)
     if contraction is not None:
         for name, reading in _readings(contraction, alone):
@@ -156,7 +156,7 @@ def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
-    """Two mistakes in the taps of a contraction at once, one of them of the `leading` names."""
+    """Yield two mistakes in the taps of a contraction at once; one has a `leading` name."""
     contraction = _right_contraction(alone, profile)
     known = [] if contraction is None else list(_readings(contraction, alone))
     for (first, one), (second, other) in combinations(known, 2):
@@ -166,7 +166,7 @@ def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Ite
 
 
 def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
-    """The operator in that form, where that computes what the profile does."""
+    """Return the operator in this form, if it computes the same as the profile."""
     prepared = alone.plan(profile).steps[0].prepared
     name = alone.op.builtin
     if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
@@ -189,7 +189,7 @@ def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Read
 
 
 def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:
-    """Zero points that no code of their type stands for, which a model cannot have."""
+    """Yield zero points outside their type's codes, which a model cannot have."""
     graph = alone.graph
     readings: tuple[Callable[[int], Reading], ...] = (
         lambda zero: Reading(input_zero=lambda _: zero),
@@ -205,7 +205,7 @@ def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:
 
 
 def wrong_windows(window: Window) -> dict[str, Window]:
-    """Windows of as many outputs that step or spread otherwise; where they begin stays."""
+    """Return windows with the same number of outputs and other strides or dilations; their start stays."""
     one = {"dilation_h": 1, "dilation_w": 1}
     changes = {
         "dilation ignored": one,
@@ -234,7 +234,7 @@ def _device(contraction: Contraction, reading: Reading) -> Device:
 
 
 def _is_right(contraction: Contraction, alone: Part, profile: Profile) -> bool:
-    """Whether the form without a mistake is what the profile computes."""
+    """Return whether the form without a mistake agrees with the profile."""
     (tensor,) = alone.got
     right = alone.run(alone.plan(profile))[tensor]
     codes = contraction.codes(_input(alone), Reading())
@@ -245,7 +245,7 @@ def _input(alone: Part) -> Array:
     return alone.inputs[alone.op.inputs[0]]
 
 
-#: By operator: weights in the file -> (O, KH, KW, C / groups).
+#: By operator: a function from weights in the file to (O, KH, KW, C / groups).
 _LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "CONV_2D": _itself,
     "DEPTHWISE_CONV_2D": lambda w: np.ascontiguousarray(w.transpose(3, 1, 2, 0)),

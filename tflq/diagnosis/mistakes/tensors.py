@@ -1,4 +1,4 @@
-"""Mistakes that are another reading of the operator's own model: zero points, biases, filters, options.
+"""Mistakes in reading the operator's own model: zero points, biases, filters, options.
 
 Each is the single operator's model with one of its tensors or options changed.
 """
@@ -25,7 +25,7 @@ Mistaken = tuple[str, Model]
 #: Names of the schema's fused activation functions.
 _ACTIVATIONS = dict(zip(LIMITS, ("no activation", "RELU", "RELU_N1_TO_1", "RELU6"), strict=True))
 
-#: What the axes of a filter are called, by operator; the last letters are those of the shape the file has.
+#: Letters of a filter's axes, by operator; the last ones are those of the shape in the file.
 _AXES = {
     "CONV_2D": "OHWI",
     "TRANSPOSE_CONV": "OHWI",
@@ -39,7 +39,7 @@ _SWITCHES = ("align_corners", "half_pixel_centers")
 
 
 def mistaken_models(alone: Model) -> Iterator[Mistaken]:
-    """A single operator's model with one of its tensors or options misread."""
+    """Yield a single operator's model with one of its tensors or options misread."""
     yield from _zero_points(alone)
     yield from _biases(alone)
     yield from _scales(alone)
@@ -64,7 +64,7 @@ def _zero_points(alone: Model) -> Iterator[Mistaken]:
 
 
 def wrong_zero_points(spec: TensorSpec, points: Array) -> dict[str, Array]:
-    """What devices take for a tensor's zero points, by what is wrong; some are no codes of its type."""
+    """Return wrong readings of a tensor's zero points, by mistake; some are not codes of its type."""
     changes = {"of the other signedness": points + _to_other_sign(spec)} if _to_other_sign(spec) else {}
     if np.any(points):
         changes |= {"ignored": np.zeros_like(points), "with the wrong sign": -points}
@@ -72,7 +72,7 @@ def wrong_zero_points(spec: TensorSpec, points: Array) -> dict[str, Array]:
 
 
 def _to_other_sign(spec: TensorSpec) -> int:
-    """What brings an 8-bit code to its place in the type of the other signedness; 0 where there is none."""
+    """Return the offset from an 8-bit code to its value in the other signedness; 0 for other types."""
     return {TensorType.INT8: 128, TensorType.UINT8: -128}.get(spec.type, 0) if isinstance(spec.type, TensorType) else 0
 
 
@@ -120,7 +120,7 @@ def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, 
 
 
 def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str, Array]:
-    """By what biases are multiplied where their scale is taken to be another one."""
+    """Return the factors of biases that are read with another scale."""
     assert bias.quantization is not None
     graph = view(alone)
     own = np.broadcast_to(bias.quantization.scale.astype(np.float64), channels)
@@ -147,7 +147,7 @@ def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str,
 
 
 def _scales(alone: Model) -> Iterator[Mistaken]:
-    """Scales of channels taken for others'."""
+    """Yield scales of channels that belong to other channels."""
     graph = view(alone)
     for tensor in dict.fromkeys(graph.op(0).inputs):
         spec = graph.operand(tensor)
@@ -172,7 +172,7 @@ def _wrong_scales(scale: Array) -> dict[str, Array]:
 
 
 def _filters(alone: Model) -> Iterator[Mistaken]:
-    """The filter's constant in the order of other axes: read so, stored so, or mirrored."""
+    """Yield the filter's constant with other axis orders: read so, stored so, or mirrored."""
     graph = view(alone)
     operator = graph.op(0)
     axes = _AXES.get(operator.builtin)
@@ -190,7 +190,7 @@ def _filters(alone: Model) -> Iterator[Mistaken]:
 
 
 def wrong_orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
-    """An array in other orders of its axes, each different one once; with a height and a width, mirrored too."""
+    """Yield an array in other orders of its axes, each different one once; with height and width, also mirrored."""
     tried = {_digest(value)}
     for name, changed in _orders(value, axes):
         digest = _digest(changed)
@@ -219,7 +219,7 @@ def _orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
 
 
 def _depthwise_multiples(alone: Model, tensor: int, value: Array) -> Iterator[Mistaken]:
-    """Order a depthwise filter's multiples channel-last where the model has them first, and the reverse."""
+    """Yield a depthwise filter with its multiples in the other place: channels last or first."""
     options = view(alone).op(0).options
     times = int(options.get("depth_multiplier", 1)) if options is not None else 1
     if times == 1 or value.shape[-1] % times:
@@ -242,7 +242,7 @@ def _activations(alone: Model) -> Iterator[Mistaken]:
 
 
 def _switches(alone: Model) -> Iterator[Mistaken]:
-    """Yield options of resized images that are ignored, or taken where the model has them off."""
+    """Yield options of resized images that are ignored, or used although the model has them off."""
     options = view(alone).op(0).options
     if options is None:
         return

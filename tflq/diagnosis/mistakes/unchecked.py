@@ -1,4 +1,4 @@
-"""Profiles that take zero points beyond their type's range, which mistakes give rise to and runtimes refuse."""
+"""Profiles that take zero points beyond their type's range, which mistakes produce and runtimes refuse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflq.profiles import Profile
 
 
 def unchecked(profile: Profile) -> Profile:
-    """The profile without SUB's look at the range of zero points, which ADD and MUL, computed alike, do not take."""
+    """Return the profile without SUB's check of zero points, which ADD and MUL do not have."""
     rows = profile.kernels.get("SUB", ())
     free = partial(prepare_general, sign=-1)
     loose = tuple(replace(row, prepare=free) for row in rows if row.prepare is sub.prepare_quantized)

@@ -1,1 +1,1 @@
-"""From ranges to codes, and from the float model to the integer one."""
+"""Build an integer model: ranges become codes, and the float model is rewritten."""

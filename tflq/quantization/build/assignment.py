@@ -1,4 +1,4 @@
-"""Scales, zero points and codes for everything that a scheme makes integer."""
+"""Scales, zero points and codes of all tensors that a scheme makes integer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """What an operand reads in a constant's place: codes with parameters, or float16 values without.
+    """The replacement of a constant that an operand reads: codes with parameters, or float16 values without.
 
     `widened` constants are read as float32 through DEQUANTIZE.
     """
@@ -36,10 +36,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """All that a rewritten model holds beyond the float model. Tensors that are not named stay as they are.
+    """Everything that a rewritten model adds to the float model. Tensors that are not named stay unchanged.
 
-    `results` are parameters of tensors as operators or callers make them, `read` as operands read them: where the two
-    differ, QUANTIZE or DEQUANTIZE comes between. `outputs` are the graph's outputs as callers get them.
+    `results` are parameters of tensors as operators or callers produce them, `read` as operands read them. If the two
+    differ, QUANTIZE or DEQUANTIZE is inserted. `outputs` are the graph's outputs as callers get them.
     """
 
     scheme: Scheme
@@ -48,15 +48,15 @@ class Assignment:
     outputs: Mapping[int, Params]
     constants: Mapping[Slot, Constant]
     intermediates: Mapping[int, tuple[Params, ...]] = field(default_factory=dict)  # of cells, by operator
-    notes: Mapping[int, str] = field(default_factory=dict)  # by operator: what was changed to fit
+    notes: Mapping[int, str] = field(default_factory=dict)  # by operator: changes that make values fit
 
 
 def activation_params(
     scheme: Scheme, ranges: Mapping[int, Range], rule: RangeRule = RangeRule.NUDGE
 ) -> dict[Form, Params]:
-    """Parameters of every group: fixed by an operator, else spanning its members' ranges, by tensor index.
+    """Return the parameters of every group, by tensor index: fixed by an operator, else from its members' ranges.
 
-    Ranges that the file itself prescribes go before those that were observed, and are not laid out by `rule`.
+    Ranges that the file prescribes take precedence over observed ones, and are not laid out by `rule`.
     """
     activations = {
         group: _group_params(scheme, group, ranges, rule) for group in scheme.members if group not in scheme.states
@@ -83,7 +83,7 @@ def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range], rule
 
 
 def weight_params(scheme: Scheme, ranges: Mapping[Slot, Range]) -> dict[Slot, Params]:
-    """Parameters of all weights for their ranges; those that the file prescribes go before."""
+    """Return the parameters of all weights for their ranges; parameters that the file prescribes take precedence."""
     return {
         slot: _weight_params(scheme, m, ranges[slot]) for m in scheme.multiplied for slot in [(m.operator, m.position)]
     }
@@ -114,10 +114,10 @@ def assign(
     codes: Mapping[Slot, Array] | None = None,
     biases: Mapping[Slot, NDArray[np.float32]] | None = None,
 ) -> Assignment:
-    """Codes for constants, and the types of the graph's inputs and outputs.
+    """Return codes for constants, and the types of the graph's inputs and outputs.
 
-    `codes` of weights replace rounding to nearest where they are given, and `biases` the model's own. Under `weights`
-    every bias fits its type: `fitted_weights` sees to that.
+    If `codes` of weights are given, they replace rounding to nearest; `biases` replace the model's own. Every bias fits
+    its type under `weights`: `fitted_weights` ensures that.
     """
     constants = {
         slot: _activation(scheme, slot, None if group is None else activations[group])
@@ -161,7 +161,7 @@ def assign(
 def _cell_biases(
     scheme: Scheme, index: int, constants: Mapping[Slot, Constant], data: Params, hidden: Params
 ) -> dict[Slot, Constant]:
-    """The biases of an LSTM, each in the unit of the sums it is added to."""
+    """Return the biases of an LSTM, each in the unit of the sums to which it is added."""
     inputs, biases = scheme.model.graph.op(index).inputs, {}
     for position, weights in cells.BIASES.items():
         if inputs[position] in scheme.model.constants:
@@ -173,7 +173,7 @@ def _cell_biases(
 
 
 def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
-    """Parameters in another type: the same steps for 8 bits, the same span for others; None for float32."""
+    """Return parameters in another type: with the same steps for 8 bits, the same span for others; None for float32."""
     if params is None or type_ is None or params.type == type_:
         return params
     if type_ == TensorType.FLOAT32:
@@ -187,7 +187,7 @@ def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
 
 
 def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
-    """A constant that is read as activation."""
+    """Return a constant that is read as an activation."""
     operator, position = slot
     tensor = scheme.model.graph.op(operator).inputs[position]
     values = scheme.model.constants[tensor]
@@ -195,7 +195,7 @@ def _activation(scheme: Scheme, slot: Slot, shared: Params | None) -> Constant:
 
 
 def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Params:
-    """Parameters of a constant whose own values decide, unless the file prescribes them."""
+    """Return the parameters of a constant, computed from its own values unless the file prescribes them."""
     mode, model = scheme.modes[operator], scheme.model
     op = model.graph.op(operator).name
     kind = None if mode is None else own_type(op, position, mode)
@@ -210,7 +210,7 @@ def _own_params(scheme: Scheme, operator: int, position: int, tensor: int) -> Pa
 
 
 def _stored(scheme: Scheme, slot: Slot, axis: int | None, recipe: Recipe) -> Constant:
-    """Weights that span their values, or in float16."""
+    """Return weights with parameters that span their values, or float16 weights."""
     operator, position = slot
     values = scheme.model.constants[scheme.model.graph.op(operator).inputs[position]]
     widened = scheme.modes[operator] == Mode.WEIGHTS
@@ -229,7 +229,7 @@ def _weights(
     codes: Array | None,
     biases: Mapping[Slot, NDArray[np.float32]],
 ) -> dict[Slot, Constant]:
-    """An operator's weights and bias."""
+    """Return an operator's weights and bias."""
     slot, bias_slot, mode = (m.operator, m.position), (m.operator, m.bias_position), mode_of(scheme, m)
     values, widened = scheme.model.constants[m.tensor], mode == Mode.WEIGHTS
     if widened and recipe.weights_type == TensorType.FLOAT16:

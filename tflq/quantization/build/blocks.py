@@ -10,16 +10,17 @@ from tflq.numerics.block_products import to_bfloat16
 from tflq.quantization.params import Array, Params
 from tflq.quantization.recipe.recipe import BLOCK
 
-#: Shares of a block's greatest magnitude that may get the greatest code.
+#: Candidate ratios between the magnitude that gets the greatest code and a block's greatest magnitude.
 _SHARES = np.linspace(1.0, 0.6, 17)
-#: The least scale: of eight bits of mantissa, as bfloat16 has, float16 keeps all above it.
+#: The least scale: float16 keeps all eight bits of mantissa, as bfloat16 has, of any number above it.
 _LEAST = 2.0**-17
 
 
 def in_blocks(weights: Array) -> Params:
-    """Return parameters of weights (O, K) with a scale for every BLOCK of them: that of the least squared error.
+    """Return parameters of weights (O, K) with one scale per BLOCK of them, chosen for the least squared error.
 
-    Scales are numbers that both float16, in which files hold them, and bfloat16, as which XNNPACK reads them, have.
+    Scales are exact in float16, the type in which files hold them, and in bfloat16, the type in which XNNPACK reads
+    them.
     """
     blocks = weights.astype(np.float64).reshape(-1, BLOCK)
     reach, greatest = np.abs(blocks).max(1), code_limits(TensorType.INT4)[1]

@@ -1,4 +1,4 @@
-"""One configuration carried out: from a prepared float model and samples to an integer model."""
+"""Build one configuration: a prepared float model and samples become an integer model."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Built:
-    """An integer model; `kept_float` says why operators of the float model stayed as they are, by index.
+    """An integer model; `kept_float` gives the reason, by index, why operators of the float model stayed in float.
 
-    It was assigned from the parameters of `activations` and from `refinements`, and can be again from others.
+    It was assigned from the parameters of `activations` and from `refinements`, and can be assigned again from others.
     """
 
     integer: IntegerModel
@@ -49,7 +49,7 @@ class Built:
     refinements: Refinements
 
     def again(self, recipe: Recipe, activations: Mapping[Form, Params]) -> Built:
-        """Return the model with other parameters of activations; all else stays."""
+        """Return the model rebuilt with other parameters of activations; everything else stays."""
         refinements = self.refinements
         plan, notes = self.assignment.scheme, self.assignment.notes
         assignment = assign(plan, activations, refinements.weights, recipe, refinements.codes, refinements.biases)
@@ -58,9 +58,9 @@ class Built:
 
 
 def build(task: Task) -> Built:
-    """Carry out the task's methods. Operators that a kernel refuses stay in float, too.
+    """Apply the task's methods. Operators that a kernel refuses stay in float, too.
 
-    What other tasks with the same `shared` made is not made again.
+    Results that other tasks with the same `shared` have computed are reused.
     """
     floats, ranging = _equalized(task), task.methods.ranging
     kept_float = dict(task.kept_float)
@@ -85,7 +85,7 @@ def build(task: Task) -> Built:
 def _modes(
     task: Task, floats: FloatModel, kept_float: Mapping[int, str]
 ) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
-    """Return what each operator computes with, and why those that stay in float do."""
+    """Return each operator's mode, and the reason why an operator stays in float."""
     modes, reasons = modes_of(floats, task.recipe.mode, kept_float)
     if task.wide:
         wider, _ = modes_of(floats, Mode(task.recipe.spared.value), kept_float)
@@ -94,7 +94,7 @@ def _modes(
 
 
 def foreseen(task: Task) -> None:
-    """Announce what `build` will observe of the task's float model."""
+    """Announce the observations of the task's float model that `build` needs."""
     floats, ranging = _equalized(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
     if ranging.order is Order.FLOAT:
@@ -104,7 +104,7 @@ def foreseen(task: Task) -> None:
 
 
 def shared_parts(task: Task) -> None:
-    """Make now what `build` will share with other tasks of the same samples: ranges, and sums of the float model."""
+    """Compute the parts that tasks of the same samples share: ranges and sums of the float model."""
     floats, ranging = _equalized(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
     spanning = weight_params(plan, _weight_ranges(task, plan))
@@ -130,7 +130,7 @@ def _activation_ranges(task: Task, plan: Scheme, weights: Mapping[Slot, Params])
 
 
 def _content(task: Task, plan: Scheme) -> tuple[bytes, tuple[Mode | None, ...]]:
-    """What a scheme's ranges hang on, beside samples and methods."""
+    """Return the inputs on which a scheme's ranges depend, besides samples and methods."""
     return task.shared.constants(plan.model.constants), plan.modes
 
 
@@ -153,7 +153,7 @@ def _row_sums(products: Sequence[MatrixProduct]) -> Observations:
 
 
 def _float_sums(task: Task, plan: Scheme) -> FloatSums:
-    """Return the sums of the rows that each operator sees in the float model, over the samples that refine."""
+    """Return the sums of the rows that each operator sees in the float model, over the refinement samples."""
     products = refinable(plan)
     observations = task.watching.observe(plan.model, task.samples, _row_sums(products), task.progress)
     order = [number for part in parts_of(task.samples) for number in part.numbers]
@@ -170,7 +170,7 @@ def _assignment(task: Task, plan: Scheme, activations: Mapping[Form, Params], re
 def _equalized(task: Task) -> FloatModel:
     """Return the float model with its channels equalized, if the methods ask for it.
 
-    Held-back samples count, too, so that all turns and the last fit are of the same float model.
+    Held-back samples are included, so that all rounds and the last fit use the same float model.
     """
     strength, samples = task.methods.equalize, whole(task.samples)
     if strength is None:
@@ -190,7 +190,7 @@ def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> Flo
 
 
 def _refuse_runtimes(integer: IntegerModel, recipe: Recipe) -> None:
-    """Refuse a model that one of the recipe's several runtimes does not take: no candidate would be of use there."""
+    """Refuse a model that one of the recipe's several runtimes does not take: every candidate would fail there."""
     for name in recipe.judges if recipe.runtimes else ():
         try:
             make_plan(integer.model, by_name(name))
@@ -201,7 +201,7 @@ def _refuse_runtimes(integer: IntegerModel, recipe: Recipe) -> None:
 
 
 def _refusal(result: IntegerModel) -> tuple[int, str] | None:
-    """Return the first operator whose kernel does not take its operands (the float model's index), and why."""
+    """Return the first operator whose kernel does not take its operands (the float model's index), and the reason."""
     try:
         make_plan(result.model, by_name(REFERENCE_PROFILE))
     except (ModelError, UndefinedResultError, UnsupportedError) as error:

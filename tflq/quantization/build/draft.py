@@ -1,4 +1,4 @@
-"""A model while it is written: tensors, constants stored once, operators with their codes."""
+"""A model under construction: tensors, constants stored once, operators with their codes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from tflq.quantization.params import Array
 
 
 class Draft:
-    """The first subgraph and the tables of a model that grow together; other subgraphs are taken over from `model`."""
+    """The first subgraph and the tables of a model under construction; other subgraphs are copied from `model`."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.tensors: list[TensorSpec] = []
         self.operators: list[Operator] = []
-        self.origins: list[int] = []  # for each operator where it comes from, -1 where it is new
+        self.origins: list[int] = []  # for each operator its origin, -1 if it is new
         self._codes: list[OperatorCode] = []
         self._buffers: list[Buffer] = [Buffer()]
         self._stored: dict[bytes, int] = {}  # digest of a buffer's bytes -> its number
         self._names = {t.name for t in view(model).tensors}
 
     def tensor(self, spec: TensorSpec) -> int:
-        """Add a tensor; its number."""
+        """Add a tensor and return its number."""
         self.tensors.append(spec)
         return len(self.tensors) - 1
 
     def named(self, name: str) -> str:
-        """`name`, or with a number after it where that is taken already."""
+        """Return `name`, with a number appended if it is already in use."""
         candidate, count = name, 0
         while candidate in self._names:
             count += 1
@@ -40,7 +40,7 @@ class Draft:
         return candidate
 
     def buffer(self, values: Array | None) -> int:
-        """The number of the buffer that holds those values; 0 for None."""
+        """Return the number of the buffer that holds these values; 0 for None."""
         if values is None:
             return 0
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
@@ -51,11 +51,11 @@ class Draft:
         return self._stored[key]
 
     def copied(self, buffer: int) -> int:
-        """The number that a buffer of the model has here."""
+        """Return the number that a buffer of the model has in this draft."""
         return self.buffer(self._model.buffers[buffer].data)
 
     def append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
-        """Add an operator of that code."""
+        """Add an operator with this code."""
         self.operators.append(replace(operator, opcode_index=self._code(code)))
         self.origins.append(origin)
 
@@ -65,7 +65,7 @@ class Draft:
         self.append(Operator(0, (source,), (result,), Record(f"{name.capitalize()}Options")), code, -1)
 
     def finished(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Model:
-        """The model; what it says about itself stays, but for the runtime version that its operators needed."""
+        """Return the model; its metadata stays, except for the runtime version that its operators need."""
         first, *others = self._model.subgraphs
         first = replace(
             first, tensors=tuple(self.tensors), inputs=inputs, outputs=outputs, operators=tuple(self.operators)
@@ -97,7 +97,7 @@ class Draft:
 
 
 def four_bits(codes: Array) -> Array:
-    """Return int4 codes as a file stores them: two in a byte, the first in the low bits; a last one alone."""
+    """Return int4 codes as a file stores them: two per byte, the first in the low bits; an odd last one alone."""
     flat = np.ascontiguousarray(codes).reshape(-1).view(np.uint8) & np.uint8(15)
     pairs = np.append(flat, np.zeros(flat.size % 2, np.uint8)).reshape(-1, 2)
     packed: Array = pairs[:, 0] | (pairs[:, 1] << np.uint8(4))

@@ -1,7 +1,7 @@
-"""From a float model and an assignment to the integer model.
+"""Rewrite a float model and an assignment into the integer model.
 
-Conversions stand where the form in which a tensor is made differs from the one in which it is read, once for all that
-read it alike; so none undoes another.
+A conversion is inserted if the form in which a tensor is produced differs from the form in which it is read. All
+readers of the same form share one conversion, so none undoes another.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from tflq.quantization.scheme.versions import (
     structure_version,
 )
 
-#: The integer kernel of NEG negates codes, whatever their scales; MUL by -1 does what is meant.
+#: The integer kernel of NEG negates codes and ignores their scales; MUL by -1 computes the intended result.
 NEG_AS_MUL = (
     OperatorCode(enum("BuiltinOperator")["MUL"], "MUL"),
     Record("MulOptions", MappingProxyType({"fused_activation_function": 0})),
 )
 
-#: Pairs of types that QUANTIZE does not convert: they go by way of float32.
+#: Pairs of types that QUANTIZE does not convert directly: they are converted through float32.
 NO_DIRECT_WAY = {(TensorType.INT16, TensorType.UINT8)}
 
 
 def rewritten(assignment: Assignment) -> IntegerModel:
-    """The integer model: unused constants, operator codes and tensors are left out."""
+    """Return the integer model: unused constants, operator codes and tensors are dropped."""
     writing = _Writing(assignment)
     for index in range(len(assignment.scheme.modes)):
         writing.operator(index)
@@ -49,7 +49,7 @@ def rewritten(assignment: Assignment) -> IntegerModel:
 
 
 class _Writing:
-    """The new model's first subgraph while it grows."""
+    """The new model's first subgraph under construction."""
 
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
@@ -60,11 +60,11 @@ class _Writing:
         self._converted: dict[tuple[int, object], int] = {}  # (float model's tensor, form) -> new tensor
         self._constants: dict[object, int] = {}
         self._minus_ones: dict[TensorType, int] = {}
-        self._stored: set[int] = set()  # constants of the float model that are here in one form at least
+        self._stored: set[int] = set()  # constants of the float model that this draft holds in at least one form
         self._inputs = tuple(self._original(t) for t in self._source.graph.inputs)
 
     def operator(self, index: int) -> None:
-        """Write one operator of the float model, after the conversions that it needs."""
+        """Write one operator of the float model, after its conversions."""
         old = self._source.graph.op(index)
         if old.inputs and self._dissolved(old):
             return
@@ -83,7 +83,7 @@ class _Writing:
         self._draft.append(new, code, index)
 
     def result(self) -> IntegerModel:
-        """The model, its outputs converted to what callers get."""
+        """Return the model, with its outputs converted to the form that callers get."""
         outputs = tuple(self._output(t) for t in self._source.graph.outputs)
         inputs = dict(zip(self._source.graph.inputs, self._inputs, strict=True))
         taken = dict(zip(self._source.graph.outputs, outputs, strict=True))
@@ -113,7 +113,7 @@ class _Writing:
         return self._original(tensor)
 
     def _in_form(self, tensor: int, form: Params | None) -> int:
-        """The new tensor that holds a computed tensor in that form."""
+        """Return the new tensor that holds a computed tensor in this form."""
         own, home = self._home(tensor)
         if form == own:
             return home
@@ -125,7 +125,10 @@ class _Writing:
         return self._converted[key]
 
     def _home(self, tensor: int) -> tuple[Params | None, int]:
-        """The form of a computed tensor as it is made, and its new tensor: what DEQUANTIZE reads where one makes it."""
+        """Return the form in which a computed tensor is produced, and its new tensor.
+
+        For the result of a DEQUANTIZE these are the form and the tensor that it reads.
+        """
         narrow = self._source.codes.get(tensor)
         if narrow is None:
             return self._assignment.results.get(tensor), self._original(tensor)
@@ -145,7 +148,7 @@ class _Writing:
         return result
 
     def _dissolved(self, operator: OperatorView) -> bool:
-        """Whether the float model's own conversion is none any more, or one that is written where it is needed."""
+        """Return whether the float model's own conversion is dropped, or is written only where it is needed."""
         op, source, output = operator.name, operator.inputs[0], operator.outputs[0]
         if op == "DEQUANTIZE":
             return output in self._source.codes
@@ -180,7 +183,7 @@ class _Writing:
         return self._constants[key]
 
     def _blocks(self, params: Params, shape: tuple[int, ...], name: str) -> Quantization:
-        """Return how scales of blocks are named: they are a tensor of float16, one row a row of the weights."""
+        """Return the entry that names block scales: a float16 tensor with one row per row of the weights."""
         scales = params.scale.astype(np.float16).reshape(*shape[:-1], -1)
         spec = TensorSpec(
             self._draft.named(f"{name}_scales"), TensorType.FLOAT16, scales.shape, self._draft.buffer(scales)
@@ -190,7 +193,7 @@ class _Writing:
         return replace(params.quantization, details=details)
 
     def _minus_one(self, type_: TensorType) -> int:
-        """The number -1 as a constant; one for each type."""
+        """Return the number -1 as a constant; one per type."""
         if type_ not in self._minus_ones:
             params = asymmetric(Range.of(-1.0, 0.0), type_)
             buffer = self._draft.buffer(params.encode(np.full((), -1.0)))
@@ -199,7 +202,7 @@ class _Writing:
         return self._minus_ones[type_]
 
     def _original(self, tensor: int) -> int:
-        """The new tensor of one that is computed, given or kept from run to run, or of a constant as it is."""
+        """Return the new tensor for a computed, given or persistent tensor, or for an unchanged constant."""
         if tensor < 0:
             return -1
         if tensor not in self._made:
@@ -211,7 +214,7 @@ class _Writing:
         return self._made[tensor]
 
     def _intermediates(self, index: int, operator: Operator) -> tuple[int, ...] | None:
-        """The tensors that carry scales of an operator's inside."""
+        """Return the tensors that hold the scales of an operator's intermediate results."""
         if index not in self._assignment.intermediates:
             return None if operator.intermediates is None else tuple(map(self._original, operator.intermediates))
         name = self._source.graph.tensors[operator.outputs[0]].name
@@ -239,18 +242,18 @@ def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[
 
 
 def _in_type(spec: TensorSpec, params: Params | None, name: str | None) -> TensorSpec:
-    """A tensor of the same shape with those parameters, or with float32 values; without a buffer."""
+    """Return a tensor of the same shape with these parameters, or with float32 values; without a buffer."""
     if params is None:
         return replace(spec, name=name, type=TensorType.FLOAT32, quantization=None, buffer=0)
     return replace(spec, name=name, type=params.type, quantization=params.quantization, buffer=0)
 
 
 def _options(options: Record | None, mode: Mode) -> Record | None:
-    """Options with the switches that an integer kernel reads."""
+    """Return the options, with the switches that an integer kernel reads."""
     if options is None:
         return None
     fields = dict(options.fields)
-    if options.table in ("AddOptions", "SubOptions"):  # scales are no powers of two
+    if options.table in ("AddOptions", "SubOptions"):  # scales are not powers of two
         fields["pot_scale_int16"] = False
     if "asymmetric_quantize_inputs" in fields:
         fields["asymmetric_quantize_inputs"] = mode in (Mode.DYNAMIC, Mode.DYNAMICX4)

@@ -1,4 +1,4 @@
-"""What travels together while a model is quantized."""
+"""The inputs that travel together while a model is quantized."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tflq.quantization.shared import Shared
 class Task:
     """A float model to be quantized by the `methods` of a recipe on calibration samples.
 
-    `kept_float` says why operators stay in float, by index; `wide` operators compute in what the recipe's budget spares
-    them for, where they can. Up to `jobs` processes work on it at the same time.
-    What tasks of the same float model have in common lies in `shared`, observations of it in `watching`.
+    `kept_float` gives the reason, by index, why operators stay in float. `wide` operators compute in the wider mode of
+    the recipe's budget, if they can. Up to `jobs` processes work on the task at the same time. Tasks of the same float
+    model have `shared` in common, and its observations in `watching`.
     """
 
     floats: FloatModel
@@ -37,6 +37,6 @@ class Task:
         object.__setattr__(self, "watching", self.shared.once("watching", lambda: Watching(self.shared, self.jobs)))
 
     def tell(self, phase: str, done: int, total: int) -> None:
-        """Report progress to whoever listens; `total` is 0 where nobody knows it."""
+        """Report progress to the listener, if there is one; `total` is 0 if it is unknown."""
         if self.progress is not None:
             self.progress(phase, done, total)

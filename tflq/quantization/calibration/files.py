@@ -1,4 +1,4 @@
-"""Samples in files: an archive, an array, a folder of either or of images."""
+"""Samples in files: an archive, an array, or a folder of arrays or images."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Array = NDArray[Any]
 
 
 def opened(source: str | os.PathLike[str], names: InputNames) -> Iterator[tuple[Array, ...]]:
-    """The samples of a file or a folder, arrays in input order.
+    """Return the samples of a file or a folder, arrays in input order.
 
-    An `.npz` holds stacked arrays named after the inputs, or `s<k>_in<i>` for input i of sample k; for a model of one
-    input also the only array of any name, or the one named `x`. An `.npy` holds the stacked samples of one input. A
-    folder holds one sample a file, in the order of their names: images, `.npy` for a model of one input, or `.npz`.
+    An `.npz` holds stacked arrays named after the inputs, or `s<k>_in<i>` for input i of sample k; for a model with one
+    input also the only array, or the one named `x`. An `.npy` holds the stacked samples of one input. A folder holds
+    one sample per file, in the order of the file names: images, `.npy` for a model of one input, or `.npz`.
     """
     path = Path(source)
     if path.is_dir():
@@ -60,14 +60,14 @@ def _numbered(archive: archives.Archive, sample: int, names: InputNames) -> tupl
 
 
 def _stacked(present: tuple[str, ...], names: InputNames) -> tuple[str, ...]:
-    """The names of the arrays that hold the samples, in input order."""
+    """Return the names of the arrays that hold the samples, in input order."""
     if len(names.specs) == 1 and not set(present) & set(names.positions):
         return (present if len(present) == 1 else tuple(n for n in present if n == "x")) or names.order(present)
     return names.order(present)
 
 
 def _side_by_side(stacked: Sequence[Iterator[Array]], source: str) -> Iterator[tuple[Array, ...]]:
-    """Rows of several arrays; all have as many."""
+    """Yield the rows of several arrays, all of the same length."""
     try:
         yield from zip(*stacked, strict=True)
     except TflqError:

@@ -1,4 +1,4 @@
-"""Calibration data as Python users hand it in: samples, how to scale them, and their right classes."""
+"""Calibration data from Python callers: samples, their scaling, and their right classes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ def read_samples(
     std: Numbers = None,
     labels: Iterable[int] | None = None,
 ) -> tuple[Kept, list[int] | None]:
-    """The samples for a model, float inputs scaled where `mean` or `std` is given, and the labels of all of them.
+    """Return the samples for a model, scaled if `mean` or `std` is given, and the labels of all samples.
+
+    Only float inputs are scaled.
 
     Raises:
-        InputError: Labels are not as many as samples.
+        InputError: The number of labels differs from the number of samples.
     """
     scaling = None
     if mean is not None or std is not None:

@@ -1,4 +1,4 @@
-"""The right classes of samples, from a file."""
+"""The right classes of samples, read from a file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from tflq.storage.reading import read_bytes
 
 
 def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """One class a sample: an `.npy`, an `.npz` with the only array or one named `y`, or text with a number a line.
+    """Return one class per sample: from an `.npy`, an `.npz`, or a text file with one number per line.
+
+    An `.npz` holds one array, or several with one named `y`.
 
     Raises:
         FileAccessError: The file cannot be read.
-        InputError: It does not hold whole numbers in a row.
+        InputError: It does not hold one row of whole numbers.
     """
     labels = _read(Path(path))
     flat = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if flat.ndim != 1 or flat.dtype.kind not in "iu":
         got = f"{labels.dtype} {list(labels.shape)}"
-        raise InputError("holds no labels", name=str(path), expected="whole numbers, one a sample", got=got)
+        raise InputError("holds no labels", name=str(path), expected="whole numbers, one per sample", got=got)
     return flat.astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""By which names a model's inputs may be given."""
+"""The names by which a model's inputs may be given."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ Name = TypeVar("Name", str, Any)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputNames:
-    """The inputs of the first subgraph in order, and their positions by tensor index, by tensor name and by the names
-    that signatures give them.
-    """
+    """The inputs of the first subgraph, and their positions by tensor index, tensor name and signature name."""
 
     tensors: tuple[int, ...]
     specs: tuple[TensorSpec, ...]
@@ -28,7 +26,7 @@ class InputNames:
 
     @staticmethod
     def of(model: Model) -> InputNames:
-        """From the model's first subgraph; where names clash, tensor names go before."""
+        """Return the names from the model's first subgraph; tensor names win clashes."""
         graph = view(model)
         positions: dict[str | int, int] = {tensor: i for i, tensor in enumerate(graph.inputs)}
         for signature in model.signature_defs or ():
@@ -38,11 +36,11 @@ class InputNames:
         return InputNames(graph.inputs, tuple(graph.tensors[t] for t in graph.inputs), positions)
 
     def ordered(self, names: Mapping[Any, ArrayLike], sample: int | None) -> tuple[Array, ...]:
-        """Arrays given by name or tensor index, in input order."""
+        """Return arrays given by name or tensor index, in input order."""
         return tuple(np.asarray(names[name]) for name in self.order(names, sample))
 
     def order(self, names: Iterable[Name], sample: int | None = None) -> tuple[Name, ...]:
-        """The given names in input order; every input must be named once, and nothing else."""
+        """Return the given names in input order; every input must be named once, and nothing else."""
         by_position: dict[int, Name] = {}
         for name in names:
             i = self.positions.get(name)
@@ -57,6 +55,6 @@ class InputNames:
         return tuple(by_position[i] for i in range(len(self.specs)))
 
     def check_count(self, count: int, sample: int | None) -> None:
-        """Refuse a number of arrays that is not the number of inputs."""
+        """Raise if the number of arrays differs from the number of inputs."""
         if count != len(self.specs):
             raise CalibrationError("number of inputs", sample=sample, expected=len(self.specs), got=count)

@@ -1,4 +1,4 @@
-"""Calibration samples kept at hand, and quarters of them: three to fit to, one to judge by."""
+"""Calibration samples kept at hand, and their quarters: three to fit to, one to judge by."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tflq.quantization.store import Store
 
 Array = NDArray[Any]
 
-#: One of so many samples is held back; the turns in which another is.
+#: One of this many samples is held back; each turn holds back another.
 TURNS = 4
-#: So few samples that none are held back: they are judged by what they were fitted to.
+#: With this few samples, none is held back: they are judged on the samples they were fitted to.
 FEW = 8
-#: Bytes of samples that memory keeps; those beyond go to temporary files.
+#: Bytes of samples that memory keeps; the rest go to temporary files.
 MEMORY = 128 << 20
 
 
 class Kept(Sequence[Sample]):
-    """Samples by number, read once: decoding pictures and checking values is not done again."""
+    """Samples by number, read once: images are decoded and values are checked only once."""
 
     def __init__(self, samples: Iterable[Sample], memory: int = MEMORY) -> None:
         self._first: list[Sample] = []
@@ -70,7 +70,7 @@ class Part(Sequence[Sample]):
 
     @property
     def numbers(self) -> list[int]:
-        """Which of the samples these are, in order."""
+        """The numbers of these samples, in order."""
         return [k for k in range(len(self.samples)) if TURNS - 1 - k % TURNS in self.quarters]
 
     def __len__(self) -> int:
@@ -91,19 +91,19 @@ class Part(Sequence[Sample]):
 
 
 def parted(samples: Sequence[Sample], turn: int = 0) -> tuple[Sequence[Sample], Sequence[Sample]]:
-    """Samples to fit to, and a quarter to judge by; both are all of them where there are few."""
+    """Return samples to fit to, and a quarter to judge by; both are all samples if there are few."""
     if len(samples) < FEW:
         return samples, samples
     return Part(samples, tuple(q for q in range(TURNS) if q != turn)), Part(samples, (turn,))
 
 
 def labels_of(samples: Sequence[Sample], labels: Sequence[int] | None) -> Sequence[int] | None:
-    """Of labels for all samples, those of a part; None where there are none."""
+    """Return the labels of a part, taken from labels for all samples; None if there are none."""
     return [labels[k] for k in samples.numbers] if labels is not None and isinstance(samples, Part) else labels
 
 
 def parts_of(samples: Sequence[Sample]) -> tuple[Part, ...]:
-    """Return the quarters that samples consist of, one a part; few samples are one part."""
+    """Return the quarters of the samples, one per part; few samples are one part."""
     every = whole(samples)
     if len(every) < FEW:
         return (Part(every, tuple(range(TURNS))),)
@@ -111,10 +111,10 @@ def parts_of(samples: Sequence[Sample]) -> tuple[Part, ...]:
 
 
 def quarters_of(samples: Sequence[Sample]) -> tuple[int, ...]:
-    """Return the numbers of the quarters that samples consist of."""
+    """Return the numbers of the quarters that the samples consist of."""
     return samples.quarters if isinstance(samples, Part) else tuple(range(TURNS))
 
 
 def whole(samples: Sequence[Sample]) -> Sequence[Sample]:
-    """Return the samples that a part is of, held back or not; other samples as they are."""
+    """Return all samples that a part belongs to, held back or not; other samples unchanged."""
     return samples.samples if isinstance(samples, Part) else samples

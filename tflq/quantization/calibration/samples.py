@@ -1,4 +1,4 @@
-"""One sample at a time, checked against the model's inputs, from whatever holds the data."""
+"""One sample at a time, checked against the model's inputs, from any kind of source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tflq.telling import told
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
-#: One sample: arrays in input order, by name or by tensor index, the batch dimension included; the bare array where
-#: there is one input.
+#: One sample: arrays in input order, by name or by tensor index, the batch dimension included; a bare array if there is
+#: only one input.
 SampleSource: TypeAlias = "Sequence[ArrayLike] | Mapping[str, ArrayLike] | Mapping[int, ArrayLike] | Array"
-#: A path (.npz, .npy, folder), stacked arrays, an iterable of samples, or a function that gives one.
+#: A path (.npz, .npy, folder), stacked arrays, an iterable of samples, or a function that returns one.
 CalibrationSource: TypeAlias = (
     "str | os.PathLike[str] | Array | Mapping[str, ArrayLike] | Iterable[SampleSource] | "
     "Callable[[], Iterable[SampleSource]]"
@@ -32,11 +32,11 @@ CalibrationSource: TypeAlias = (
 
 @told("quantize")
 class Calibration:
-    """Samples for the first subgraph of a model: iterated as often as asked for, by tensor index, one after another.
+    """Samples for the first subgraph of a model: by tensor index, one after another, as often as needed.
 
-    Stacked arrays (a path, one array, or a dict of arrays) hold a sample in each row along axis 0. A sample of an
-    iterable that holds several rows where the model takes one is as many samples. What can be iterated only once is
-    kept in a temporary file. `scaling` applies to float inputs; without it their data must be floats already.
+    Stacked arrays (a path, one array, or a dict of arrays) hold a sample in each row along axis 0. If a sample of an
+    iterable holds several rows and the model takes one, each row is a sample. The samples of a one-shot iterator are
+    kept in a temporary file. `scaling` applies to float inputs; without it their data must be floats.
 
     Iterating raises CalibrationError, naming sample and tensor: number of inputs, names, shapes, types, NaN or infinite
     values, no samples at all.
@@ -60,12 +60,12 @@ class Calibration:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs that samples are for, in order."""
+        """Names of the inputs that the samples are for, in order."""
         return tuple(spec.name or f"input {i}" for i, spec in enumerate(self._names.specs))
 
     @property
     def scaling(self) -> Scaling | None:
-        """What stored numbers of float inputs stand for; None where they are floats already."""
+        """The scaling of stored numbers of float inputs; None if they are floats already."""
         return self._scaling
 
     def __iter__(self) -> Iterator[dict[int, Array]]:
@@ -79,7 +79,7 @@ class Calibration:
             raise CalibrationError("there are no samples")
 
     def _opened(self, source: CalibrationSource) -> Callable[[], Iterator[tuple[Array, ...]]]:
-        """A function that gives the samples from the first on, arrays in input order."""
+        """Return a function that yields all samples from the first on, arrays in input order."""
         names = self._names
         if isinstance(source, (str, os.PathLike)):
             path = source
@@ -98,7 +98,7 @@ class Calibration:
         return lambda: self._separate(source)
 
     def _separate(self, samples: Iterable[SampleSource]) -> Iterator[tuple[Array, ...]]:
-        """Samples of an iterable; those that hold several rows are taken apart."""
+        """Yield the samples of an iterable; those that hold several rows are split."""
         number = count()
         for sample in samples:
             k = next(number)
@@ -120,10 +120,12 @@ class Calibration:
         except (TypeError, ValueError) as error:
             if isinstance(error, CalibrationError):
                 raise
-            raise CalibrationError("is no list or dict of arrays", sample=number, got=type(sample).__name__) from error
+            raise CalibrationError(
+                "is not a list or dict of arrays", sample=number, got=type(sample).__name__
+            ) from error
 
     def _holds_rows(self, arrays: Sequence[Array]) -> bool:
-        """Whether every array holds the same number of rows, more than one, where the model takes one."""
+        """Return whether every array holds the same number of rows, more than one, and the model takes one."""
         lengths = {array.shape[0] if array.ndim else 0 for array in arrays}
         return (
             len(lengths) == 1
@@ -135,7 +137,7 @@ class Calibration:
         )
 
     def _whole(self, row: Sequence[Array], number: int) -> tuple[Array, ...]:
-        """A sample with the batch dimensions that its arrays lack."""
+        """Return a sample with the batch dimensions that its arrays lack."""
         self._names.check_count(len(row), number)
         return tuple(
             array[None] if _single(spec) and array.ndim == len(_wanted(spec)) - 1 else array
@@ -152,10 +154,10 @@ class Calibration:
         return admit(values, spec.type, _wanted(spec), name)
 
     def _floats(self, name: str, array: Array, number: int) -> Array:
-        """Finite values of a float input, scaled where the calibration says so."""
+        """Return the finite values of a float input, scaled if the calibration has a scaling."""
         if array.dtype.kind != "f" and (self._scaling is None or array.dtype.kind not in "iub"):
             raise CalibrationError(
-                "holds no floats; mean and std say what stored integers stand for",
+                "holds no floats; mean and std scale stored integers to floats",
                 sample=number,
                 name=name,
                 expected="float32",
@@ -171,7 +173,7 @@ class Calibration:
         return values
 
     def _integers(self, spec: TensorSpec, array: Array, number: int) -> Array:
-        """Values of an input that is no float: they must all be of its type."""
+        """Return the values of an input that is not float: all of them must fit its type."""
         carrier = CARRIER[TensorType(spec.type)]
         values = array.astype(carrier) if array.dtype.kind in "iub" and carrier.kind in "iub" else array
         if values.dtype != carrier or not np.array_equal(values, array):
@@ -189,11 +191,14 @@ def _side_by_side(stacked: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
 
 
 def _wanted(spec: TensorSpec) -> tuple[int, ...]:
-    """The shape that an input takes; -1 where the file leaves it open, but for the first dimension, which is 1 then."""
+    """Return the shape that an input takes; -1 for dimensions that the file leaves open.
+
+    An open first dimension is 1.
+    """
     shape = spec.shape_signature or spec.shape
     return (1, *shape[1:]) if shape[:1] == (-1,) else shape
 
 
 def _single(spec: TensorSpec) -> bool:
-    """Whether one row along axis 0 is a sample."""
+    """Return whether one row along axis 0 is a sample."""
     return _wanted(spec)[:1] == (1,)

@@ -1,4 +1,4 @@
-"""Samples of a one-shot iterator, kept on disk so that they can be read again."""
+"""Samples of a one-shot iterator, kept on disk for repeated reading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Sample = tuple[Array, ...]
 
 
 class Spool:
-    """A temporary file that goes when nobody holds the spool any more. Filled while it is read for the first time."""
+    """A temporary file that is deleted with the last reference to the spool. It is filled during the first reading."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._source: Iterator[Sample] = iter(samples)
@@ -22,7 +22,7 @@ class Spool:
         self._places: list[tuple[int, int]] = []  # where each sample begins, and how many arrays it has
 
     def __iter__(self) -> Iterator[Sample]:
-        """All samples from the first on, taken from the source where they were not read before."""
+        """Yield all samples from the first on; samples not read before come from the source."""
         k = 0
         while k < len(self._places) or self._take():
             start, count = self._places[k]

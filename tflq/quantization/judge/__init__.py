@@ -1,1 +1,1 @@
-"""How good an integer model is: compared, selected, spared where it is sensitive, checked in a runtime."""
+"""Judges of integer models: comparison, selection, sparing of sensitive operators, check in a runtime."""

@@ -1,4 +1,4 @@
-"""A model that was built, compared with the float model that it was built from."""
+"""The comparison of an integer model with the float model that it was built from."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def compared(
     labels: Sequence[int] | None,
     progress: Progress | None,
 ) -> Comparison:
-    """Compare with the float model; tensors inside with those of the equalized model, where channels were equalized.
+    """Compare with the float model; if channels were equalized, compare inner tensors with the equalized model.
 
-    Equalizing changes no bit of the outputs, so one run tells all unless operators of the float model were dissolved.
+    Equalizing changes no bit of the outputs, so one run gives all results unless operators of the float model were
+    dissolved.
     """
     floats = built.assignment.scheme.model
     if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):

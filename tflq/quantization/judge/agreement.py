@@ -1,4 +1,4 @@
-"""How often two models decide alike: the greatest score of their first output, sample by sample."""
+"""The share of samples on which two models decide alike: on the greatest score of the first output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A sample whose largest output is another one: classes, and by how much the reference's led (its own units)."""
+    """A sample whose top-1 differs: both classes, and the reference's margin in its own units."""
 
     sample: int
     reference: int
@@ -24,19 +24,19 @@ class Flip:
 
 @dataclass(slots=True)
 class Agreement:
-    """Top-1 of the first output, where it is a row of two or more scores."""
+    """The top-1 agreement of the first output, if it is a row of two or more scores."""
 
     samples: int = 0
     flips: list[Flip] = field(default_factory=list)
-    divergence: float = 0.0  # sum over samples of KL(reference || other), nats; NaN where these are no distributions
-    correct: tuple[int, int] = (0, 0)  # of reference and other, where labels are known
+    divergence: float = 0.0  # sum over samples of KL(reference || other), nats; NaN if these are not distributions
+    correct: tuple[int, int] = (0, 0)  # of reference and other, if labels are known
     labelled: int = 0
-    gained: int = 0  # samples that only the other has right
-    lost: int = 0  # samples that only the reference has right
+    gained: int = 0  # samples that only the other classifies right
+    lost: int = 0  # samples that only the reference classifies right
     confusion: Counter[tuple[int, int]] = field(
         default_factory=Counter
     )  # of (right class, or the reference's; other's)
-    tied: int = 0  # samples where several classes share the other's largest output, and do not share the reference's
+    tied: int = 0  # samples with ties for the other's largest output, but not for the reference's
 
     def add(self, reference: Reals, other: Reals, label: int | None) -> None:
         """Count one sample's scores."""
@@ -66,7 +66,7 @@ class Agreement:
 
     @property
     def accuracies(self) -> tuple[float, float] | None:
-        """Top-1 accuracy of reference and other, where there are labels."""
+        """Top-1 accuracy of reference and other, if there are labels."""
         return (self.correct[0] / self.labelled, self.correct[1] / self.labelled) if self.labelled else None
 
     @property
@@ -81,7 +81,7 @@ def _is_tied(scores: Reals) -> bool:
 
 
 def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's score interval of a share; (0, 1) without trials."""
+    """Return wilson's score interval of a share; (0, 1) without trials."""
     if not trials:
         return 0.0, 1.0
     p, weight = hits / trials, z * z / trials
@@ -91,9 +91,10 @@ def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
 
 
 def kl(reference: Reals, other: Reals, floor: float = 2.0**-20) -> float:
-    """KL(reference || other) of two distributions, nats: entries below `floor` count as `floor`.
+    """Return KL(reference || other) of two distributions in nats; entries below `floor` count as `floor`.
 
-    NaN where `reference` is none: it has a negative entry, or does not sum to 1 within 2 %.
+    The result is NaN if `reference` is not a distribution: it has a negative entry, or its sum differs from 1 by over 2
+    %.
     """
     if reference.min() < 0 or abs(float(reference.sum()) - 1) > 0.02:
         return math.nan

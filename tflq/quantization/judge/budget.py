@@ -1,4 +1,4 @@
-"""Which operators a budget spares the recipe's mode: the most sensitive first, as few or as many as its bounds ask."""
+"""The operators that a budget spares from the recipe's mode: the most sensitive first, as its bounds require."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """A model with some operators spared (indices of the float model), and what it costs and gives."""
+    """A model with some operators spared (indices of the float model), its cost and its quality."""
 
     built: Built
     spared: tuple[int, ...]
     sqnr: float  # of the outputs, dB
     size: int  # bytes of the file
     share: float  # of the multiply-accumulates, in spared operators
-    trials: tuple[Trial, ...] = ()  # all that were made until this one was taken, by their number of spared operators
+    trials: tuple[Trial, ...] = ()  # all trials until this one was taken, by their number of spared operators
 
 
 def within_budget(
     source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity], journal: Journal | None = None
 ) -> Attempt:
-    """Return the model that the recipe's budget asks for; `order` has the most sensitive operators first.
+    """Return the model that satisfies the recipe's budget; `order` lists the most sensitive operators first.
 
-    Models are compared with `source` on the samples `judging`. Numbers of spared operators are tried as 0, 1, 2, 4,
-    8 ..., then halved between the last two of which one keeps the bounds and the other does not. What the `journal`
-    holds is not tried again.
+    Models are compared with `source` on the samples `judging`. The numbers of spared operators are tried as 0, 1, 2, 4,
+    8 ..., then by bisection between the last failing and the first passing one. Trials in the `journal` are not
+    repeated.
 
     Raises:
         OptionError: No number of spared operators keeps all bounds.
@@ -82,7 +82,7 @@ def within_budget(
 
 
 class _Tries:
-    """Models by how many of the most sensitive operators they spare, and how they did."""
+    """Models by the number of sensitive operators that they spare, and their results."""
 
     def __init__(
         self, source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity], journal: Journal
@@ -98,15 +98,15 @@ class _Tries:
         return tuple(self._trials[count] for count in sorted(self._trials))
 
     def spared(self, count: int) -> tuple[int, ...]:
-        """The operators that are spared."""
+        """Return the operators that are spared."""
         return tuple(s.operator for s in self._order[:count])
 
     def share(self, count: int) -> float:
-        """Their share of the multiply-accumulates."""
+        """Return the share of the multiply-accumulates in the spared operators."""
         return sum(self._shares[i] for i in self.spared(count))
 
     def built(self, count: int) -> Built:
-        """The model that spares so many operators."""
+        """Return the model that spares this many operators."""
         if count not in self._built:
             task, spared = self._task, self.spared(count)
             task.tell(f"sparing {count} operators", len(self._built), 0)
@@ -116,7 +116,7 @@ class _Tries:
         return self._built[count]
 
     def trial(self, count: int) -> Trial:
-        """How it does, made or found in the journal."""
+        """Return the result of a trial, computed or read from the journal."""
         if count not in self._trials:
             key = entry_key(f"sparing {count}", self._task.methods)
             entry = self._journal.get(key)
@@ -131,7 +131,7 @@ class _Tries:
 
 
 def _turn(most: int, holds: Callable[[int], bool]) -> int:
-    """The least count from which a property holds, taken to hold from there on; most + 1 where it never does."""
+    """Return the least count from which a property holds (assumed monotonic); most + 1 if it never does."""
     low, high = -1, 0
     while high <= most and not holds(high):
         low, high = high, max(1, high * 2)
@@ -145,6 +145,6 @@ def _turn(most: int, holds: Callable[[int], bool]) -> int:
 
 
 def _shares(floats: FloatModel) -> list[float]:
-    """Each operator's share of the model's multiply-accumulates."""
+    """Return each operator's share of the model's multiply-accumulates."""
     counts = [macs_of(op) for op in view(floats.model).ops]
     return [count / max(1, sum(counts)) for count in counts]

@@ -1,4 +1,4 @@
-"""Whether a quantized model is bit by bit in the real runtime what tflq computes."""
+"""The check that the real runtime computes a quantized model with the same bits as tflq."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SAMPLES = 2
 #: Runtimes; the second has operators that the first lacks.
 RUNTIMES = ("litert-ref", "litert-opt")
 
-#: Those that read weights with scales of blocks as such.
+#: Runtimes that read weights with block scales directly.
 OF_BLOCKS = ("litert-xnnpack",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """The verification, or the error for which there is none."""
+    """The verification, or the error that prevented it."""
 
     report: Report | None
     error: TflqError | None = None

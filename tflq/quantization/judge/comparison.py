@@ -1,6 +1,6 @@
-"""How near a model's outputs, and the tensors between, are to those of the model it was made from.
+"""The fidelity of a model's outputs and inner tensors to those of the model it was built from.
 
-For any two models with the same inputs and outputs: usually a float model and what some tool quantized it to.
+It works for any two models with the same inputs and outputs: usually a float model and its quantized form.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample, executor
 from tflq.telling import told
 
-#: What converters append to the name of a tensor that they quantize.
+#: Suffixes that converters append to the name of a tensor that they quantize.
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
-#: Below this signal-to-noise ratio a tensor counts as damaged, dB.
+#: A tensor below this signal-to-noise ratio (dB) counts as damaged.
 DAMAGED = 20.0
 
 
 @told("compare")
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models over the same samples. `tensors` in the reference's order of execution; `outputs` in its own."""
+    """Two models over the same samples. `tensors` are in order of execution, `outputs` in order of outputs."""
 
     samples: int
     outputs: tuple[Fidelity, ...]
     tensors: tuple[Fidelity, ...]
-    unmatched: int  # tensors of the reference without one of that name and shape in the other
+    unmatched: int  # tensors of the reference without a counterpart of that name and shape in the other
     agreement: Agreement | None
 
     @property
@@ -64,13 +64,14 @@ def compare(
     data: CalibrationSource | Calibration,
     labels: Iterable[int] | None = None,
 ) -> Comparison:
-    """Run two models, each a path, the bytes of a file or a Model, on data for the first and sum up the differences.
+    """Run two models on data for the first and summarize the differences.
 
-    `data` is a path or an iterable of samples, as `quantize` takes them; `labels` are the right classes, one a sample.
+    Each model is a path, the bytes of a file or a Model. `data` is a path or an iterable of samples, as `quantize`
+    takes them; `labels` are the right classes, one per sample.
 
     Raises:
-        InputError: The models' inputs or outputs do not correspond, labels are not as many as samples, or the data do
-            not fit the model.
+        InputError: The models' inputs or outputs do not correspond, the number of labels differs from the number of
+            samples, or the data do not fit the model.
 
     Example:
         >>> rows = np.load("golden/models/digits_test.npz")["images"][:20]
@@ -92,10 +93,11 @@ def compare_models(
     labels: Iterable[int] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run both on `samples` (arrays by the reference's input tensor index) and sum up the differences.
+    """Run both on `samples` (arrays by the reference's input tensor index) and summarize the differences.
 
     Raises:
-        InputError: The models' inputs or outputs do not correspond, or labels are not as many as samples.
+        InputError: The models' inputs or outputs do not correspond, or the number of labels differs from the number of
+            samples.
     """
     ours, theirs = view(reference), view(other)
     _check_edges(ours, theirs)
@@ -129,12 +131,12 @@ def compare_models(
 
 
 def _floats(spec: TensorSpec, values: Array) -> Array:
-    """Return the numbers that a tensor's values stand for; float32 as it is."""
+    """Return the real numbers that a tensor's values represent; float32 unchanged."""
     return values if values.dtype == np.float32 else real(spec, values)
 
 
 def _steps(spec: TensorSpec, codes: Array) -> tuple[Array, float, float]:
-    """Return values, scale and zero point with which they stand for numbers; codes of one scale stay as they are."""
+    """Return values, and the scale and zero point that decode them; codes of one scale stay codes."""
     q = spec.quantization
     if q is not None and len(q.scale) == 1 and codes.dtype.kind in "iu":
         return codes, float(q.scale[0]), float(q.zero_point[0])
@@ -150,12 +152,12 @@ def _check_edges(ours: GraphView, theirs: GraphView) -> None:
 
 def _label(labels: Sequence[int], sample: int) -> int:
     if sample >= len(labels):
-        raise InputError("number of labels", expected=f"one a sample, at least {sample + 1}", got=len(labels))
+        raise InputError("number of labels", expected=f"one per sample, at least {sample + 1}", got=len(labels))
     return labels[sample]
 
 
 def _results(model: Model) -> list[int]:
-    """Tensors that operators make and that stand for real numbers."""
+    """Return tensors that operators produce and that represent real numbers."""
     graph = view(model)
     return [t for t in graph.computed if graph.tensors[t].type == TensorType.FLOAT32 or _is_quantized(graph.tensors[t])]
 
@@ -165,7 +167,7 @@ def _is_quantized(spec: TensorSpec) -> bool:
 
 
 def _matching(reference: Model, other: Model) -> dict[int, int]:
-    """Tensors that the reference's operators make -> the other's of the same name and shape."""
+    """Return a map from tensors that the reference's operators produce to the other's of the same name and shape."""
     graph = view(other)
     by_name: dict[str, int] = {}
     for t in graph.computed:
@@ -192,7 +194,7 @@ def _fidelity(model: Model, tensor: int) -> Fidelity:
 
 
 def _translated(samples: Iterable[Sample], ours: GraphView, theirs: GraphView) -> Iterator[Mapping[int, Array]]:
-    """Samples for the reference as samples for the other: by its tensor indices, in its types."""
+    """Yield samples for the reference as samples for the other: by its tensor indices, in its types."""
     pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for sample in samples:
         yield {b: _input(ours.tensors[a], sample[a], theirs.tensors[b]) for a, b in pairs}

@@ -1,15 +1,15 @@
-"""The candidates of a recipe race: all begin on few samples, and who is surely behind leaves.
+"""The race of a recipe's candidates: all begin on few samples, and significantly worse ones are dropped.
 
-1. *Heat.* The ranges of all candidates, without what refines them, are carried out and judged by the first quarter of
-   the samples that are held back. Ranges that lose more than HOPELESS times what the best lose leave with all
-   candidates that refine them: refinement wins back a factor of two, seldom three. Others that are not refined leave
-   where they lose more than BEHIND times as much.
-2. *First turn.* Those that are left are refined on all samples that are not held back, and judged by all that are.
-3. *Other turns.* The best FINALISTS are fitted to other quarters and judged by the one that is held back then; after
-   every turn those that are surely behind leave.
+1. *Heat.* Only the ranges of all candidates are built, without their refinements. They are judged by the first quarter
+   of the held-back samples. If ranges lose more than HOPELESS times the best's loss, all candidates that refine them
+   are dropped: refinement wins back a factor of two, seldom three. Candidates without refinement are dropped if they
+   lose more than BEHIND times as much.
+2. *First turn.* The remaining candidates are refined on all samples that are not held back, and judged by all that are.
+3. *Other turns.* The best FINALISTS are fitted to other quarters and judged by the one held back in that turn. After
+   every turn, significantly worse candidates are dropped.
 
-Nobody leaves by chance: the differences to the best are paired by sample, and surely means by three standard errors of
-their mean.
+A candidate is dropped only if it is significantly worse: the differences to the best are paired by sample, and must
+exceed three standard errors of their mean.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from tflq.quantization.progress import STEPS, Progress, part_of
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.recipe.refining import Refining
 
-#: How many candidates are judged in more than one turn.
+#: The number of candidates that are judged in more than one turn.
 FINALISTS = 6
-#: The heat is judged by so many samples, at least, and one of so many that are held back.
+#: The heat is judged by at least this many samples, and by one of this many that are held back.
 HEAT, SHARE = 8, 4
-#: How many times the best's losses: ranges that no refinement saves, and candidates that are as they are.
+#: Multiples of the best's losses: for ranges that no refinement saves, and for candidates without refinement.
 HOPELESS, BEHIND = 4.0, 1.1
 
 
 @dataclass(slots=True, eq=False)
 class Leader:
-    """The best candidate that the first turn has carried out so far, and its model; None before there is one."""
+    """The best candidate that the first turn has built so far, and its model; None before there is one."""
 
     ranked: Ranked | None = None
     built: Built | None = None
 
     def note(self, ranked: Ranked, built: Built | None) -> None:
-        """Let a candidate lead if it lost less than the one that leads; without a model where it is not at hand."""
+        """Replace the leader if this candidate lost less; without a model if it is not at hand."""
         before = None if self.ranked is None else self.ranked.score
         if ranked.score is not None and (before is None or ranked.score.losses.mean() < before.losses.mean()):
             self.ranked, self.built = ranked, built
@@ -55,7 +55,7 @@ class Leader:
 def chosen(task: Task, leader: Leader | None = None, journal: Journal | None = None) -> tuple[Ranked, ...]:
     """Return all candidates of the task's recipe, the best first. A single candidate is not judged.
 
-    `leader` is told who leads, for callers that are interrupted. What the `journal` holds is not done again.
+    `leader` is updated on the way, for callers that are interrupted. Work in the `journal` is not repeated.
 
     Raises:
         TflqError: All candidates failed; this is the first one's error.
@@ -66,7 +66,7 @@ def chosen(task: Task, leader: Leader | None = None, journal: Journal | None = N
     contest = _Contest(task, leader or Leader(), journal or Journal(None, {}))
     first = ranked(contest.first_turn())
     if first[0].score is None:
-        build(replace(task, samples=parted(task.samples)[0], methods=first[0].methods))  # raises what it met
+        build(replace(task, samples=parted(task.samples)[0], methods=first[0].methods))  # raises the error that it met
     if recipe.turns == 1:
         return first
     finalists = list(first[:FINALISTS])
@@ -77,7 +77,7 @@ def chosen(task: Task, leader: Leader | None = None, journal: Journal | None = N
 
 
 def _leaving(candidates: Sequence[Ranked], turns: int) -> list[Ranked]:
-    """Return the candidates, those that are surely behind after so many turns marked."""
+    """Return the candidates; those that are significantly worse after `turns` turns are marked."""
     running = [c for c in candidates if c.score is not None and not c.left]
     if not running:
         return list(candidates)
@@ -99,19 +99,19 @@ def _times(score: Score, best: Score) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entrant:
-    """A candidate in a turn; `number` counts what is carried out."""
+    """A candidate in a turn; `number` counts the builds."""
 
     methods: Methods
     turn: int
     number: int
 
 
-#: How a candidate did, and its model where there is one.
+#: The result of a candidate, and its model if there is one.
 _Outcome: TypeAlias = "tuple[Ranked, Built | None]"
 
 
 class _Contest:
-    """Candidates carried out and judged, one after another."""
+    """Candidates built and judged, one after another."""
 
     def __init__(self, task: Task, leader: Leader, journal: Journal) -> None:
         self._task, self._leader, self._journal, recipe = task, leader, journal, task.recipe
@@ -120,15 +120,15 @@ class _Contest:
         refined = sum(not methods.refining.changes_nothing for methods in recipe.candidates)
         self._work = bases + refined + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
         self._done = 0
-        for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # which run the float model
-            with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
+        for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # they run the float model
+            with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will raise the error
                 foreseen(replace(task, methods=methods, samples=self._parts[0][0]))
 
     def first_turn(self) -> list[Ranked]:
-        """Return all candidates, judged by the quarter held back in the first turn unless they left in the heat."""
+        """Return all candidates; those that passed the heat are judged by the quarter held back in the first turn."""
         candidates, judging = self._task.recipe.candidates, self._parts[0][1]
         if len(judging) < 2 * HEAT:  # a heat would save nothing
-            return self._led(
+            return self._with_leader(
                 self._each(lambda entrant, tell: self._entered(entrant, tell), self._entrants(candidates), "turn 0")
             )
         heat = slice(max(HEAT, len(judging) // SHARE))
@@ -156,11 +156,11 @@ class _Contest:
 
         gone = {methods: ranked for methods in candidates if (ranked := left(methods)) is not None}
         staying = self._entrants(tuple(methods for methods in candidates if methods not in gone), known=built)
-        outcomes = {ranked.methods: ranked for ranked in self._led(self._each(finished, staying, "turn 0"))}
+        outcomes = {ranked.methods: ranked for ranked in self._with_leader(self._each(finished, staying, "turn 0"))}
         return [gone.get(methods) or outcomes[methods] for methods in candidates]
 
     def again(self, candidates: Sequence[Ranked], turn: int) -> list[Ranked]:
-        """Return candidates, those that did not leave with their scores over one more turn."""
+        """Return the candidates; remaining ones have their scores over one more turn."""
         running = {c.methods: c.score for c in candidates if not c.left and c.score is not None}
         entrants = self._entrants(tuple(running), turn)
         scored = self._each(lambda entrant, tell: self._entered(entrant, tell), entrants, f"turn {turn}")
@@ -175,14 +175,14 @@ class _Contest:
     def _entrants(
         self, candidates: Sequence[Methods], turn: int = 0, known: Collection[Methods] = (), what: str = ""
     ) -> list[_Entrant]:
-        """Return candidates that are to be carried out, or are `known` already, with their numbers."""
+        """Return candidates that are to be built, or are `known` already, with their numbers."""
         first, fitting = self._done, self._parts[turn][0]
         fresh = [methods for methods in candidates if methods not in known]
         self._done += len(fresh)
         if self._task.jobs > 1:
             what = what or f"turn {turn}"
             for methods in (m for m in fresh if self._journal.get(entry_key(what, m)) is None):
-                with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will tell
+                with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will raise
                     shared_parts(replace(self._task, methods=methods, samples=fitting))
             expect_scores(self._task, self._parts[turn][1])
         numbers = {methods: first + place for place, methods in enumerate(fresh)}
@@ -191,7 +191,7 @@ class _Contest:
     def _each(
         self, work: Callable[[_Entrant, Progress | None], _Outcome], entrants: Sequence[_Entrant], what: str
     ) -> Iterator[_Outcome]:
-        """Yield how entrants did; what the journal holds comes from there, without a model, the rest is noted in it."""
+        """Yield the results of entrants; those in the journal come without a model, the others are written to it."""
         keys = {entrant: entry_key(what, entrant.methods) for entrant in entrants}
         entries = {entrant: self._journal.get(key) for entrant, key in keys.items()}
         missing = [entrant for entrant, entry in entries.items() if entry is None]
@@ -204,8 +204,8 @@ class _Contest:
                 self._journal.note(keys[entrant], entry_of(outcome[0]))
                 yield outcome
 
-    def _led(self, outcomes: Iterator[_Outcome]) -> list[Ranked]:
-        """Return how candidates did; whoever waits for them learns on the way who leads."""
+    def _with_leader(self, outcomes: Iterator[_Outcome]) -> list[Ranked]:
+        """Return the results of candidates; the leader is updated while they arrive."""
         ranked = []
         for outcome, built in outcomes:
             self._leader.note(outcome, built)
@@ -215,9 +215,9 @@ class _Contest:
     def _entered(
         self, entrant: _Entrant, tell: Progress | None, which: slice = slice(None), built: Built | None = None
     ) -> _Outcome:
-        """Return a candidate carried out, judged by `which` of what is held back in its turn, and its model.
+        """Return a built candidate, judged by `which` of its turn's held-back samples, and its model.
 
-        `built` is that model where it is at hand already.
+        `built` is that model if it is already at hand.
         """
         task = replace(self._task, progress=tell)
         part = f"configuration {entrant.number + 1} of at most {self._work}"

@@ -1,4 +1,4 @@
-"""How near one tensor of a model is to that of another, over all elements of all samples."""
+"""The fidelity of one tensor of a model to that of another, over all elements of all samples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tflq.quantization.runner import Array
 
 @dataclass(slots=True)
 class Fidelity:
-    """Sums over all elements of all samples of one tensor: of reference f and other q."""
+    """Sums over all elements of all samples of one tensor: reference f and other q."""
 
     name: str
-    op: str  # what makes it in the reference
+    op: str  # the operator that produces it in the reference
     index: int  # the operator's index there
     elements: int = 0
     signal: float = 0.0  # sum of f^2
@@ -25,7 +25,7 @@ class Fidelity:
     largest: float = 0.0  # max of |f - q|
 
     def add(self, reference: Array, other: Array, scale: float = 1.0, zero_point: float = 0.0) -> None:
-        """Count one sample's tensor; `other` stands for scale * (other - zero_point)."""
+        """Count one sample's tensor; the values of `other` are scale * (other - zero_point)."""
         f, q = np.ascontiguousarray(reference).reshape(-1), np.ascontiguousarray(other).reshape(-1)
         signal, noise, bias, largest = _sums(f, q, scale, zero_point)
         self.elements += f.size
@@ -46,7 +46,7 @@ class Fidelity:
 def _sums(f: Array, q: Array, scale: float, zero_point: float) -> tuple[float, float, float, float]:
     """Return the sums of f^2, error^2 and error, and the greatest |error|; error = scale * (q - zero_point) - f.
 
-    The caller guarantees: both have the same length. All in float64, in order.
+    The caller guarantees that both have the same length. All sums are float64, in order.
     """
     signal = noise = bias = largest = 0.0
     for k in range(f.shape[0]):

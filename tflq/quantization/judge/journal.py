@@ -1,8 +1,8 @@
-"""How candidates did, noted in a file on the way, so that a run that was stopped goes on from there.
+"""Results of candidates, logged to a file on the way, so that a stopped run can resume from there.
 
-The file is JSON, a line each: first what the run hangs on (model, recipe, samples, version), then an entry for each
-piece of work that is done, in the order in which it was. Numbers are written so that they are read as the same float64.
-A line that was torn off is done again. A run that has reached its end deletes the file.
+The file is JSON, one object per line. The first line holds the inputs on which the run depends (model, recipe, samples,
+version). Each later line is an entry for a finished piece of work, in order. Numbers are written so that the same
+float64 is read back. The work of a truncated line is repeated. A run that reaches its end deletes the file.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from tflq.quantization.runner import Sample
 from tflq.storage.reading import read_bytes
 
 SCHEMA = "tflq/quantize-journal/2"
-#: What a run hangs on, in words.
+#: The inputs on which a run depends, in words.
 NAMES = {"model": "model", "recipe": "recipe", "samples": "calibration data", "tflq": "version of tflq"}
 
 
 class Journal:
-    """Entries by key; nothing is kept where there is no path."""
+    """Entries by key; nothing is kept without a path."""
 
     def __init__(self, path: str | os.PathLike[str] | None, run: Mapping[str, str]) -> None:
-        """Read the journal at `path`, if there is one, of the run that hangs on `run`; else begin it.
+        """Read the journal at `path` of the run that depends on `run`; if there is no file, begin it.
 
         Raises:
-            InputError: The file is no journal, or one of another run: what is different.
+            InputError: The file is not a journal, or belongs to another run: the message names the difference.
             FileAccessError: It cannot be read or written.
         """
         self._path = None if path is None else Path(path)
         self._entries: dict[str, Any] = {}
-        self.kept = False  # whether the file stays in any case
+        self.kept = False  # whether the file stays after a complete run
         if self._path is None:
             return
         head = {"schema": SCHEMA, **run}
@@ -54,7 +54,7 @@ class Journal:
         except OSError as error:
             raise FileAccessError(self._path, error.strerror or str(error)) from error
         whole = [line for line in lines if line.endswith(b"\n")]
-        if lines and not (len(lines) == 1 and _line(head).startswith(lines[0])):  # torn off in the first line
+        if lines and not (len(lines) == 1 and _line(head).startswith(lines[0])):  # truncated in the first line
             self._require(_read(lines[0]), head)
         for number, line in enumerate(whole[1:], 2):
             entry = _read(line)
@@ -62,16 +62,16 @@ class Journal:
                 raise InputError(f"{self._path}: line {number} was changed since it was noted; move that file away")
             self._entries[entry["key"]] = entry["value"]
         with suppress(FileNotFoundError):
-            os.truncate(self._path, sum(map(len, whole)))  # without the line that was torn off
+            os.truncate(self._path, sum(map(len, whole)))  # without the truncated line
         if not whole:
             self._append(head)
 
     def get(self, key: str) -> Any:
-        """Return the value of a key, None where it was never noted."""
+        """Return the value of a key, None if it was never noted."""
         return self._entries.get(key)
 
     def note(self, key: str, value: Any) -> None:
-        """Note a value that JSON can tell."""
+        """Note a value that JSON can represent."""
         if self._path is not None:
             self._entries[key] = value
             self._append({"key": key, "value": value, "mark": _mark(key, value)})
@@ -82,12 +82,12 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Delete the file where the run has reached its end, or an error that it would only meet again."""
+        """Delete the file if the run reached its end, or an error that a new run would meet again."""
         if self._path is not None and (error is None or isinstance(error, TflqError)) and not self.kept:
             self._path.unlink(missing_ok=True)
 
     def _append(self, document: Mapping[str, Any]) -> None:
-        assert self._path is not None  # asked before
+        assert self._path is not None  # checked before
         try:
             with self._path.open("ab") as file:
                 file.write(_line(document))
@@ -97,13 +97,13 @@ class Journal:
             raise FileAccessError(self._path, error.strerror or str(error)) from error
 
     def _require(self, found: Mapping[str, Any], head: Mapping[str, str]) -> None:
-        """Refuse a file that is no journal, and one that differs from `head` in what it names."""
+        """Refuse a file that is not a journal, or one that differs from `head` in the inputs it names."""
         if found.get("schema") != SCHEMA:
             raise InputError(f"{self._path}: expected a journal of tflq quantize ({SCHEMA}); move that file away")
         other = [word for field, word in NAMES.items() if found.get(field) != head[field]]
         if other:
             raise InputError(
-                f"{self._path} is of a run with another {' and another '.join(other)}: go on with the same, or begin "
+                f"{self._path} belongs to a run with another {' and another '.join(other)}: use the same, or begin "
                 "anew without --resume"
             )
 
@@ -113,12 +113,12 @@ def _line(document: Mapping[str, Any]) -> bytes:
 
 
 def _mark(key: object, value: object) -> str:
-    """Return a digest of an entry: what is read must be what was noted."""
+    """Return a digest of an entry, which detects changed entries."""
     return hashlib.sha256(json.dumps([key, value], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _read(line: bytes) -> dict[str, Any]:
-    """Return the object of a line; one without entries where it holds none."""
+    """Return the object of a line, or an empty one if it holds none."""
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _read(line: bytes) -> dict[str, Any]:
 
 
 def run_facts(model: Model, recipe: Recipe, samples: Iterable[Sample]) -> dict[str, str]:
-    """Return what a run hangs on: digests of model, recipe and samples, and the version of tflq."""
+    """Return the inputs on which a run depends: digests of model, recipe and samples, and the version of tflq."""
     data = hashlib.sha256()
     for sample in samples:
         for tensor, values in sample.items():
@@ -147,7 +147,7 @@ def entry_key(what: str, methods: Methods) -> str:
 
 
 def entry_of(ranked: Ranked) -> dict[str, Any]:
-    """Return how a candidate did as a journal holds it."""
+    """Return the journal entry of a candidate's result."""
     score = ranked.score
     if score is None:
         return {"error": ranked.error}
@@ -163,7 +163,7 @@ def entry_of(ranked: Ranked) -> dict[str, Any]:
 
 
 def ranked_from(methods: Methods, entry: Mapping[str, Any]) -> Ranked:
-    """Return how a candidate did, the inverse of `entry_of`."""
+    """Return a candidate's result, the inverse of `entry_of`."""
     if "error" in entry:
         return Ranked(methods, None, entry["error"])
     divergences = None if entry["divergences"] is None else np.array(entry["divergences"], np.float64)

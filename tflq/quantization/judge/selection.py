@@ -1,15 +1,15 @@
-"""Which of several configurations is best, judged without labels on samples that none of them has seen.
+"""The choice of the best configuration, judged without labels on samples that none of them has seen.
 
-No fixed configuration is safe: ranges that rescue one model ruin another. Models are judged by what decides their first
-output: the scores that the last SOFTMAX reads, where there is one, so that its coarse output hides nothing, else the
-output itself. The mean KL divergence between the float model's distribution and the candidate's ranks, as far as these
-samples can tell: candidates that are behind by less than the standard error of the difference are even, and of those
-the one with the best signal-to-noise ratio is taken. Outputs that are no distribution are ranked by the ratio alone.
+No fixed configuration is safe: ranges that rescue one model ruin another. Models are judged by the values that decide
+their first output. These are the inputs of the last SOFTMAX, if there is one, since its coarse output hides
+differences; otherwise the output itself. Candidates are ranked by the mean KL divergence between the float model's
+distribution and theirs. A difference smaller than its standard error is a tie, and ties are broken by the best
+signal-to-noise ratio. Outputs that are not distributions are ranked by this ratio alone.
 
-Where the recipe names several runtimes, each sample's loss is the mean over them, and of candidates that are even the
-one is taken whose scores have the fewest elements that differ between them; the ratio decides where these are as many.
+If the recipe names several runtimes, each sample's loss is the mean over them. Ties are then broken by the fewest score
+elements that differ between the runtimes, and after that by the ratio.
 
-`judge.contest` says which samples that are, and when candidates leave.
+`judge.contest` chooses these samples, and decides when a candidate is dropped.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from tflq.quantization.scores import divergences, scores_of
 
 Reals = NDArray[np.float64]
 
-#: Divergences that differ by less than this share, or by so many nats, count as even, however sure the difference.
+#: Divergences that differ by less than this share, or by less than this many nats, always count as a tie.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
-#: Standard errors by which a candidate is behind that leaves.
+#: A candidate is dropped if it is behind by more than this many standard errors.
 SURE = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Score:
-    """How a candidate did, sample by sample: KL divergences [N] in nats (None: no distribution), and noise."""
+    """The result of a candidate, sample by sample: KL divergences [N] in nats (None: no distribution), and noise."""
 
     divergences: Reals | None
     signal: float  # sum of squares of the float model's scores
@@ -50,20 +50,20 @@ class Score:
     same: int  # samples with the same greatest score
     samples: int
     noises: Reals = field(default_factory=lambda: np.zeros(0))  # sum of squares of the differences by sample, [N]
-    differing: int = 0  # elements of the scores that a further runtime has otherwise than the first
+    differing: int = 0  # elements of the scores that differ between a further runtime and the first
 
     @property
     def losses(self) -> Reals:
-        """What each sample lost, [N]: its divergence, or its noise where there is no distribution."""
+        """Losses by sample, [N]: the divergence, or the noise if there is no distribution."""
         return self.noises if self.divergences is None else self.divergences
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A configuration and its score; `error` says why there is none.
+    """A configuration and its score; `error` gives the reason if there is none.
 
-    `left` says why it left before all samples had judged it: its score is over those until then, None if it was not
-    carried out at all.
+    `left` gives the reason if it was dropped before all samples had judged it. Its score covers the samples until then,
+    and is None if it was never built.
     """
 
     methods: Methods
@@ -73,7 +73,7 @@ class Ranked:
 
     @property
     def divergence(self) -> float:
-        """Mean KL divergence to the float model's distribution, nats; NaN where that gives none."""
+        """Mean KL divergence to the float model's distribution, nats; NaN if there is no distribution."""
         divergences = None if self.score is None else self.score.divergences
         return math.nan if divergences is None else float(divergences.mean())
 
@@ -86,12 +86,12 @@ class Ranked:
 
     @property
     def differing(self) -> int:
-        """Elements of the scores that runtimes have otherwise than the first of them."""
+        """Number of score elements that differ between the first and any other runtime."""
         return 0 if self.score is None else self.score.differing
 
     @property
     def agreement(self) -> float:
-        """Share of samples with the same greatest score; NaN where there is no distribution."""
+        """Share of samples with the same greatest score; NaN if there is no distribution."""
         if self.score is None or self.score.divergences is None:
             return math.nan
         return self.score.same / self.score.samples
@@ -100,8 +100,8 @@ class Ranked:
 def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = slice(None)) -> Score:
     """Run the integer model on `which` of the samples and score it against the task's float model.
 
-    On several runtimes a sample's loss is the mean of its losses there, and its greatest score is the same where it is
-    on all of them.
+    With several runtimes, a sample's loss is the mean over them, and its greatest score must be the same on
+    all of them to count as the same.
     """
     scores = scores_of(task.floats)
     tensor, beta = scores.tensor, scores.beta
@@ -125,7 +125,10 @@ def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = s
 
 
 def _twin(built: Built, floats: FloatModel, tensor: int) -> int:
-    """Return the integer model's tensor that stands for one of the float model, whose own conversions may be gone."""
+    """Return the integer model's tensor that corresponds to one of the float model.
+
+    The float model's own conversions may be gone.
+    """
     twins = built.integer.tensors
     graph = floats.graph
     while tensor not in twins and (maker := graph.maker(tensor)) and maker.name in ("QUANTIZE", "DEQUANTIZE"):
@@ -134,7 +137,7 @@ def _twin(built: Built, floats: FloatModel, tensor: int) -> int:
 
 
 def _judges(task: Task, model: Model) -> tuple[str, ...]:
-    """Return the profiles that judge a model; `litert-ref` stands in for a single one that does not take it."""
+    """Return the profiles that judge a model; `litert-ref` replaces a single one that does not take it."""
     return task.recipe.judges if task.recipe.runtimes else (executor(model, task.recipe.executor),)
 
 
@@ -149,13 +152,13 @@ def _run(
 
 
 def expect_scores(task: Task, judging: Sequence[Sample]) -> None:
-    """Make now what the float model gives for samples that candidates will be judged by."""
+    """Compute the float model's scores in advance, for samples that candidates will be judged by."""
     for part in parts_of(judging):
         _reference(task, scores_of(task.floats).tensor, part)
 
 
 def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
-    """Return what the float model makes of the tensor for each sample of a part, flat."""
+    """Return the float model's values of the tensor for each sample of a part, flat."""
 
     def made() -> list[Reals]:
         runs = Runner(task.floats.model, [tensor]).each(part)
@@ -179,7 +182,7 @@ def joined(scores: Sequence[Score]) -> Score:
 
 
 def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """The candidates, the best first; then those that left, at last those without a model."""
+    """Return the candidates: the best first, then those that were dropped, then those without a model."""
     known = [c for c in candidates if c.score is not None and not c.left]
     gone = [*(c for c in candidates if c.left), *(c for c in candidates if c.score is None and not c.left)]
     if not known:
@@ -197,9 +200,9 @@ def ranked(candidates: Sequence[Ranked]) -> tuple[Ranked, ...]:
 
 
 def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
-    """Whether a candidate surely lost more than `times` what the best lost, over the same samples.
+    """Return whether a candidate lost significantly more than `times` what the best lost, over the same samples.
 
-    Surely: by more than SURE standard errors of the mean of the paired differences.
+    The difference must exceed SURE standard errors of the mean of the paired differences.
     """
     behind = candidate.losses - times * best.losses
     error = float(behind.std() / math.sqrt(len(behind)))
@@ -208,7 +211,7 @@ def is_far_behind(candidate: Score, best: Score, times: float) -> bool:
 
 
 def is_even(candidate: Score, best: Score) -> bool:
-    """Whether the same samples cannot tell that a candidate is behind."""
+    """Return whether a candidate's difference to the best is within what the samples can distinguish."""
     behind = candidate.losses - best.losses
     error = float(behind.std() / math.sqrt(max(1, len(behind))))
     if best.divergences is None:

@@ -1,4 +1,4 @@
-"""What each operator alone costs: the outputs' noise when only it is integer and all others compute in float."""
+"""The cost of each operator alone: the outputs' noise if only it is integer and all others compute in float."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tflq.quantization.scheme.modes import modes_of
 class Sensitivity:
     """One operator of the float model; `sqnr` is that of the outputs in dB, `agreement` the share of equal top-1.
 
-    `agreement` is None where the output is no row of scores.
+    `agreement` is None if the output is not a row of scores.
     """
 
     operator: int
@@ -32,11 +32,11 @@ class Sensitivity:
 def sensitivities(
     source: Model, task: Task, judging: Iterable[Sample], journal: Journal | None = None
 ) -> tuple[Sensitivity, ...]:
-    """Quantize every operator that the recipe's mode makes integer alone; the most sensitive first.
+    """Quantize each operator that the recipe's mode makes integer alone; return the most sensitive first.
 
-    The outputs are compared with those of `source` on the samples `judging`. Weights are rounded to nearest:
-    refinements act on all operators together. An operator whose kernel refuses what it alone is given is left out.
-    What the `journal` holds is not done again.
+    The outputs are compared with those of `source` on the samples `judging`. Weights are rounded to nearest, since
+    refinements act on all operators together. An operator is skipped if its kernel refuses its operands. Work in the
+    `journal` is not repeated.
     """
     notes = journal or Journal(None, {})
     recipe = replace(task.recipe, input_type=TensorType.FLOAT32, output_type=TensorType.FLOAT32, runtimes=())
@@ -60,7 +60,7 @@ def sensitivities(
 def _alone(
     source: Model, plain: Task, operator: int, operators: Iterable[int], judging: Iterable[Sample]
 ) -> Sensitivity | None:
-    """Return what one operator costs; None where its kernel refuses what it is given."""
+    """Return the cost of one operator; None if its kernel refuses its operands."""
     others = {index: "the others" for index in operators if index != operator}
     try:
         built = build(replace(plain, kept_float=others))

@@ -1,4 +1,4 @@
-"""A model made to agree on several runtimes, as far as samples show that it helps which it was not fitted to."""
+"""Nudge scales so that several runtimes agree, as far as held-back samples show that it helps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.quantization.portable.portability import Portability, portability
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """How far runtimes agree on the model as it is written, on samples held back, and `before` scales were nudged."""
+    """Agreement of runtimes on the model as written, on held-back samples, and `before` scales were nudged."""
 
     portability: Portability
     before: Portability
@@ -22,11 +22,11 @@ class Agreed:
 
 
 def agreed(task: Task, built: Built) -> tuple[Built, Agreed | None]:
-    """Return the model with scales nudged on three quarters of the samples, where that holds on the last quarter.
+    """Return the model with scales nudged on three quarters of the samples, if the last quarter confirms them.
 
-    It holds where fewer elements differ there, and the scores are not behind by more than samples can tell: with all
-    nudges, else with those that take at least half of their disagreements away. Without further runtimes the model
-    stays, and there is nothing to tell.
+    They are confirmed if fewer elements differ there, and the scores are not significantly worse. All nudges are tried
+    first, then only those that remove at least half of their disagreements. Without further runtimes, the model stays,
+    and there is no report.
     """
     recipe, inputs = task.recipe, task.floats.graph.inputs
     if not recipe.runtimes:

@@ -1,1 +1,1 @@
-"""How far several runtimes agree on an integer model, and what makes them agree more."""
+"""Agreement of several runtimes on an integer model, and ways to increase it."""

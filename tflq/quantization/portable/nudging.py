@@ -1,9 +1,9 @@
-"""Scales moved a little where several runtimes then agree on more elements.
+"""Move scales a little if several runtimes then agree on more elements.
 
-Runtimes round the same sums in different steps, and how often that shows hangs on the ratio of scales: a MUL may differ
-in a twentieth of its elements, and with a scale a little larger in none. Operators are taken in the order of execution,
-on the inputs that the first runtime makes with the scales chosen so far; the scale of an operator's result is moved by
-at most REACH where that takes surely more disagreements away than chance does.
+Runtimes round the same sums in different steps, and the number of visible differences depends on the ratio of scales. A
+MUL may differ in a twentieth of its elements, and with a slightly larger scale in none. Operators are processed in the
+order of execution, on the inputs that the first runtime computes with the scales chosen so far. The scale of an
+operator's result moves by at most REACH, and only if the number of disagreements drops significantly.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from tflq.quantization.scheme import svdf
 from tflq.quantization.scheme.scheme import Form, Scheme
 from tflq.surgery.edit import with_tensors
 
-#: The farthest that a scale moves, and steps tried on either side.
+#: The farthest that a scale moves, and the number of steps on either side.
 REACH, STEPS = 0.005, 8
 #: Factors of a scale, the nearest to 1 first.
 FACTORS = tuple(1 + sign * REACH * k / STEPS for k in range(1, STEPS + 1) for sign in (1, -1))
-#: Disagreements that go must be more than so many times the square root of how many there were.
+#: The number of removed disagreements must exceed this many times the square root of their number.
 SURE = 2.0
 
-#: The integer model for parameters of activations.
+#: A function that builds the integer model for parameters of activations.
 Remake = Callable[[Mapping[Form, Params]], IntegerModel]
 
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """A scale that was moved: the operator of the integer model, the factor, and its disagreements before and after."""
+    """A scale that moved: the operator of the integer model, the factor, and the disagreements before and after."""
 
     group: Form
     index: int
@@ -49,7 +49,7 @@ class Nudge:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it takes at least half of the disagreements away."""
+        """True if it removes at least half of the disagreements."""
         return 2 * self.after <= self.before
 
 
@@ -61,7 +61,7 @@ def nudged(
     runtimes: Sequence[str],
     progress: Progress | None = None,
 ) -> tuple[Nudge, ...]:
-    """Return the scales that are worth moving; `moved` does it. Zero points stay.
+    """Return the scales that are worth moving; `moved` applies them. Zero points stay.
 
     Scales that an operator or the file prescribes stay, too, and those of inputs.
     """
@@ -100,7 +100,7 @@ def moved(activations: Mapping[Form, Params], nudges: Sequence[Nudge]) -> dict[F
 
 
 def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
-    """Return the groups whose scale each tensor of the integer model has; several where groups happen to be alike."""
+    """Return the groups whose scale each tensor of the integer model has; several if groups are equal by chance."""
     graph = view(integer.model)
     groups: dict[int, set[Form]] = {}
     for tensor, group in plan.results.items():
@@ -114,7 +114,7 @@ def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
 
 
 def _movable(plan: Scheme, integer: IntegerModel) -> dict[int, Form]:
-    """Return the group whose scale each operator rounds its results to, of those where that may move."""
+    """Return the group whose scale each operator rounds its results to, for groups that may move."""
     groups = _groups(plan, integer)
     found = ((op.index, _movable_group(plan, integer, groups, op)) for op in view(integer.model).ops)
     return {index: group for index, group in found if group is not None}
@@ -129,7 +129,7 @@ def _movable_group(
         return None
     (group,) = only
     prescribed = any(t in plan.model.ranges for t in plan.members.get(group, ()))
-    through = any(group in groups.get(t, ()) for t in operator.inputs)  # codes are moved, not rounded
+    through = any(group in groups.get(t, ()) for t in operator.inputs)  # codes are copied, not rounded
     of_states = any(group == plan.read.get((index, svdf.X)) for index in plan.states.values())
     if prescribed or through or of_states or group in plan.fixed or group in plan.states:
         return None
@@ -137,19 +137,19 @@ def _movable_group(
 
 
 def _computed(model: Model) -> frozenset[int]:
-    """Return the tensors that operators make."""
+    """Return the tensors that operators produce."""
     return frozenset(view(model).computed)
 
 
 def _is_known(operator: OperatorView, computed: Collection[int], values: Mapping[int, Array]) -> bool:
-    """Whether all that an operator reads is at hand: values, or constants of the file."""
+    """Return whether all inputs of an operator are at hand: values, or constants of the file."""
     return all(t in values for t in operator.inputs if t in computed)
 
 
 def _best_factor(
     model: Model, writers: Sequence[int], values: Sequence[Mapping[int, Array]], profiles: Sequence[Profile]
 ) -> tuple[float, int, int]:
-    """Return the factor of the writers' output scale with the fewest disagreements, and these before and after."""
+    """Return the factor of the writers' output scale with the fewest disagreements, and the counts before and after."""
 
     def count(factor: float) -> int:
         return sum(
@@ -171,7 +171,7 @@ def _best_factor(
 
 
 def _with_outputs_scaled(model: Model, index: int, factor: float) -> Model:
-    """Return the model with other scales of what one operator makes."""
+    """Return the model with other scales for the outputs of one operator."""
     if factor == 1:
         return model
     graph = view(model)
@@ -193,7 +193,7 @@ def _times(scale: Array, factor: float) -> Array:
 
 
 def _is_alike(one: Model, other: Model) -> bool:
-    """Whether two models have the same operators on the same tensors, whatever their scales."""
+    """Return whether two models have the same operators on the same tensors; scales are ignored."""
     first, second = view(one), view(other)
     return len(first.tensors) == len(second.tensors) and [(o.inputs, o.outputs) for o in first.ops] == [
         (o.inputs, o.outputs) for o in second.ops

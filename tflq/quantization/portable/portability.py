@@ -1,7 +1,7 @@
-"""How far several runtimes agree on an integer model, operator by operator and at its outputs.
+"""Agreement of several runtimes on an integer model, operator by operator and at its outputs.
 
-Each operator runs alone under every runtime, on the inputs that the first of them gives it: what differs there is its
-own doing. Then the whole model runs under each, and the outputs show what is left of it at the end.
+Each operator runs alone under every runtime, on the inputs that the first runtime computes: a difference there is its
+own. Then the whole model runs under each runtime, and the outputs show the remaining differences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tflq.quantization.params import codes_of
 from tflq.quantization.runner import Array, Runner, Sample, joined
 from tflq.surgery.cut import cut
 
-#: Bytes that the tensors of all samples looked at may take, were they all kept; and the least number of samples.
+#: The limit on bytes of all kept tensors of the samples, and the least number of samples.
 LOOKED_AT, LEAST = 64 << 20, 4
 
 #: Tensors by index, for one or more samples along axis 0.
@@ -31,9 +31,9 @@ Values = Mapping[int, Array]
 
 @dataclass(frozen=True, slots=True)
 class OperatorDifferences:
-    """One operator of the integer model on the same inputs: elements it makes, and how many each runtime has otherwise.
+    """One operator on the same inputs under each runtime: its number of elements, and how many differ.
 
-    `differing` goes by the runtimes after the first, with which they are compared.
+    `differing` has one entry for each runtime after the first, with which they are compared.
     """
 
     index: int
@@ -44,10 +44,10 @@ class OperatorDifferences:
 
 @dataclass(frozen=True, slots=True)
 class Portability:
-    """How far runtimes agree with the first of them, over some samples.
+    """Agreement of runtimes with the first one, over some samples.
 
-    `elements` are those of the model's outputs and `differing` how many of them each other runtime has otherwise, when
-    the whole model runs there; `operators` tell how many each operator alone adds.
+    `elements` is the number of elements of the model's outputs. `differing` counts, for each other runtime, those that
+    differ if the whole model runs there. `operators` give the differences that each operator adds alone.
     """
 
     runtimes: tuple[str, ...]
@@ -58,12 +58,12 @@ class Portability:
 
     @property
     def total(self) -> int:
-        """Elements that operators alone make otherwise, over all runtimes."""
+        """Number of elements that operators alone compute differently, over all runtimes."""
         return sum(sum(operator.differing) for operator in self.operators)
 
 
 class Alone:
-    """One operator of a model, to be run by itself under several runtimes."""
+    """One operator of a model, run by itself under several runtimes."""
 
     def __init__(self, model: Model, index: int, profiles: Sequence[Profile]) -> None:
         self._model, self._tensors = cut(model, [index])
@@ -71,7 +71,7 @@ class Alone:
         self._plans: dict[tuple[int, tuple[tuple[int, ...], ...]], Plan] = {}
 
     def results(self, values: Values) -> list[dict[int, Array]]:
-        """Return what the operator makes of `values` under each runtime, by the original tensor index."""
+        """Return the results of the operator for `values` under each runtime, by the original tensor index."""
         inputs = {i: values[self._tensors[i]] for i in self._graph.inputs}
         shapes = tuple(array.shape for array in inputs.values())
         results = []
@@ -85,7 +85,7 @@ class Alone:
 
 
 def differing(results: Sequence[Values]) -> tuple[int, ...]:
-    """Return how many elements all results after the first have otherwise than that one."""
+    """Return, for each result after the first, the number of elements that differ from the first."""
     first, *others = results
     return tuple(sum(int(np.count_nonzero(unequal(first[t], other[t]))) for t in first) for other in others)
 
@@ -108,7 +108,7 @@ def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], 
             counts += differing(results)
             elements += sum(array.size for array in results[0].values())
             batch.update(results[0])
-        forget(values, left, operator.inputs)  # all samples of a large model at once are too much
+        forget(values, left, operator.inputs)  # all samples of a large model do not fit at once
         found = tuple(map(int, counts))
         operators.append(OperatorDifferences(operator.index, operator.builtin, elements, found))
     outputs = [list(Runner(model, graph.outputs, name).run(batches, 1)) for name in runtimes]
@@ -120,7 +120,10 @@ def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], 
 def batched(
     model: Model, inputs: Sequence[int], samples: Sequence[Sample], profiles: Sequence[Profile]
 ) -> tuple[list[Sample], int]:
-    """Return the first samples as the model takes them, and their number; joined where no runtime's bits hang on it."""
+    """Return the first samples as the model takes them, and their number.
+
+    They are joined if that changes no runtime's bits.
+    """
     graph = view(model)
     pairs = list(zip(inputs, graph.inputs, strict=True))
     size = sum(prod(graph.tensors[t].shape) for operator in graph.ops for t in operator.outputs)
@@ -132,7 +135,7 @@ def batched(
 
 
 def forget(values: Sequence[dict[int, Array]], left: Counter[int], read: Sequence[int]) -> None:
-    """Drop the tensors that an operator was the last to read; `left` counts readers to come."""
+    """Drop the tensors that an operator was the last to read; `left` counts remaining readers."""
     left.subtract(read)
     for tensor in read:
         if left[tensor] <= 0:

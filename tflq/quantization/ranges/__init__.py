@@ -1,1 +1,1 @@
-"""Ranges for all weights and activations of a scheme, by the methods of a recipe."""
+"""Choose ranges for all weights and activations of a scheme, by the methods of a recipe."""

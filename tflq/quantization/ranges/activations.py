@@ -1,4 +1,4 @@
-"""Ranges of activations, by the order that a recipe names."""
+"""Observe ranges of activations in the order that a recipe names."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def activation_ranges(
     weights: Mapping[Slot, Params],
     progress: Progress | None = None,
 ) -> dict[int, Range]:
-    """The range of each tensor that a scheme wants observed; tensors that share a scale get the same.
+    """Return the range of each tensor that a scheme observes; tensors that share a scale get the same range.
 
-    The samples are run once, if `watching` has not seen them yet, twice with two passes, once for every group of
+    The samples run once unless `watching` has already seen them, twice with two passes, and once for every group of
     tensors layer by layer.
     """
     chooser = Chooser(scheme, ranging, weights)
@@ -47,6 +47,6 @@ def activation_ranges(
 
 
 def _within(first: tuple[Observer, ...], start: Range) -> tuple[Observer, ...]:
-    """Return observers for a second pass, whose bins lie within the range that the first pass gave."""
+    """Return observers for a second pass, whose bins lie within the range of the first pass."""
     again = (FirstSamples(limit=observer.limit) for observer in first if isinstance(observer, FirstSamples))
     return (Histogram.within(start), *again)

@@ -1,4 +1,4 @@
-"""Biases: the unit of an accumulator, and scales of weights under which a bias fits its type."""
+"""Biases: the unit of an accumulator, and scales of weights for which a bias fits its type."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 
-#: The greatest code of a bias: half of the accumulator's reach, so that products have room beside it. The wide one is
-#: half of what the requantization of 64-bit accumulators takes.
+#: The greatest code of a bias: half of the accumulator's range, which leaves the other half to the products. The wide
+#: one is half of the input range of the requantization of 64-bit accumulators.
 #: Source: LiteRT 2.3 quantization_driver.cc kBiasMax; MultiplyByQuantizedMultiplier of int64, which takes 48 bits.
 BIAS_REACH: Mapping[TensorType | None, int] = {TensorType.INT32: 2**30, TensorType.INT64: 2**46}
-#: Codes that the bias of a channel without weights has, in its own channel's scale.
+#: The greatest code of the bias in a channel whose weights are all zero, in that channel's own scale.
 BIAS_ALONE = 2**15
 
 RAISED = "scales of weights are raised so that the bias fits its type"
 
 
 def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:
-    """Parameters of a bias, whose unit is the accumulator's: the float32 product of both scales.
+    """Return the parameters of a bias, whose unit is the accumulator's: the float32 product of both scales.
 
     Source: LiteRT 2.3 kernel_util.cc GetQuantizedConvolutionMultipler, which refuses others.
     """
@@ -34,7 +34,7 @@ def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:
 
 
 def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params]) -> Params:
-    """Parameters of the activations that an operator multiplies its weights with."""
+    """Return the parameters of the activations that an operator multiplies by its weights."""
     position = scheme.model.graph.op(m.operator).inputs.index(m.data)
     return activations[scheme.read[m.operator, position]]
 
@@ -42,7 +42,7 @@ def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params
 def fitted_weights(
     scheme: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
 ) -> dict[Slot, Params]:
-    """Parameters of all weights under which every constant bias fits its type."""
+    """Return the parameters of all weights, with scales under which every constant bias fits its type."""
     result = dict(weights)
     for m in scheme.multiplied:
         bias = None if m.bias is None else scheme.model.constants.get(m.bias)
@@ -54,15 +54,15 @@ def fitted_weights(
 
 
 def raised(before: Mapping[Slot, Params], after: Mapping[Slot, Params]) -> dict[int, str]:
-    """What is to be said of operators whose weights lost steps to their bias, by index."""
+    """Return a note, by index, for operators whose weights lost steps to their bias."""
     return {slot[0]: RAISED for slot in before if after[slot] is not before[slot]}
 
 
 def fitting(weights: Params, values: Array, bias: NDArray[np.float32], data: Params, reach: int) -> Params:
-    """`weights` with scales raised where the bias would be greater than `reach` in the accumulator's unit.
+    """Return `weights` with raised scales if the bias would exceed `reach` in the accumulator's unit.
 
-    A channel whose weights are all zero takes the scale that gives its bias BIAS_ALONE steps. The same object where
-    nothing changes.
+    A channel whose weights are all zero gets the scale that gives its bias BIAS_ALONE steps. If nothing changes, the
+    same object is returned.
     """
     step = data.scale.astype(np.float64)
     size = np.abs(bias.astype(np.float64).reshape(-1))
@@ -76,7 +76,7 @@ def fitting(weights: Params, values: Array, bias: NDArray[np.float32], data: Par
 
 
 def mode_of(scheme: Scheme, weights: Multiplied) -> Mode:
-    """The mode of the operator that multiplies these weights."""
+    """Return the mode of the operator that multiplies these weights."""
     mode = scheme.modes[weights.operator]
     assert mode is not None  # float operators have no Multiplied
     return mode

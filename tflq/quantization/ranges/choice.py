@@ -1,4 +1,4 @@
-"""What is observed of a group of tensors that share a scale, and the range that is chosen for it."""
+"""Observe a group of tensors that share a scale, and choose its range."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 from tflq.quantization.scores import Scores, scores_of
 
 Array = NDArray[Any]
-#: Bytes of scores by whose distributions a range is sought, and the divergence from which on it is, nats.
+#: Bytes of scores whose distributions are used to search a range, and the divergence in nats from which it is searched.
 SCORES_BYTES, COARSE = 1 << 18, 1e-3
 #: Tensors that get one range, by their group.
 Groups = Mapping[Form, tuple[int, ...]]
@@ -39,7 +39,7 @@ Groups = Mapping[Form, tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """Turns observations into ranges, given the parameters that were chosen for the weights."""
+    """The choice of ranges from observations, given the parameters that were chosen for the weights."""
 
     scheme: Scheme
     ranging: Ranging
@@ -58,7 +58,7 @@ class Chooser:
 
     @cached_property
     def weighted(self) -> FloatModel:
-        """The float model with weights as quantization leaves them."""
+        """The float model with weights after quantization."""
         model, changed = self.scheme.model, {}
         for m in self.scheme.multiplied:
             params = self.weights[m.operator, m.position]
@@ -66,19 +66,19 @@ class Chooser:
         return with_constants(model, changed)
 
     def begin(self) -> Observations:
-        """Observers for all that a search will look at, before they saw anything."""
+        """Return observers, still empty, for everything that a search will read."""
         return Observations({t: self._observers(t) for tensors in self.groups.values() for t in tensors})
 
     def quantizer(self, group: Form) -> Quantizer:
-        """How codes are laid over the group's range."""
+        """Return the rule that assigns codes to the group's range."""
         return Quantizer(self.ranging.rule, group[1])
 
     def start(self, group: Form, observations: Observations) -> Range:
-        """The range that is observed: the hull of the group's tensors."""
+        """Return the observed range: the hull of the group's tensors."""
         return hull([observations.of[t][0].range for t in self.groups[group]])
 
     def range(self, group: Form, observations: Observations, start: Range | None = None) -> Range:
-        """The range that is chosen, sought from `start` (None: what is observed)."""
+        """Return the chosen range, searched from `start` (None: the observed range)."""
         start = self.start(group, observations) if start is None else start
         search, quantizer = self.ranging.activations, self.quantizer(group)
         if search is None:
@@ -97,7 +97,7 @@ class Chooser:
         return chosen if lost(chosen) <= COARSE else solver(Problem(lost, start, quantizer))
 
     def quantized(self, group: Form, value: Array, range_: Range) -> Array:
-        """A float tensor as quantization to the group's range leaves it."""
+        """Return a float tensor after quantization to the group's range and back."""
         flat = value.reshape(1, -1).astype(np.float64)
         return self.quantizer(group).nearest(flat, range_).reshape(value.shape).astype(np.float32)
 
@@ -113,8 +113,9 @@ class Chooser:
         return (first, *values)
 
     def _layers(self, group: Form, observations: Observations) -> list[tuple[Layer, Multiplied]]:
-        """The operators that multiply the group's tensors by weights, with samples of their data; none where one of
-        the tensors is read by no such operator, so that outputs would not tell what it loses.
+        """Return the operators that multiply the group's tensors by weights, with samples of their data.
+
+        There are none if such an operator does not read every tensor: outputs would not reveal the tensor's loss.
         """
         layers: list[tuple[Layer, Multiplied]] = []
         if not set(self.groups[group]) <= {m.data for m in self.scheme.multiplied}:
@@ -127,7 +128,7 @@ class Chooser:
 
     @cached_property
     def _scores(self) -> Scores | None:
-        """The scores whose range is sought by their distribution; None where none is."""
+        """The scores whose range is searched by their distribution; None if there are none."""
         search, graph = self.ranging.activations, self.scheme.model.graph
         if search is None or search.target is not Target.SCORES or not graph.outputs:
             return None
@@ -149,7 +150,7 @@ def _first_samples(observations: Observations, tensor: int) -> FirstSamples:
 
 
 def _points(observers: tuple[Observer, ...]) -> Points:
-    """The values that one of a tensor's observers holds."""
+    """Return the values that one of a tensor's observers holds."""
     for observer in observers:
         if isinstance(observer, Histogram):
             return Points.of_histogram(observer)

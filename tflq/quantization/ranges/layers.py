@@ -20,8 +20,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """An operator whose weights are constant, and samples of its data: joined along axis 0 where that changes no bit
-    of what it makes, else one by one. `weights` are its own.
+    """An operator with constant weights, and samples of its data.
+
+    The samples are joined along axis 0 if that changes no bit of the results; otherwise they run one by one. `weights`
+    are the operator's own.
     """
 
     plan: Plan
@@ -38,7 +40,7 @@ class Layer:
         return values
 
     def output(self, data: tuple[Array, ...], weights: Array) -> Array:
-        """What it makes of all data, [N, C]: C is the last dimension."""
+        """Return the operator's results for all data, [N, C]: C is the last dimension."""
         outputs = [self._one(part, weights) for part in data]
         return np.concatenate([part.reshape(-1, part.shape[-1]) for part in outputs])
 
@@ -50,7 +52,7 @@ class Layer:
 
 
 def layer_of(plan: Plan, weights: Multiplied, kept: FirstSamples) -> Layer | None:
-    """The operator that multiplies these weights; None where another of its operands is computed too."""
+    """Return the operator that multiplies these weights; None if another of its operands is also computed."""
     step = plan.steps[weights.operator]
     position = step.inputs.index(weights.data)
     values = inputs_of(plan, step, {})

@@ -1,4 +1,4 @@
-"""What a range costs at an operator's output, computed by the operator itself."""
+"""The loss that a range causes at an operator's output, computed by the operator itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reals = NDArray[np.float64]
 
 
 def weights_loss(layer: Layer, axis: int | None, quantizer: Quantizer, objective: Objective) -> Loss:
-    """Return the loss of weight ranges [C]: how far each output channel of the operator moves."""
+    """Return the loss of weight ranges [C]: the change of each output channel of the operator."""
     rows, shape = rows_of(layer.weights, axis), layer.weights.shape
     aim = _by_channel(layer.output(layer.data, layer.weights), axis)
     error, values = distance(objective), rows.astype(np.float64)
@@ -34,9 +34,9 @@ def weights_loss(layer: Layer, axis: int | None, quantizer: Quantizer, objective
 def data_loss(
     layers: Sequence[Layer], weights: Sequence[NDArray[np.float32]], quantizer: Quantizer, objective: Objective
 ) -> Loss:
-    """Return the loss of a range of the data that these operators read: how far their outputs move from the float ones.
+    """Return the loss of a data range: the change of the outputs of the operators that read the data.
 
-    Outputs are in units of their own root mean square. `weights` are those with which the operators will compute.
+    Outputs are in units of their own root mean square. `weights` are the weights that the operators will use.
     """
     aims = [layer.output(layer.data, layer.weights).astype(np.float64) for layer in layers]
     units = [1 / max(float(np.sqrt(np.mean(np.square(aim)))), 1e-30) for aim in aims]
@@ -68,5 +68,5 @@ def scores_loss(scores: NDArray[np.float32], beta: float, quantizer: Quantizer) 
 
 
 def _by_channel(output: NDArray[np.float32], axis: int | None) -> Points:
-    """Outputs [N, C] with a row a channel, or in one row where the weights have one range."""
+    """Return outputs [N, C] with one row per channel, or as one row if the weights have one range."""
     return Points.of_values(output, None if axis is None else 1)

@@ -1,4 +1,4 @@
-"""Let observers see what a float model makes of calibration samples."""
+"""Let observers see the tensors of a float model on calibration samples."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observations:
-    """What observers hold of each tensor after `count` samples. `peaks` are the greatest magnitudes that each sample
-    has in the graph's inputs, where these are observed.
+    """The observers of each tensor after `count` samples.
+
+    `peaks` are the greatest magnitudes of each sample in the graph's inputs, if these are observed.
     """
 
     of: Mapping[int, tuple[Observer, ...]]
@@ -34,11 +35,11 @@ class Observations:
 
     @staticmethod
     def begin(tensors: Iterable[int], *observers: Observer) -> Observations:
-        """Nothing seen yet: the same observers for all tensors."""
+        """Return observations of no samples: the same observers for all tensors."""
         return Observations(dict.fromkeys(tensors, observers))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all states to an `.npz`, from which observing can go on."""
+        """Write all states to an `.npz`, from which observation can continue."""
         entries = {"count": np.array(self.count)}
         entries.update({f"peaks/{t}": np.array(values) for t, values in self.peaks.items()})
         for t, observers in self.of.items():
@@ -47,7 +48,7 @@ class Observations:
         write_arrays(path, entries)
 
     def loaded(self, path: str | os.PathLike[str]) -> Observations:
-        """What `save` wrote, for observers of the same kinds and settings as these.
+        """Return the observations that `save` wrote, for observers of the same kinds and settings as these.
 
         Raises:
             InputError: The file is of other tensors or observers.
@@ -76,10 +77,10 @@ def observe(
     progress: Progress | None = None,
     together: int | None = None,
 ) -> Observations:
-    """Go on from `begun`: its observers see its tensors for all samples but the first `begun.count`.
+    """Continue from `begun`: its observers see its tensors for all samples except the first `begun.count`.
 
-    Memory holds one batch and the observers. Samples are numbered as they come; `together` says how many may run at a
-    time, where that is known.
+    Memory holds one batch and the observers. Samples are numbered in their order; `together` is the number that may run
+    at a time, if that is known.
 
     Raises:
         CalibrationError: A tensor holds NaN or infinite values, named with its sample; an input is 0 in all samples;
@@ -103,14 +104,14 @@ def observe(
         raise CalibrationError("there are no samples")
     for tensor, magnitudes in peaks.items():
         if not any(magnitudes):
-            raise CalibrationError("is 0 in all samples, which says nothing about its range", name=name[tensor])
+            raise CalibrationError("is 0 in all samples, so its range is unknown", name=name[tensor])
     return Observations(of, count, {t: tuple(values) for t, values in peaks.items()})
 
 
 def batches(
     model: Model, tensors: Collection[int], samples: Iterable[Sample], together: int | None = None
 ) -> Iterator[tuple[dict[int, Array], int]]:
-    """Values of tensors for all samples, one or more samples at a time along axis 0, and how many those are."""
+    """Yield values of tensors for all samples, one or more samples at a time along axis 0, and their number."""
     stream = iter(samples)
     first = next(stream, None)
     if first is None:
@@ -124,7 +125,7 @@ def batches(
 
 
 def outlying(peaks: Sequence[float], factor: float = 10.0) -> tuple[int, ...]:
-    """Samples whose greatest magnitude is more than `factor` times the median sample's: worth a look."""
+    """Return the samples whose greatest magnitude exceeds `factor` times the median sample's."""
     limit = factor * float(np.median(peaks)) if peaks else 0.0
     return tuple(k for k, peak in enumerate(peaks) if peak > limit)
 
@@ -134,4 +135,4 @@ def check_finite(value: Array, name: str, before: int) -> None:
     if not (np.isfinite(value.min()) and np.isfinite(value.max())):
         row = int(np.argmin(np.isfinite(value).reshape(len(value), -1).all(axis=1)))
         bad = value[row][~np.isfinite(value[row])][0]
-        raise CalibrationError(f"the float model makes {bad}", sample=before + row, name=name)
+        raise CalibrationError(f"the float model computes {bad}", sample=before + row, name=name)

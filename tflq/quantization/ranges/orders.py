@@ -1,4 +1,4 @@
-"""Orders in which activations are observed in a model that is partly quantized already."""
+"""Orders in which activations are observed in a model that is already partly quantized."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ Array = NDArray[Any]
 
 
 def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progress | None = None) -> dict[int, Range]:
-    """Ranges by tensor: of one group after another, in the order in which they are complete, each seen while all
-    weights and all groups before it are quantized. Runs the samples once for every group.
+    """Return ranges by tensor, of one group after another, in the order in which they are complete.
+
+    Each group is observed while all weights and all earlier groups are quantized. The samples run once for every group.
     """
     groups, begun = list(_in_order(chooser)), chooser.begin()
     walker, ranges = Walker(chooser.weighted.model, REFERENCE_PROFILE), dict[int, Range]()
@@ -41,8 +42,9 @@ def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progre
 
 
 def online(chooser: Chooser, samples: Iterable[Sample], progress: Progress | None = None) -> dict[int, Range]:
-    """Ranges by tensor, from one pass in which all weights are quantized, and every activation by what is known of its
-    range after its own sample was seen.
+    """Return ranges by tensor, from one pass with quantized weights and activations.
+
+    Every activation is quantized to the range observed so far, its own sample included.
     """
     group_of = {t: group for group, tensors in chooser.groups.items() for t in tensors}
     watching = _Watching(chooser, dict(chooser.begin().of))
@@ -61,14 +63,14 @@ def online(chooser: Chooser, samples: Iterable[Sample], progress: Progress | Non
 
 
 class _Watching:
-    """Observers that see tensors while they are made."""
+    """Observers that see tensors as they are computed."""
 
     def __init__(self, chooser: Chooser, of: dict[int, tuple[Observer, ...]]) -> None:
         self._of, self._tensors = of, chooser.scheme.model.graph.tensors
         self.seen = Observations(of)
 
     def tap(self, number: int, then: Tap) -> Tap:
-        """A tap that lets the observers see sample `number` before `then` replaces values."""
+        """Return a tap that lets the observers see sample `number` before `then` replaces values."""
 
         def seen(tensor: int, value: Array) -> Array:
             if tensor in self._of and value.size:
@@ -84,7 +86,7 @@ def _quantizing(chooser: Chooser, group: Form, chosen: Range) -> Callable[[Array
 
 
 def _in_order(chooser: Chooser) -> Iterator[Form]:
-    """Groups in the order in which their last tensor is made."""
+    """Yield groups in the order in which their last tensor is computed."""
     graph = chooser.scheme.model.graph
 
     def made_at(tensor: int) -> int:

@@ -1,4 +1,4 @@
-"""Run a graph with a hand on every tensor: what it makes may be replaced before anything reads it."""
+"""Run a graph with a tap on every tensor, which may replace results before they are read."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tflq.ir import Model, view
 from tflq.profiles import by_name
 
 Array = NDArray[Any]
-#: Called with a tensor and its value, in the order in which they are made; gives the value that is read from then on.
+#: Called with a tensor and its value in the order of execution; returns the value that is read from then on.
 Tap = Callable[[int, Array], Array]
 
 
 class Walker:
-    """The first subgraph of a model, run one sample at a time; variables begin anew with each sample."""
+    """The first subgraph of a model, run one sample at a time; variables are reset for each sample."""
 
     def __init__(self, model: Model, profile: str) -> None:
         self._model, self._profile = model, by_name(profile)
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
 
     def walk(self, sample: Mapping[int, Array], tap: Tap, until: Collection[int]) -> None:
-        """Run a sample until the tensors of `until` are made; the tap sees all tensors that are made on the way."""
+        """Run a sample until the tensors of `until` are computed; the tap sees all tensors computed on the way."""
         inputs = view(self._model).inputs
         plan, state = self._bound(tuple(sample[t].shape for t in inputs))
         values: list[Array | None] = list(plan.constants)

@@ -1,8 +1,7 @@
-"""What observers see of float models, kept by quarter of the samples and shared by all who ask for it.
+"""Observations of float models, stored by quarter of the samples and shared by all candidates.
 
-A float model is run on a quarter once for all observers that are expected to be asked for, whichever candidate asks
-first; what they hold of several quarters is merged. Other candidates, other turns and the last fit to all samples find
-most of it there.
+A float model runs once per quarter for all announced observers. The observations of several quarters are merged. Other
+candidates, other turns and the last fit to all samples reuse most of them.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.shared import Shared
 
-#: A tensor, and an observer before it saw anything, as text.
+#: A tensor, and a new observer as text.
 _Wish: TypeAlias = "tuple[int, str]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """A run of a float model on a quarter of the samples, for observers that have seen nothing of it."""
+    """A run of a float model on a quarter of the samples, for new observers."""
 
     part: Part
     begun: Mapping[_Wish, Observer]
 
     @property
     def observations(self) -> Observations:
-        """Its observers by tensor."""
+        """The observers by tensor."""
         of: dict[int, list[Observer]] = {}
         for (tensor, _), observer in self.begun.items():
             of.setdefault(tensor, []).append(observer)
@@ -43,9 +42,9 @@ class _Run:
 
 
 class Watching:
-    """Observers' states of float models that differ in constants alone.
+    """Observers' states of float models that differ only in constants.
 
-    What many ask for at once is best announced by `expect` first: then one run serves all.
+    Observers that several callers need should be announced by `expect` first: then one run serves all.
     """
 
     def __init__(self, shared: Shared, jobs: int = 1) -> None:
@@ -54,20 +53,20 @@ class Watching:
         self._seen: dict[tuple[bytes, tuple[int, ...]], dict[_Wish, Observer]] = {}
 
     def expect(self, floats: FloatModel, begun: Observations) -> None:
-        """Let the next run of a model serve these observers, too."""
+        """Add these observers to the next run of a model."""
         self._expected.setdefault(self._shared.constants(floats.constants), {}).update(_wishes(begun))
 
     def forget_expected(self) -> None:
-        """From now on runs serve what is asked for, and nothing else."""
+        """Forget announced observers; later runs serve only requested ones."""
         self._expected.clear()
 
     def observe(
         self, floats: FloatModel, samples: Sequence[Sample], begun: Observations, progress: Progress | None = None
     ) -> Observations:
-        """Return what the observers of `begun`, which saw nothing yet, hold after all samples.
+        """Return the state of the observers of `begun`, which are new, after all samples.
 
         Raises:
-            CalibrationError: As `observe` of `ranges.observation`, samples numbered as they come in the whole.
+            CalibrationError: See `observe` of `ranges.observation`; samples are numbered in the order of the whole.
         """
         wishes = _wishes(begun)
         digest, parts = self._shared.constants(floats.constants), parts_of(samples)
@@ -78,7 +77,7 @@ class Watching:
             if not wishes.keys() <= known.keys()
         ]
         for run in runs:
-            self._together(floats, run)  # known before processes begin, which all need it
+            self._together(floats, run)  # known before processes begin: all need it
         observed = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
         for run, states in zip(runs, observed, strict=True):
             self._seen[digest, run.part.quarters].update(states)
@@ -87,7 +86,7 @@ class Watching:
         return Observations(of, len(samples))
 
     def _made(self, floats: FloatModel, run: _Run, progress: Progress | None) -> dict[_Wish, Observer]:
-        """Return what a run's observers hold at its end."""
+        """Return the final observers of a run."""
         begun, together = run.observations, self._together(floats, run)
         try:
             after = observe(floats.model, run.part, begun, progress, together)
@@ -102,7 +101,7 @@ class Watching:
         }
 
     def _together(self, floats: FloatModel, run: _Run) -> int:
-        """Return how many of the samples may run together without changing a bit of what is observed."""
+        """Return how many of the samples can run together without changing a bit of the observed tensors."""
         observed = run.observations.of
         tensors = (*observed, *(t for t in floats.graph.inputs if t not in observed))
         return self._shared.once(("together", tensors), lambda: Runner(floats.model, tensors).together(whole(run.part)))

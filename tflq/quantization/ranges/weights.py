@@ -1,4 +1,4 @@
-"""Ranges of weights."""
+"""Choose ranges of weights."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.scheme import Scheme, Slot
 
-#: Weights that one thread searches at a time: its arrays stay small enough for the caches.
+#: Weights that one thread searches at a time: small enough that its arrays stay in the caches.
 _AT_ONCE = 1 << 17
 
 
 def weight_ranges(
     scheme: Scheme, search: Search | None, samples: Sequence[Sample], watching: Watching
 ) -> dict[Slot, Range]:
-    """The range of each of a scheme's weights, one for each of their channels. `samples` are looked at where the search
-    aims at outputs.
+    """Return the range of each of a scheme's weights, one per channel.
+
+    `samples` are read if the search measures outputs.
     """
     if search is None:
         return {(m.operator, m.position): extent(scheme.model.constants[m.tensor], m.axis) for m in scheme.multiplied}
@@ -51,7 +52,7 @@ def weight_ranges(
 
 
 def layers_of(scheme: Scheme, samples: Sequence[Sample], watching: Watching) -> dict[int, Layer]:
-    """The operators of a scheme that multiply weights, with samples of their data in float, by index."""
+    """Return the operators of a scheme that multiply weights, with samples of their data in float, by index."""
     computed = [m for m in scheme.multiplied if m.data not in scheme.model.constants]
     begun = Observations.begin((m.data for m in computed), FirstSamples())
     observations = watching.observe(scheme.model, samples, begun)
@@ -62,7 +63,7 @@ def layers_of(scheme: Scheme, samples: Sequence[Sample], watching: Watching) -> 
 
 
 def weights_quantizer(scheme: Scheme, weights: Multiplied) -> Quantizer:
-    """How an operator's mode lays codes over weights."""
+    """Return the rule by which an operator's mode assigns codes to weights."""
     mode = scheme.modes[weights.operator]
     assert mode is not None  # only integer operators have weights here
     kind = TYPES[mode].weights

@@ -1,1 +1,1 @@
-"""What is asked for: recipes, presets, their files and their stamp in a model."""
+"""Recipes, presets, their files and their stamp in a model."""

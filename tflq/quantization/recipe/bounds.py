@@ -1,4 +1,4 @@
-"""Between which bounds the numbers of a recipe may lie."""
+"""Bounds of the numbers in a recipe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tflq.errors import OptionError
 
 
 def check_number(name: str, number: float | None, least: float = -math.inf, most: float = math.inf) -> None:
-    """Refuse a number outside [least, most], and NaN and infinite ones; None is no number.
+    """Refuse a number outside [least, most], NaN and infinite numbers; None is accepted.
 
     Raises:
         OptionError: Names the field.

@@ -1,4 +1,4 @@
-"""Recipes as documents: JSON or YAML, every field by its name, enumerations by their words."""
+"""Recipes as documents: JSON or YAML, fields by name, enumerations by their words."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ SCHEMA = "tflq/recipe/1"
 
 
 def read_recipe(source: str | os.PathLike[str]) -> Recipe:
-    """A preset by its name, or the recipe in a JSON or YAML file.
+    """Return a preset by its name, or the recipe in a JSON or YAML file.
 
     Raises:
-        UnknownNameError: It is neither a preset nor a file, or a field is unknown: those that there are, nearest first.
+        UnknownNameError: It is neither a preset nor a file, or a field is unknown; lists the valid names, nearest
+            first.
         OptionError: A value does not suit its field.
     """
     if isinstance(source, str) and source in PRESETS:
@@ -45,10 +46,10 @@ def changed_recipe(
     words: Mapping[str, str | None],
     runtimes: str | None = None,
 ) -> Recipe:
-    """A recipe with some of its fields changed: by `words` those that are not None, by `budget` as `read_budget` does.
+    """Return a recipe with some fields changed: by `words` that are not None, by `budget` as in `read_budget`.
 
-    More operators stay in float: those of `keep_float`. `runtimes` are names of profiles with commas, of which the
-    first replaces the recipe's own profile.
+    The operators of `keep_float` stay in float, too. `runtimes` are names of profiles with commas; the first replaces
+    the recipe's own profile.
 
     Raises:
         UnknownNameError: There is no such word, bound or profile.
@@ -65,7 +66,9 @@ def changed_recipe(
 
 
 def read_budget(text: str) -> Budget:
-    """A budget in words: "sqnr>=35, agreement>=0.99, bytes<=200000, share<=0.1, spared=float", each at most once.
+    """Return a budget in words, each bound at most once.
+
+    For example: "sqnr>=35, agreement>=0.99, bytes<=200000, share<=0.1, spared=float".
 
     Raises:
         UnknownNameError: There is no such bound.
@@ -86,7 +89,7 @@ def read_budget(text: str) -> Budget:
     return budget
 
 
-#: How bounds are written -> their fields.
+#: Written name of a bound -> its field.
 _BOUNDS = {
     "sqnr>=": "least_sqnr",
     "agreement>=": "least_agreement",
@@ -97,12 +100,12 @@ _BOUNDS = {
 
 
 def document_of(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as a document: `schemas/recipe.schema.json`. Fields that have their default are written, too."""
+    """Return the recipe as a document: `schemas/recipe.schema.json`. Fields with default values are included."""
     return {"schema": SCHEMA, **plain(recipe)}
 
 
 def recipe_from(document: Mapping[str, Any]) -> Recipe:
-    """The inverse of `document_of`; fields that are left out have their defaults."""
+    """Return the inverse of `document_of`; missing fields get their defaults."""
     if not isinstance(document, Mapping):
         raise OptionError("a recipe is a mapping of fields to values")
     known = {name: value for name, value in document.items() if name != "schema"}
@@ -113,13 +116,13 @@ def recipe_from(document: Mapping[str, Any]) -> Recipe:
 
 
 def digest(recipe: Recipe) -> str:
-    """SHA-256 of the recipe's document, in hexadecimal: equal for equal recipes."""
+    """Return the SHA-256 of the recipe's document, in hexadecimal; equal recipes have equal digests."""
     text = json.dumps(document_of(recipe), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """A recipe, or a part of one, in terms that JSON has."""
+    """Return a recipe, or a part of one, as JSON values."""
     if isinstance(value, TensorType):
         return value.label
     if isinstance(value, Enum):

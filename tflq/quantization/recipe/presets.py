@@ -1,4 +1,4 @@
-"""Recipes by name: what is tried, from a few seconds' work to all that helps on some model."""
+"""Recipes by name, from a few seconds' work to an exhaustive search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL)
 _MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True)
 _LEARNED = Refining(Rounding.ADAROUND, BiasCorrection.EMPIRICAL)
 
-#: Ranges that each rescue some model: heavy tails, one loud sample, channels of all sizes.
+#: Ranges that each rescue some model: heavy tails, one loud sample, channels of different magnitudes.
 _FAST = (
     Methods(None, _EXTREMES),
     *(Methods(_EQUAL, ranging) for ranging in (_EXTREMES, _TYPICAL, _RELATIVE, _LEAST_NOISE)),

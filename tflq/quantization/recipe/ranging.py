@@ -1,4 +1,4 @@
-"""How ranges are chosen, as fields of a recipe: what is observed, what is minimized, and by which search."""
+"""The choice of ranges, as fields of a recipe: the observer, the objective and the search."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from enum import Enum
 
 
 class Watch(Enum):
-    """What observes a tensor: its range is where a search begins, or the range itself where nothing is searched."""
+    """The observer of a tensor: its range is the start of a search, or the final range without a search."""
 
     MIN_MAX = "min-max"
     MOVING_AVERAGE = "moving-average"
     PERCENTILE = "percentile"
     HISTOGRAM = "histogram"
-    """Bins that widen until they hold everything."""
+    """Bins that widen until they hold all values."""
     RELATIVE = "relative"
-    """The same, each sample counting by the reciprocal of its own power."""
+    """Widening bins in which each sample counts by the reciprocal of its power."""
     FIRST_BATCH = "first-batch"
-    """Bins laid over the range of the first batch and a quarter more on either side."""
+    """Bins over the range of the first batch and a quarter more on either side."""
     VALUES = "values"
-    """A random choice of the values themselves."""
+    """A random choice of the values."""
 
 
 class Solving(Enum):
-    """How the range that loses least is found."""
+    """The solver that finds the range with the least loss."""
 
     GRID = "grid"
     GOLDEN_SECTION = "golden-section"
@@ -33,38 +33,38 @@ class Solving(Enum):
 
 
 class Target(Enum):
-    """Where the loss is measured."""
+    """The place where the loss is measured."""
 
     VALUES = "values"
     """On the tensor itself."""
     OUTPUT = "output"
-    """On what the operators that multiply it make of it; on the tensor itself where there are none."""
+    """On the outputs of the operators that multiply it; on the tensor itself if there are none."""
     SCORES = "scores"
-    """As VALUES, but on the distribution for scores that nothing but the first output's SOFTMAX reads, where VALUES
-    would leave them coarse: where rounding these alone costs 0.001 nats.
+    """VALUES, but on the distribution if only the first output's SOFTMAX reads the scores, and VALUES is too
+    coarse: rounding the scores alone costs 0.001 nats.
     """
 
 
 class Order(Enum):
-    """What is quantized already while activations are observed."""
+    """The parts that are already quantized while activations are observed."""
 
     FLOAT = "float"
     """Nothing."""
     WEIGHTS_FIRST = "weights-first"
     """All weights."""
     LAYER_BY_LAYER = "layer-by-layer"
-    """All weights, and every activation made before: each tensor has a pass over the samples of its own."""
+    """All weights, and every earlier activation: each tensor has its own pass over the samples."""
     ONLINE = "online"
-    """All weights, and the activations made before by the ranges known so far, in a single pass."""
+    """All weights, and earlier activations by the ranges known so far, in a single pass."""
 
 
 class Objective(Enum):
-    """How a value x and its quantized form y are compared, p standing for the weight of x."""
+    """The comparison of a value x with its quantized form y; p is the weight of x."""
 
     L2 = "l2"
     """sum p (x - y)^2 / sum p."""
     WEIGHTED_L2 = "weighted-l2"
-    """sum p |x| (x - y)^2 / sum p |x|: what is large counts more."""
+    """sum p |x| (x - y)^2 / sum p |x|: large values count more."""
     EARTH_MOVER = "earth-mover"
     """sum p |x - y| / sum p: quantization keeps order, so carrying each value to its own code is the cheapest way."""
     COSINE = "cosine"
@@ -79,7 +79,7 @@ class Objective(Enum):
 
 
 class RangeRule(Enum):
-    """How codes are laid over a range."""
+    """The rule that assigns codes to a range."""
 
     NUDGE = "nudge"
     """Keep the width and round the zero point: an end may lose up to half a step.
@@ -87,17 +87,17 @@ class RangeRule(Enum):
     Source: LiteRT 2.3 ChooseQuantizationParams (quantization_util.h).
     """
     EXTEND = "extend"
-    """Move one end outwards until the zero point is an integer, the end that moves less: no value is cut off.
+    """Move one end outwards, the one that moves less, until the zero point is an integer: no value is clipped.
 
     Source: Hexagon nnlib adjust_minmax_for_zero (quantize.h).
     """
     SYMMETRIC = "symmetric"
-    """As far below 0 as above, zero point 0; the least code is not used.
+    """Symmetric around 0, zero point 0; the least code is unused.
 
     Source: TensorFlow 2.21 QuantizeV2, mode SCALED with narrow_range (quantize_op.cc).
     """
     UNSIGNED = "unsigned"
-    """SYMMETRIC, but what is never negative gets all codes for 0 to high, zero point at the least code.
+    """SYMMETRIC, but ranges that are never negative get all codes for 0 to high, zero point at the least code.
 
     Source: TensorFlow 2.21 QuantizeAndDequantizeV2, signed_input false (quantize_and_dequantize_op.h).
     """
@@ -105,7 +105,7 @@ class RangeRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a range is to minimize, measured where, and how it is found."""
+    """The objective that a range minimizes, the place where it is measured, and the solver."""
 
     objective: Objective = Objective.L2
     solver: Solving = Solving.GRID
@@ -114,9 +114,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Ranging:
-    """How the ranges of activations and weights are chosen; without a search they are what is observed.
+    """The choice of ranges of activations and weights; without a search, the observed ranges are used.
 
-    With `two_passes` a first pass over the samples finds the ranges within which the second one counts.
+    With `two_passes`, a first pass over the samples finds the ranges within which the second one counts.
     """
 
     watch: Watch = Watch.MIN_MAX

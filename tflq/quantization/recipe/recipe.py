@@ -1,4 +1,4 @@
-"""What is asked for: one value from which a quantized model can be made again, bit by bit."""
+"""A recipe: one value from which a quantized model can be built again, bit by bit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tflq.telling import told
 
 
 class Mode(Enum):
-    """Which integers an operator computes with.
+    """The integers with which an operator computes.
 
-    INT8X4 is INT8 with weights of four bits, where kernels take such, DYNAMICX4 likewise DYNAMIC with a scale for every
+    INT8X4 is INT8 with weights of four bits, if the kernel takes them. DYNAMICX4 is DYNAMIC with a scale for every
     block of BLOCK weights.
     """
 
@@ -40,7 +40,7 @@ class Types:
 
     @property
     def per_channel(self) -> bool:
-        """Whether weights have a scale for each channel, and zero points of 0."""
+        """True if weights have a scale for each channel, and zero points of 0."""
         return self.weights in (TensorType.INT8, TensorType.INT4)
 
 
@@ -55,7 +55,7 @@ TYPES: dict[Mode, Types] = {
 }
 
 
-#: What a mode computes with where its kernel takes no weights of four bits.
+#: The mode that replaces another one if its kernel takes no weights of four bits.
 WITH_EIGHT_BITS = {Mode.INT8X4: Mode.INT8, Mode.DYNAMICX4: Mode.DYNAMIC}
 #: Weights that share a scale in mode DYNAMICX4: the least block that XNNPACK takes.
 BLOCK = 32
@@ -73,7 +73,7 @@ EDGES: dict[str, tuple[TensorType, ...]] = {
 class Methods:
     """One configuration of all methods, in the order in which they act.
 
-    `equalize` is the strength of the equalization of channels, 0 to 1; None leaves them as they are.
+    `equalize` is the strength of the equalization of channels, 0 to 1; None leaves them unchanged.
     """
 
     equalize: float | None = None
@@ -85,7 +85,7 @@ class Methods:
 
 
 class Spared(Enum):
-    """What operators that a budget spares compute in."""
+    """The mode of the operators that a budget spares."""
 
     FLOAT = "float"
     INT8 = "int8"
@@ -94,16 +94,17 @@ class Spared(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bounds within which operators, the most sensitive first, are spared the recipe's mode. None: no bound.
+    """Bounds within which the most sensitive operators are spared the recipe's mode. None: no bound.
 
-    With a bound on accuracy as few operators as reach it are spared, else as many as the bounds on cost allow.
+    With a bound on accuracy, the fewest operators that reach it are spared; otherwise the most that the bounds on cost
+    allow.
     """
 
     least_sqnr: float | None = None  # of the outputs on held-back samples, dB
     least_agreement: float | None = None  # share of the same samples with the float model's top-1
     most_bytes: int | None = None  # of the file
-    most_share: float | None = None  # of the multiply-accumulates, in spared operators: what latency hangs on
-    spared: Spared | None = None  # None: int8 where weights have four bits, else int16x8
+    most_share: float | None = None  # of the multiply-accumulates, in spared operators: latency depends on it
+    spared: Spared | None = None  # None: int8 if weights have four bits, else int16x8
 
     def __post_init__(self) -> None:
         check_number("least_sqnr", self.least_sqnr)
@@ -113,23 +114,23 @@ class Budget:
 
     @property
     def wants_accuracy(self) -> bool:
-        """Whether an accuracy is to be reached."""
+        """True if an accuracy is to be reached."""
         return self.least_sqnr is not None or self.least_agreement is not None
 
 
 @told("quantize")
 @dataclass(frozen=True, slots=True, init=False)
 class Recipe:
-    """A whole order. Modes and types may be given by their words.
+    """A complete specification of a quantization. Modes and types may be given by their words.
 
-    `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None stands for the mode's own
-    type of activations. `keep_float` names operators that stay as they are: indices, types, names of tensors that they
-    make, or ranges FIRST..LAST of these. `constant_names` says whether weights, biases and other constants keep their
-    names, which no runtime needs. `candidates` are tried one after another, each judged on a quarter of the samples
-    that it was not fitted to, in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a
-    `budget`, operators of the best one are made less coarse. `profile` is the runtime on whose integer kernels models
-    are refined and judged; where it does not take a model, `litert-ref` stands in. With further `runtimes`, integer
-    modes alone, candidates are judged on all of them, and agree on as many elements as scales can make them.
+    `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None means the mode's own type
+    of activations. `keep_float` names operators that stay in float: indices, types, names of their output tensors, or
+    ranges FIRST..LAST of these. With `constant_names`, weights, biases and other constants keep their names, which no
+    runtime needs. `candidates` are tried one after another. Each is judged on a quarter of the samples that it was not
+    fitted to, and in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a `budget`, some
+    operators of the best one get a less coarse mode. `profile` is the runtime whose integer kernels refine and judge
+    models; if it does not take a model, `litert-ref` replaces it. With further `runtimes` (integer modes only),
+    candidates are judged on all of them, and scales are nudged so that they agree on more elements.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -183,17 +184,17 @@ class Recipe:
 
     @property
     def executor(self) -> str:
-        """The profile that models run under: `litert-ref` where activations stay float, which it computes exactly."""
+        """The profile that runs models: `litert-ref` if activations stay float, which it computes exactly."""
         return self.profile if TYPES[self.mode].data is not None else "litert-ref"
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The profiles that candidates are judged on: that of refinement first, then the further runtimes."""
+        """The profiles that judge candidates: that of refinement first, then the further runtimes."""
         return tuple(dict.fromkeys((self.executor, *self.runtimes)))
 
     @property
     def spared(self) -> Spared:
-        """What operators that the budget spares compute in."""
+        """The mode of the operators that the budget spares."""
         if self.budget is not None and self.budget.spared is not None:
             return self.budget.spared
         return Spared.INT8 if self.mode is Mode.INT8X4 else Spared.INT16X8
@@ -203,7 +204,7 @@ class Recipe:
             by_name(name)
         if self.runtimes and TYPES[self.mode].data is None:
             raise OptionError(
-                f"runtimes: mode {self.mode.value} computes with floats, whose last bits hang on the runtime"
+                f"runtimes: mode {self.mode.value} computes with floats, whose last bits depend on the runtime"
             )
         check_number("turns", self.turns, 1, 4)
         if not self.candidates:

@@ -1,4 +1,4 @@
-"""What may be refined once ranges are chosen, as fields of a recipe."""
+"""The refinements that follow the choice of ranges, as fields of a recipe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflq.quantization.recipe.bounds import check_number
 
 
 class Rounding(Enum):
-    """How weights become codes."""
+    """The way in which weights become codes."""
 
     NEAREST = "nearest"
     GPTQ = "gptq"
@@ -18,7 +18,7 @@ class Rounding(Enum):
 
 
 class BiasCorrection(Enum):
-    """What biases make up for: nothing, the mean error of the weights, or that of the whole integer model so far."""
+    """The error that biases correct: none, the mean error of the weights, or that of the whole integer model so far."""
 
     NONE = "none"
     ANALYTIC = "analytic"
@@ -27,8 +27,10 @@ class BiasCorrection(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refining:
-    """`match_inputs` lets weights make up for errors of their inputs, `match_variance` rescales output channels to the
-    float model's variance; `samples` of the calibration data are looked at, at most.
+    """The refinements of a recipe.
+
+    `match_inputs` lets weights correct errors of their inputs. `match_variance` rescales output channels to the float
+    model's variance. At most `samples` of the calibration data are used.
     """
 
     rounding: Rounding = Rounding.NEAREST
@@ -42,10 +44,10 @@ class Refining:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether weights are rounded to nearest and nothing else is done."""
+        """True if weights are rounded to nearest and nothing else is done."""
         return self == Refining(samples=self.samples)
 
     @property
     def needs_squares(self) -> bool:
-        """Whether second moments are looked at, not means alone."""
+        """True if second moments are needed, not means alone."""
         return self.rounding != Rounding.NEAREST or self.match_inputs or self.match_variance

@@ -1,4 +1,4 @@
-"""What a quantized model says of its making, in its metadata."""
+"""The record of a model's quantization in its metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY = "tflq_quantization"
 
 
 def finished(model: Model, recipe: Recipe) -> Model:
-    """Return the model with the recipe's hash in its metadata, and without constants' names where none are wanted."""
+    """Return the model with the recipe's hash in its metadata; names of constants go unless the recipe keeps them."""
     if not recipe.constant_names:
         graph = view(model)
         tensors = tuple(t if graph.data(i) is None else replace(t, name=None) for i, t in enumerate(graph.tensors))

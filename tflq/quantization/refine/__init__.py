@@ -1,1 +1,1 @@
-"""What makes an integer model better once its ranges are known: factors, biases, roundings."""
+"""Refinements of an integer model with known ranges: factors, biases, roundings."""

@@ -22,9 +22,9 @@ WARM = 0.2
 
 
 def adaround(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
+    """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
 
-    A row that ends worse than by rounding to nearest is rounded to nearest.
+    If a row ends worse than by rounding to nearest, it is rounded to nearest.
     """
     weight = damped(square)
     weight = weight / np.trace(weight, axis1=1, axis2=2)[:, None, None] * weight.shape[1]
@@ -36,13 +36,13 @@ def adaround(targets: Reals, square: Reals, low: int, high: int) -> Reals:
 
 
 def output_error(error: Reals, square: Reals) -> Reals:
-    """e H e^T of each row [G, O] of errors [G, O, K]."""
+    """Return e H e^T of each row [G, O] of errors [G, O, K]."""
     errors: Reals = np.einsum("gok,gok->go", error @ square, error)
     return errors
 
 
 def _learned(fraction: Reals, weight: Reals) -> NDArray[np.float32]:
-    """h(V) in 0..1 after training, in float32."""
+    """Return h(V) in 0..1 after training, in float32."""
     target, square = fraction.astype(np.float32), weight.astype(np.float32)
     bounded = np.clip((target + 0.1) / 1.2, 1e-4, 1 - 1e-4)
     v = np.log(bounded / (1 - bounded))

@@ -1,8 +1,8 @@
 """Bit-split and stitching: codes as sums of ternary digits times powers of two, each digit chosen by the output error.
 
 q = sum over m of 2^m b[m], b in {-1, 0, 1}. Digits go from the highest to the lowest, input by input: each takes the
-value that is nearest to the optimum given all others, then the stitched digits go round again until nothing changes.
-Source: Wang et al. 2020, "Towards accurate post-training network quantization via bit-split and stitching".
+value that is nearest to the optimum given all others. The pass over the stitched digits is repeated until nothing
+changes. Source: Wang et al. 2020, "Towards accurate post-training network quantization via bit-split and stitching".
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from tflq.quantization.refine.moments import damped
 
 Reals = NDArray[np.float64]
-#: Rounds over all digits at most.
+#: Maximum number of passes over all digits.
 ROUNDS = 3
 
 
 def bit_split(targets: Reals, square: Reals, low: int, high: int) -> Reals:
-    """Codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
+    """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
     weight = damped(square)
     codes = np.clip(np.rint(targets), low, high)
     slope = (codes - targets) @ weight  # half the gradient of the error
@@ -33,7 +33,7 @@ def bit_split(targets: Reals, square: Reals, low: int, high: int) -> Reals:
 
 
 def _digits(codes: Reals) -> list[Reals]:
-    """Digits of the codes' magnitudes with their sign, the highest first."""
+    """Return the signed digits of the codes' magnitudes, the highest first."""
     size = int(np.abs(codes).max(initial=1))
     places = range(size.bit_length() - 1, -1, -1)
     return [np.sign(codes) * ((np.abs(codes).astype(np.int64) >> place) & 1) for place in places]

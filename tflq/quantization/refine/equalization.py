@@ -1,12 +1,12 @@
-"""Channels of activations made alike, at the cost of weights that absorb the factors: the float function stays.
+"""Equalize channels of activations; weights absorb the factors, so the float function stays the same.
 
-Per tensor, one scale serves all channels, and a channel with small values gets few codes. Channel c is divided by
+With one scale per tensor, a channel with small values gets few codes. Channel c is divided by
 
     s[c] = a[c] ** strength / w[c] ** (1 - strength), rescaled to a geometric mean of 1
 
-where a[c] is its largest magnitude over the calibration data and w[c] the largest weight that any consumer puts on it,
-each relative to its row's largest (rows have scales of their own). Where nothing sums over channels (depthwise only),
-nothing is lost by dividing by a[c] itself.
+where a[c] is its largest magnitude over the calibration data and w[c] the largest weight that any consumer applies to
+it, each relative to its row's largest (rows have scales of their own). If no consumer sums over channels (depthwise
+only), dividing by a[c] itself loses nothing.
 
 Sources: Nagel et al. 2019, "Data-free quantization through weight equalization and bias correction" (strength 1/2, with
 ranges of the producer's weights for a); Xiao et al. 2023, "SmoothQuant" (folding into next weights and norm layers).
@@ -26,14 +26,14 @@ from tflq.quantization.refine.groups import Group, channel_groups
 from tflq.quantization.scheme.float_graph import FloatModel, with_constants
 
 Reals = NDArray[np.float64]
-#: Channels are brought nearer by at most this factor either way.
+#: Channels are scaled by at most this factor either way.
 LIMIT = 2.0**12
-#: Behind the names of tensors that were divided.
+#: The suffix of the names of divided tensors.
 EQUALIZED = "/equalized"
 
 
 def equalized(model: FloatModel, magnitudes: Mapping[int, Reals], strength: float = 0.5) -> FloatModel:
-    """The model with the channels of all free groups equalized.
+    """Return the model with the channels of all free groups equalized.
 
     `magnitudes` are the largest |values| of each channel of activations, by tensor; `strength` lies in 0 to 1.
     """
@@ -41,7 +41,7 @@ def equalized(model: FloatModel, magnitudes: Mapping[int, Reals], strength: floa
 
 
 def factors(model: FloatModel, group: Group, magnitudes: Mapping[int, Reals], strength: float) -> Reals:
-    """s[c] of one group; powers of two, which cost the float function no rounding."""
+    """Return s[c] of one group; powers of two, which add no rounding to the float function."""
     known = [magnitudes[t] for t in group.tensors if t in magnitudes]
     if not known:
         return np.ones(group.size)
@@ -56,13 +56,13 @@ def factors(model: FloatModel, group: Group, magnitudes: Mapping[int, Reals], st
 
 
 def _logs(values: Reals) -> Reals:
-    """log2 less its mean; channels that are all zero lie at the mean."""
+    """Return log2 less its mean; channels that are all zero get the mean."""
     logs = np.log2(values, where=values > 0, out=np.full(values.shape, np.nan))
     return np.nan_to_num(logs - np.nanmean(logs)) if np.isfinite(logs).any() else np.zeros(values.shape)
 
 
 def _column_magnitudes(model: FloatModel, group: Group) -> Reals | None:
-    """The largest weight on each channel relative to its row's largest; None where nothing sums over channels."""
+    """Return the largest weight on each channel relative to its row's largest; None if nothing sums over channels."""
     columns = []
     for factor in group.factors:
         if factor.reads:
@@ -73,7 +73,7 @@ def _column_magnitudes(model: FloatModel, group: Group) -> Reals | None:
 
 
 def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
-    """The model with each group's tensors divided by its factors, and named so."""
+    """Return the model with each group's tensors divided by its factors, and renamed."""
     changed: dict[int, Array] = {}
     for group, s in groups:
         for factor in group.factors:
@@ -86,7 +86,7 @@ def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
 
 
 def _named(model: FloatModel, tensors: Collection[int]) -> FloatModel:
-    """The model with names for those tensors that say that they are other values than before."""
+    """Return the model with new names for those tensors, which mark that their values changed."""
     specs = tuple(
         replace(spec, name=spec.name + EQUALIZED) if t in tensors and spec.name else spec
         for t, spec in enumerate(model.graph.tensors)

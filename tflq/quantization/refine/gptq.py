@@ -1,8 +1,9 @@
-"""GPTQ: round one input's weights after another, and let those that are still real make up for the error.
+"""GPTQ: round the weights of one input after another; the remaining real weights compensate for the error.
 
-With H = sum of rows q q^T (damped), column k is rounded, and the columns behind it take up
--(error / U[k, k]) U[k, k+1:], where U is the upper Cholesky factor of H^-1. The largest diagonal entries of H go first.
-Columns beyond a block take up the errors of the whole block at once, by a matrix product.
+With H = sum of rows q q^T (damped), column k is rounded, and the columns behind it take up -(error / U[k, k]) U[k,
+k+1:], where U is the upper Cholesky factor of H^-1. The largest diagonal entries of H go first. Columns beyond a block
+take up the errors of the whole block at once, by a matrix product.
+
 Source: Frantar et al. 2022, "GPTQ: Accurate post-training quantization for generative pre-trained transformers".
 """
 
@@ -23,7 +24,7 @@ BLOCK = 64
 def gptq(targets: Reals, square: Reals, low: int, high: int, step: Reals | None = None) -> Reals:
     """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K].
 
-    Targets may be values in place of real codes; `step` [G, O, K] then says what a code stands for.
+    Targets may be values in place of real codes; `step` [G, O, K] is then the value of one code.
     """
     order = np.argsort(-np.diagonal(square, axis1=1, axis2=2), axis=1, kind="stable")  # [G, K]
     weight = damped(square)

@@ -1,8 +1,8 @@
-"""Which tensors of a float model may have their channels scaled without changing what the model computes.
+"""Tensors of a float model whose channels can be scaled without changing the model's function.
 
-Dividing channel c of a tensor by s[c] > 0 changes nothing if what makes the tensor divides, and what reads it
-multiplies: weights and other constants can, and operators that commute with positive factors pass the duty on. Tensors
-that have to be scaled alike form a group; a group with a member that nothing can absorb is frozen at 1.
+Dividing channel c of a tensor by s[c] > 0 changes nothing if the producer divides and the readers multiply. Weights and
+other constants can do so; operators that commute with positive factors pass the factor on. Tensors that must have the
+same scaling form a group. If nothing can absorb the factor of a member, its group is frozen at 1.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ HOMOGENEOUS = (0, 1)
 class Factor:
     """Axis `axis` of a constant is multiplied by s[channels] ** `sign` of a tensor's group.
 
-    `channels` gives the group's channel for every index along the axis. `reads` says that the constant weighs the
-    tensor as an operand of a sum over channels, as dense weights do.
+    `channels` gives the group's channel for every index along the axis. `reads` is set if the constant weights the
+    tensor in a sum over channels, as dense weights do.
     """
 
     constant: int
@@ -38,7 +38,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Tensors whose channels (their last dimension) are scaled alike, and the constants that absorb it."""
+    """Tensors whose channels (their last dimension) have the same scaling, and the constants that absorb it."""
 
     tensors: tuple[int, ...]
     size: int
@@ -46,7 +46,7 @@ class Group:
 
 
 def channel_groups(model: FloatModel) -> tuple[Group, ...]:
-    """All groups that can be scaled, in order of their first tensor; none whose ranges or codes the file prescribes."""
+    """Return all groups without prescribed ranges or codes that can be scaled, in order of their first tensor."""
     finding = _Finding(model)
     for operator in model.graph.ops:
         _HANDLERS.get(operator.name, _Finding.freeze)(finding, operator)
@@ -56,7 +56,7 @@ def channel_groups(model: FloatModel) -> tuple[Group, ...]:
 
 
 class _Finding:
-    """Groups while operators are looked at: a forest of tensors, `frozen` roots, and factors by tensor."""
+    """The groups found so far: a forest of tensors, `frozen` roots, and factors by tensor."""
 
     def __init__(self, model: FloatModel) -> None:
         self.model = model
@@ -67,7 +67,7 @@ class _Finding:
         self._uses = model.graph.uses()
 
     def root(self, tensor: int) -> int:
-        """The tensor that stands for its group."""
+        """Return the tensor that represents its group."""
         while self._parent.get(tensor, tensor) != tensor:
             tensor = self._parent[tensor]
         return tensor
@@ -77,11 +77,11 @@ class _Finding:
         return self.model.graph.tensors[tensor].shape
 
     def channels(self, tensor: int) -> int:
-        """Length of the last dimension; 0 where there is none."""
+        """Return the length of the last dimension; 0 if there is none."""
         return (0, *self.shape(tensor))[-1]
 
     def tie(self, *tensors: int) -> None:
-        """Scale these alike; tensors with other numbers of channels are frozen."""
+        """Give these tensors the same scaling; tensors with other numbers of channels are frozen."""
         if len({self.channels(t) for t in tensors}) > 1:
             self.freeze_tensors(tensors)
             return
@@ -93,15 +93,15 @@ class _Finding:
                     self._frozen.add(first)
 
     def freeze_tensors(self, tensors: tuple[int, ...]) -> None:
-        """Nothing can absorb a scale of these."""
+        """Freeze tensors whose scale nothing can absorb."""
         self._frozen.update(self.root(t) for t in tensors if t >= 0)
 
     def freeze(self, operator: OperatorView) -> None:
-        """Any operator of which nothing is known."""
+        """Freeze the tensors of an operator without a rule."""
         self.freeze_tensors((*operator.inputs, *operator.outputs))
 
     def own_constant(self, tensor: int) -> bool:
-        """Whether it is a float constant that nothing else reads."""
+        """Return whether it is a float constant that nothing else reads."""
         return tensor in self.model.constants and self.model.is_float(tensor) and self._uses[tensor] == 1
 
     def absorb(self, factor: Factor) -> None:
@@ -109,11 +109,11 @@ class _Finding:
         self._factors.append(factor)
 
     def product(self, left: int, right: int, output: int) -> None:
-        """s[made] = s[left] * s[right]: settled when it is known which of them are frozen."""
+        """Note s[made] = s[left] * s[right], which is settled once the frozen tensors are known."""
         self._products.append((left, right, output))
 
     def groups(self) -> tuple[Group, ...]:
-        """The groups that are left free."""
+        """Return the groups that are not frozen."""
         self._settle_products()
         members: dict[int, list[int]] = {}
         output = [t for o in self.model.graph.ops for t in o.outputs if self.model.is_float(t)]
@@ -129,7 +129,7 @@ class _Finding:
         return tuple(f for f in self._factors if self.root(f.tensor) == root)
 
     def _settle_products(self) -> None:
-        """A factor that is frozen leaves the other and the product tied; where neither is, one of them is frozen."""
+        """Tie the product to the other factor if one is frozen; if neither is, freeze one of them."""
         while self._products:
             for position, (left, right, output) in enumerate(self._products):
                 for one, other in ((left, right), (right, left)):
@@ -206,7 +206,7 @@ def _transpose_conv(finding: _Finding, operator: OperatorView) -> None:
 
 
 def _pass(finding: _Finding, operator: OperatorView) -> None:
-    """One input whose channels the output keeps: RESHAPE does where the last dimension keeps its length."""
+    """Pass the channels of the one input on; RESHAPE must keep the length of the last dimension."""
     finding.tie(operator.inputs[0], operator.outputs[0])
 
 
@@ -236,7 +236,7 @@ def _pad(finding: _Finding, operator: OperatorView) -> None:
 
 
 def _constant_row(finding: _Finding, operator: OperatorView) -> tuple[int, int] | None:
-    """The activation and the constant with one value a channel, where an operator has one of each."""
+    """Return the activation and the constant with one value per channel, if an operator has one of each."""
     left, right = operator.inputs
     for data, constant in ((left, right), (right, left)):
         row = finding.own_constant(constant) and data not in finding.model.constants

@@ -1,4 +1,4 @@
-"""Sums over calibration samples of what an operator sees, in the float model and in the integer one."""
+"""Sums over calibration samples of an operator's inputs, in the float model and in the integer one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DAMPING = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Sums over N rows f (float model) and q (what the integer model's codes stand for).
+    """Sums over N rows f (float model) and q (the values of the integer model's codes).
 
-    First moments are [G, K], second ones [G, K, K] or None where nobody asked for them. `refine.squares` says how exact
-    they are.
+    First moments are [G, K], second ones [G, K, K] or None unless they are requested. `refine.squares` describes their
+    precision.
     """
 
     count: int
@@ -34,12 +34,12 @@ class Moments:
     integer_integer: Reals | None = None  # sum of q q^T
 
     def means(self) -> tuple[Reals, Reals]:
-        """Mean rows of the float and of the integer model, [G, K]."""
+        """Return the mean rows of the float and of the integer model, [G, K]."""
         count = max(1, self.count)
         return self.first_float / count, self.first_integer / count
 
     def centred(self) -> Moments:
-        """Return the moments about the means: what is left where a bias makes up for means."""
+        """Return the moments about the means: the remainder if a bias compensates for means."""
         f, q = self.first_float, self.first_integer
 
         def about(second: Reals | None, left: Reals, right: Reals) -> Reals | None:
@@ -57,7 +57,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """Which second moments are needed."""
+    """The second moments that are needed."""
 
     float_float: bool = False  # sum of f f^T
     float_integer: bool = False  # sum of f q^T
@@ -65,7 +65,7 @@ class Needed:
 
     @property
     def floats(self) -> bool:
-        """Whether rows of the float model are needed, not their mean alone."""
+        """True if rows of the float model are needed, not their mean alone."""
         return self.float_float or self.float_integer
 
 
@@ -78,8 +78,8 @@ def moments(
 ) -> Moments:
     """Return the moments of an operator's rows over all samples, some of them at a time.
 
-    `inputs` are what it reads in the integer model, in steps of size `unit`, and in the float model, where that is
-    needed; `first_float` is the sum of the float model's rows.
+    `inputs` are its inputs in the integer model, in steps of size `unit`, and in the float model, if needed;
+    `first_float` is the sum of the float model's rows.
     """
     count, first = 0, np.zeros_like(first_float)
     shape = (product.groups, product.inputs, product.inputs)
@@ -99,17 +99,17 @@ def moments(
 
 
 def damped(square: Reals) -> Reals:
-    """Return second moments [G, K, K] made positive definite: inputs that are always 0 weigh next to nothing."""
+    """Return second moments [G, K, K] made positive definite: inputs that are always 0 get almost no weight."""
     size = square.shape[1]
     weight = np.trace(square, axis1=1, axis2=2) / max(1, size)
     return square + np.eye(size) * np.where(weight > 0, DAMPING * weight, 1.0)[:, None, None]
 
 
 def matched(targets: Reals, cross: Reals, square: Reals) -> Reals:
-    """Return real weights [G, O, K] that do on the integer model's rows what `targets` do on the float model's.
+    """Return real weights [G, O, K] that give on the integer model's rows what `targets` give on the float model's.
 
-    They minimise the sum of |targets f - w q|^2 + damping |w - targets|^2 over w, C being the sum of f q^T and S that
-    of q q^T: targets + targets (C - S) S_damped^-1.
+    They minimize the sum of |targets f - w q|^2 + damping |w - targets|^2 over w. With C the sum of f q^T and S that of
+    q q^T, they are targets + targets (C - S) S_damped^-1.
     """
     missing = (targets @ (cross - square)).transpose(0, 2, 1)
     return targets + np.linalg.solve(damped(square), missing).transpose(0, 2, 1)

@@ -1,7 +1,7 @@
 """Operators with weights as matrix products: y[o] = bias[o] + sum over k of weights[o, k] * row[k], row by row.
 
-CONV_2D and DEPTHWISE_CONV_2D take a patch of the image for each output pixel as row, FULLY_CONNECTED the last
-dimension. Output channels that see other inputs than their neighbours (depthwise, groups) lie in groups of their own.
+The row of CONV_2D and DEPTHWISE_CONV_2D is the image patch of an output pixel; that of FULLY_CONNECTED is the last
+dimension. Output channels with different inputs (depthwise, groups) belong to different groups.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class MatrixProduct:
         return self.taps if self.depthwise else self.taps * int(self.shape[-1])
 
     def matrix(self, weights: Array) -> Array:
-        """The weights, or anything of their shape, as [G, O, K]."""
+        """Return the weights, or anything of their shape, as [G, O, K]."""
         if not self.depthwise:
             return weights.reshape(self.groups, self.shape[0] // self.groups, -1)
         taps = weights.reshape(-1, self.groups, self.shape[3] // self.groups)
         return np.ascontiguousarray(taps.transpose(1, 2, 0))
 
     def weights(self, matrix: Array) -> Array:
-        """The inverse of `matrix`."""
+        """Return the inverse of `matrix`."""
         if not self.depthwise:
             return matrix.reshape(self.shape)
         return np.ascontiguousarray(matrix.transpose(2, 0, 1)).reshape(self.shape)
@@ -70,7 +70,7 @@ class MatrixProduct:
     def blocks(self, x: Floats) -> Iterator[Floats]:
         """Yield the rows of the input `x`, some at a time, [N, taps * C]; padding is 0. All but the last N are equal.
 
-        N is a multiple of 256 where there is more than one block.
+        N is a multiple of 256 if there is more than one block.
         """
         if self.steps is None:
             yield x.reshape(-1, self.shape[1])
@@ -91,8 +91,8 @@ class MatrixProduct:
     def row_sum(self, x: Floats) -> Reals:
         """Return the sum over all rows of the input `x`, [G, K]; padding is 0.
 
-        Every tap of a window sees whole rows and columns of the image, so the sums are those of two small products: of
-        the matrix that says which image rows a kernel row sees, and of the same for columns.
+        Every tap of a window sees whole rows and columns of the image. The sums therefore come from two small matrices:
+        which image rows each kernel row sees, and likewise for columns.
         """
         if self.steps is None:
             rows: Reals = x.reshape(-1, self.shape[1]).sum(axis=0, dtype=np.float64)
@@ -119,7 +119,7 @@ class MatrixProduct:
 
 
 def _seen(along: Axis) -> Floats:
-    """Return [kernel, size]: for each tap, at how many positions of the window it sees each pixel (0 or 1)."""
+    """Return [kernel, size]: for each tap, the number of window positions at which it sees each pixel (0 or 1)."""
     visible = np.zeros((along.kernel, along.size), np.float32)
     for tap in range(along.kernel):
         pixels = np.arange(along.out) * along.stride - along.before + tap * along.dilation
@@ -128,7 +128,7 @@ def _seen(along: Axis) -> Floats:
 
 
 def matrix_product(model: FloatModel, m: Multiplied) -> MatrixProduct | None:
-    """Return an operator's weights as matrices; None where it is none of the three kinds."""
+    """Return an operator's weights as matrices; None if it is of another kind."""
     op, options, shape = (
         model.graph.op(m.operator).name,
         model.graph.op(m.operator).options,

@@ -1,4 +1,4 @@
-"""What the float model feeds each operator with weights: the sum of its rows, sample by sample."""
+"""Inputs that the float model feeds to each operator with weights: the sum of its rows, sample by sample."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RowSums:
         return self.merge(replace(self, sums=sums))
 
     def merge(self, other: RowSums) -> RowSums:
-        """This one's samples first."""
+        """Return the sums of both, this one's samples first."""
         return replace(self, sums=np.concatenate([self.sums, other.sums])) if self.sums.size else other
 
     def total(self, numbers: Sequence[int]) -> Reals:

@@ -1,8 +1,8 @@
-"""Weights and biases refined operator by operator, in the order of execution.
+"""Refine weights and biases operator by operator, in the order of execution.
 
-Every operator is refined on what it will really see: the integer model, with all operators before it refined, runs on
-the integer executor, and its codes are what the moments are taken of. Both models are walked once: each operator runs
-on all samples when those before it are done.
+Every operator is refined on its actual inputs. The integer model, with all earlier operators refined, runs on the
+integer executor, and the moments are computed from its codes. Both models are traversed once: each operator runs on all
+samples after those before it are done.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tflq.quantization.store import Store
 
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]
-#: Real codes [G, O, K] and second moments [G, K, K] to codes [G, O, K] within limits.
+#: A function from real codes [G, O, K] and second moments [G, K, K] to codes [G, O, K] within limits.
 Rounder = Callable[[Reals, Reals, int, int], Reals]
 #: Sums of the float model's rows, [G, K], by operator.
 FloatSums = Mapping[int, Reals]
@@ -56,9 +56,9 @@ ROUNDERS: Mapping[Rounding, Rounder] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refinements:
-    """What `assign` takes: parameters of all weights, and codes and float biases of those that were refined.
+    """Inputs of `assign`: parameters of all weights, and codes and float biases of the refined operators.
 
-    `notes` say by operator what could not be done.
+    `notes` describe, by operator, refinements that failed.
     """
 
     weights: Mapping[Slot, Params]
@@ -69,9 +69,10 @@ class Refinements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """What is refined: a scheme with parameters for all activations and weights, and the integer model they give.
+    """The subject of refinement: a scheme with parameters for all activations and weights, and its integer model.
 
-    The integer model runs under `profile`. Models of the same scheme may run as many samples together: `shared` knows.
+    The integer model runs under `profile`. The number of samples that run together is the same for models of one
+    scheme: `shared` holds it.
     """
 
     scheme: Scheme
@@ -83,7 +84,7 @@ class Subject:
 
 
 def refinable(scheme: Scheme) -> list[MatrixProduct]:
-    """Return the matrix products whose weights and bias nothing else reads, in the order of execution."""
+    """Return the matrix products with exclusive weights and bias, in the order of execution."""
     uses = scheme.model.graph.uses()
     own = (m for m in scheme.multiplied if uses[m.tensor] == 1 and (m.bias is None or uses[m.bias] == 1))
     return [product for m in own if (product := matrix_product(scheme.model, m)) is not None]
@@ -159,7 +160,7 @@ class _Walk:
         return float(unit), zip(steps, self._floats.values(m.data), strict=True)
 
     def replace(self, product: MatrixProduct, refinements: Refinements) -> None:
-        """Let the integer model's operator read what was refined."""
+        """Replace the constants of the integer model's operator by the refined ones."""
         scheme, m = self._subject.scheme, product.multiplied
         slot = (m.operator, m.position)
         weights = refinements.weights[slot]
@@ -184,7 +185,7 @@ class _Walk:
 def _with(
     scheme: Scheme, refinements: Refinements, product: MatrixProduct, statistics: Moments, methods: Refining
 ) -> Refinements:
-    """Return the refinements with one operator's added."""
+    """Return the refinements extended by one operator's."""
     m = product.multiplied
     slot, bias_slot = (m.operator, m.position), (m.operator, m.bias_position)
     params = refinements.weights[slot]
@@ -217,7 +218,7 @@ def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: 
     low, high = code_limits(params.type)
     square = statistics.integer_integer
     if square is None:
-        square = np.zeros((product.groups, 0, 0))  # rounding to nearest looks at none
+        square = np.zeros((product.groups, 0, 0))  # rounding to nearest ignores it
     targets = floats
     if methods.match_inputs and statistics.float_integer is not None:
         targets = matched(floats, statistics.float_integer, square)
@@ -228,13 +229,13 @@ def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: 
 
 
 def _values(product: MatrixProduct, codes: Array, params: Params) -> Reals:
-    """Return what codes [G, O, K] stand for."""
+    """Return the values of codes [G, O, K]."""
     scale, zero_point = _along(product, params)
     return (codes - zero_point) * scale
 
 
 def _along(product: MatrixProduct, params: Params) -> tuple[Reals, Reals]:
-    """Return scale and zero point by group and output channel, [G, O, 1]; scales of blocks by input, too, [G, O, K]."""
+    """Return scale and zero point by group and output channel, [G, O, 1]; block scales also by input, [G, O, K]."""
     if params.block:
         wide = np.repeat(params.scale.astype(np.float64), params.block).reshape(1, product.shape[0], -1)
         return wide, np.zeros((1, 1, 1))

@@ -1,9 +1,9 @@
 """Sums of products of rows, in float32 within blocks of rows and in float64 over blocks.
 
-A block has ROWS rows. Where rows are codes less their zero point (8 bits: magnitudes up to 255), a block's sums are
-integers up to 256 * 255^2 < 2^24: exact, whatever the order of addition. Otherwise a block's sum is off by at most
-ROWS * 2^-24 (1.6e-5) of the sum of the magnitudes of its terms, to first order (Higham 2002, "Accuracy and stability of
-numerical algorithms", section 3.1); adding blocks in float64 adds nothing to that.
+A block has ROWS rows. If rows are codes minus their zero point (8 bits: magnitudes up to 255), a block's sums are
+integers up to 256 * 255^2 < 2^24: exact in any order of addition. Otherwise a block's sum is off by at most ROWS *
+2^-24 (1.6e-5) of the sum of the magnitudes of its terms, to first order (Higham 2002, "Accuracy and stability of
+numerical algorithms", section 3.1). Adding blocks in float64 adds no further error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 
 #: Rows whose products are added in float32.
 ROWS = 256
-#: Channels of a depthwise operator that are worked on together: their sums stay in the first-level cache.
+#: Channels of a depthwise operator that are processed together: their sums stay in the first-level cache.
 _LANES = 64
 
 
@@ -66,9 +66,9 @@ def _depthwise(a: Floats, b: Floats, taps: int, same: bool, total: Reals) -> Non
 
 @compiled
 def _tap_products_into(left: Array, right: Array, taps: Int, lower: bool, total: Array) -> None:
-    """total[i, j, c] += sum over rows r of left[r, i, c] * right[r, j, c]; with `lower` only for j <= i.
+    """Compute total[i, j, c] += sum over rows r of left[r, i, c] * right[r, j, c]; with `lower` only for j <= i.
 
-    The caller guarantees: `left` and `right` are (rows, taps * channels), `total` is (taps, taps, channels).
+    The caller guarantees that `left` and `right` are (rows, taps * channels) and `total` is (taps, taps, channels).
     """
     rows, channels = left.shape[0], left.shape[1] // taps
     part = np.zeros((taps, taps, _LANES), np.float32)

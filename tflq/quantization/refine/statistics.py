@@ -1,7 +1,7 @@
-"""Means and variances of output channels brought back to the float model's, before the activation function.
+"""Restore means and variances of output channels to the float model's, before the activation function.
 
-An operator's rows f (float model) and q (integer model) have means and second moments; its outputs W f and V q, V being
-what the codes stand for, have theirs by linearity. Nothing is sampled but rows that the integer executor made.
+An operator's rows f (float model) and q (integer model) have means and second moments. Those of its outputs W f and V
+q, with V the values of the codes, follow by linearity. Only rows of the integer executor are sampled.
 
 - Analytic bias correction adds (W - V) E[f]; empirical bias correction adds W E[f] - V E[q].
 - Variance matching multiplies the scale of channel o by sqrt(var(W f)[o] / var(V q)[o]).
@@ -25,7 +25,7 @@ REACH = 1.25
 
 
 def bias_correction(kind: BiasCorrection, floats: Reals, stored: Reals, moments: Moments) -> Reals:
-    """What to add to the bias, [G, O], given the float weights and what the stored ones stand for, both [G, O, K]."""
+    """Return the correction of the bias, [G, O], for float weights and values of stored ones, [G, O, K]."""
     mean_float, mean_integer = moments.means()
     means = mean_integer if kind == BiasCorrection.EMPIRICAL else mean_float
     return _products(floats, mean_float) - _products(stored, means)
@@ -34,7 +34,7 @@ def bias_correction(kind: BiasCorrection, floats: Reals, stored: Reals, moments:
 def variance_ratio(floats: Reals, stored: Reals, moments: Moments) -> Reals:
     """Return the factor for the scale of each output channel, [G, O]; 1 for channels that do not vary."""
     centred = moments.centred()
-    assert centred.float_float is not None  # they were asked for
+    assert centred.float_float is not None  # they were requested
     assert centred.integer_integer is not None
     float_variance = np.einsum("gok,gok->go", floats @ centred.float_float, floats)
     integer_variance = np.einsum("gok,gok->go", stored @ centred.integer_integer, stored)

@@ -1,1 +1,1 @@
-"""Which operators become integer, what each of their operands is, and which tensors share a scale."""
+"""Schemes: the mode of each operator, the role of each operand, and the tensors that share a scale."""

@@ -1,7 +1,8 @@
-"""LSTM cells on 8-bit activations: which of their operands is what, and the scales that need no calibration.
+"""LSTM cells on 8-bit activations: the roles of their operands, and the scales that need no calibration.
 
 LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM compute with an int8 state that is their output, an int16 cell state whose scale
-is a power of two, and gates in Q3.12. A cell state grows by at most 1 a step, so that the number of steps bounds it.
+is a power of two, and gates in Q3.12. A cell state grows by at most 1 per step, so the number of steps bounds it.
+
 Source: LiteRT 2.3 tflite/kernels/unidirectional_sequence_lstm.cc, lstm.cc PopulateQuantizedLstmParams8x8_16;
 tflite/converter/tools/optimize/operator_property.cc (operands of LSTM).
 """
@@ -23,8 +24,8 @@ OUTPUT_STATE, CELL_STATE, PROJECTION = SINGLE.output_state, SINGLE.cell_state, S
 
 #: Matrices, which hybrid kernels take in 8 bits, too.
 MATRICES = (*SINGLE.inputs, *SINGLE.recurrent, PROJECTION)
-#: Position of a bias -> position of the weights whose sums it is added to. Those of the input's weights meet the input;
-#: the projection's meets the hidden state.
+#: Position of a bias -> position of the weights to whose sums it is added: the input's weights, or for the projection's
+#: bias those of the hidden state.
 BIASES: Mapping[int, int] = dict(
     zip((*SINGLE.biases, SINGLE.projection_bias), (*SINGLE.inputs, PROJECTION), strict=True)
 )
@@ -36,14 +37,14 @@ TYPES: Mapping[int, TensorType] = {
     **dict.fromkeys(BIASES, TensorType.INT32),
 }
 
-#: Gates' sums are Q3.12 where no layer normalization comes between.
+#: Gates' sums are Q3.12 without layer normalization.
 GATE_SCALE = 2.0**-12
-#: Integer bits of a cell state that the kernel's tanh takes at most.
+#: The greatest number of integer bits of a cell state that the kernel's tanh takes.
 CELL_BITS = 6
 
 
 def refusal(model: FloatModel, index: int) -> str | None:
-    """Why a cell has to stay float; None where it need not."""
+    """Return the reason why a cell stays in float; None if it becomes integer."""
     inputs = model.graph.op(index).inputs
     if len(inputs) < 20:
         return "LiteRT has no int8 kernel for its operands"
@@ -54,7 +55,7 @@ def refusal(model: FloatModel, index: int) -> str | None:
 
 
 def cell_scale(model: FloatModel, index: int) -> float:
-    """The power of two whose int16 codes hold every cell state that a sequence can reach."""
+    """Return the power of two whose int16 codes hold every cell state of the longest sequence."""
     operator = model.graph.op(index)
     options, shape = operator.options, model.graph.tensors[operator.inputs[0]].shape
     clip = 0.0 if options is None else float(options["cell_clip"])
@@ -66,11 +67,11 @@ def cell_scale(model: FloatModel, index: int) -> float:
 
 
 def hidden_params(inputs: Sequence[int], output: Params) -> Params:
-    """Return the parameters of the hidden state: the output's, or those of tanh's range where there is a projection."""
+    """Return the parameters of the hidden state: those of tanh's range with a projection, else the output's."""
     projected = inputs[PROJECTION] >= 0
     return asymmetric(Range.of(-1.0, 1.0), TensorType.INT8) if projected else output
 
 
 def intermediates(hidden: Params) -> tuple[Params, ...]:
-    """Parameters of the five tensors that carry scales of the cell's inside: four gates and the hidden state."""
+    """Return the parameters of the five tensors with the scales inside a cell: four gates and the hidden state."""
     return (*[Params.of(TensorType.INT16, GATE_SCALE)] * 4, hidden)

@@ -1,10 +1,9 @@
-"""The float graph prepared: constants are float32, ranges that the file prescribes stand beside it.
+"""The prepared float graph: constants are float32, and prescribed ranges are stored next to it.
 
-Constants behind QUANTIZE, DEQUANTIZE or DENSIFY become constants, integer weights of hybrid operators become float32
-with their parameters kept, and FAKE_QUANT goes, with its range kept; so do QUANTIZE to uint8 and DEQUANTIZE that stand
-for it, as TensorFlow's converter writes it. Computed tensors between DEQUANTIZE or QUANTIZE
-and float operators keep the parameters of the other side. Only the first subgraph is looked at; tensors keep their
-indices.
+Constants behind QUANTIZE, DEQUANTIZE or DENSIFY become plain constants. Integer weights of hybrid operators become
+float32 with their parameters kept. FAKE_QUANT is removed and its range kept; the same goes for its form in TensorFlow's
+converter, QUANTIZE to uint8 and DEQUANTIZE. Computed tensors between DEQUANTIZE or QUANTIZE and float operators keep
+the parameters of the other side. Only the first subgraph is read; tensors keep their indices.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from tflq.surgery.cut import cut
 
 #: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
 NARROW = (TensorType.INT8, TensorType.UINT8)
-#: Types that scales of one number belong to.
+#: Types of tensors with a single scale.
 SCALED = (*NARROW, TensorType.INT16)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatModel:
-    """A prepared model, and by tensor index what its file prescribed.
+    """A prepared model, and the file's prescriptions by tensor index.
 
-    `origins` are the operators' indices in the model as it was. `params` are those of float tensors that are, or were,
-    also there as integers; `ranges` are those of FAKE_QUANT. `codes` are the integer tensors that DEQUANTIZE widens to
-    computed float tensors.
+    `origins` are the operators' indices in the original model. `params` belong to float tensors that have, or had, an
+    integer form; `ranges` are those of FAKE_QUANT. `codes` are the integer tensors that DEQUANTIZE widens to computed
+    float tensors.
     """
 
     model: Model
@@ -61,12 +60,12 @@ class FloatModel:
         return view(self.model)
 
     def is_float(self, tensor: int) -> bool:
-        """Whether a tensor holds float32; False for an absent one."""
+        """Return whether a tensor holds float32; False for an absent one."""
         return tensor >= 0 and self.graph.tensors[tensor].type == TensorType.FLOAT32
 
 
 def prepared(model: Model) -> FloatModel:
-    """The model ready to be observed and rewritten."""
+    """Return the model , prepared for observation and rewriting."""
     folding = _Folding(model)
     for op in view(model).ops:
         folding.take(op)
@@ -74,7 +73,7 @@ def prepared(model: Model) -> FloatModel:
 
 
 def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel:
-    """The model with other values in some of its float constants."""
+    """Return the model with other values in some of its float constants."""
     tensors, buffers = list(model.graph.tensors), list(model.model.buffers)
     for tensor, array in values.items():
         buffers.append(Buffer(np.ascontiguousarray(array, np.float32).reshape(-1).view(np.uint8)))
@@ -85,7 +84,7 @@ def with_constants(model: FloatModel, values: Mapping[int, Array]) -> FloatModel
 
 
 class _Folding:
-    """A model while its operators are taken over, one by one."""
+    """A model while its operators are copied, one by one."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -95,13 +94,13 @@ class _Folding:
         self._params: dict[int, Params] = {}
         self._ranges: dict[int, Range] = {}
         self._codes: dict[int, int] = {}
-        self._instead: dict[int, int] = {}  # a tensor that is read -> the one that is read in its place
-        self._dissolved: set[int] = set()  # tensors that DEQUANTIZE made, of pairs that are gone
+        self._instead: dict[int, int] = {}  # a tensor that is read -> its replacement
+        self._dissolved: set[int] = set()  # outputs of DEQUANTIZE, of removed pairs
         self._new: dict[int, Array] = {}  # new constants
         self._constants = dict(self._graph.constants())
 
     def take(self, operator: OperatorView) -> None:
-        """The next operator: kept, or dissolved into constants and ranges."""
+        """Take the next operator: keep it, or dissolve it into constants and ranges."""
         name = operator.builtin
         inputs = tuple(self._instead.get(t, t) for t in operator.inputs)
         if name == "DENSIFY" and inputs[0] in self._constants:
@@ -129,7 +128,7 @@ class _Folding:
                 self._widen(tensor, tensor)
 
     def result(self) -> FloatModel:
-        """The model without what was dissolved."""
+        """Return the model without the dissolved operators."""
         buffers = list(self._model.buffers)
         for tensor, values in self._new.items():
             buffers.append(Buffer(np.ascontiguousarray(values).reshape(-1).view(np.uint8)))
@@ -149,7 +148,7 @@ class _Folding:
         )
 
     def _keep_params(self, name: str, source: int, result: int) -> None:
-        """Let the float side of a conversion have the integer side's parameters, where one scale is all there is."""
+        """Let the float side of a conversion have the integer side's parameters, if there is only one scale."""
         wide, narrow = (source, result) if name == "QUANTIZE" else (result, source)
         spec = self._tensors[narrow]
         params = stored_params(spec.type, spec.quantization)
@@ -183,7 +182,7 @@ class _Folding:
         return True
 
     def _encoded(self, index: int, source: int) -> Array:
-        """Return the very codes that the operator QUANTIZE makes of a constant."""
+        """Return the exact codes that the operator QUANTIZE computes from a constant."""
         part, _ = cut(self._model, [index])
         inputs = dict.fromkeys(view(part).inputs, self._constants[source])
         shapes = {i: values.shape for i, values in inputs.items()}
@@ -195,14 +194,14 @@ class _Folding:
         self._new[tensor] = self._constants[tensor] = values
 
     def _take_range(self, operator: OperatorView, source: int) -> bool:
-        """Let FAKE_QUANT's range stand for its input, and let one of the two tensors stand for both."""
+        """Apply FAKE_QUANT's range to its input, and merge its input and output tensors."""
         options = operator.options
         if options is None or not options["min"] < options["max"]:
             return False
         return self._stands_for(Range.of(float(options["min"]), float(options["max"])), source, operator.outputs[0])
 
     def _pair(self, quantize: OperatorView) -> tuple[Range, int] | None:
-        """Return the range of uint8 codes that nothing but one DEQUANTIZE reads, and what that makes of them."""
+        """Return the range of uint8 codes that only one DEQUANTIZE reads, and the result of that DEQUANTIZE."""
         codes = quantize.outputs[0]
         spec = self._tensors[codes]
         readers = self._graph.readers(codes)
@@ -219,7 +218,7 @@ class _Folding:
         return Range.of(ends[0], ends[1]), readers[0].outputs[0]
 
     def _stands_for(self, span: Range, source: int, result: int) -> bool:
-        """Let one of two tensors stand for both, with a range that the file prescribes; False where it cannot."""
+        """Merge two tensors, with a range that the file prescribes; return False if that is not possible."""
         kept, gone = (result, source) if result in self._graph.outputs else (source, result)
         if gone in self._graph.outputs or gone in self._graph.inputs or gone in self._constants:
             return False
@@ -237,7 +236,7 @@ def _renamed(operator: Operator, old: int, new: int) -> Operator:
 
 
 def _hybrid_weights(name: str, inputs: Iterable[int], tensors: list[TensorSpec]) -> Iterable[int]:
-    """Integer operands that a float operator scales: none where its data are integers, too, as DEQUANTIZE's are."""
+    """Yield integer operands that a float operator scales; none if its data are also integers, as in DEQUANTIZE."""
     present = [t for t in inputs if t >= 0]
     if name in ("DEQUANTIZE", "CAST") or not any(tensors[t].type == TensorType.FLOAT32 for t in present):
         return ()
@@ -245,7 +244,7 @@ def _hybrid_weights(name: str, inputs: Iterable[int], tensors: list[TensorSpec])
 
 
 def stored_params(type_: TensorType | int, quantization: Quantization | None) -> Params | None:
-    """Parameters as a file holds them; None where they are missing or lie elsewhere."""
+    """Return the parameters as a file holds them; None if they are missing or stored elsewhere."""
     if quantization is None or type_ not in SCALED or not quantization.scale.size:
         return None
     if quantization.details is not None and quantization.details.table != "CustomQuantization":

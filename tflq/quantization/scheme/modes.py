@@ -1,4 +1,4 @@
-"""Which operators become integer, in which mode, and why the others stay as they are."""
+"""Select the operators that become integer, their modes, and the reasons why others stay in float."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFERENCE_PROFILE = "litert-ref"
 def modes_of(
     model: FloatModel, mode: Mode, kept_float: Mapping[int, str]
 ) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
-    """What each operator computes with, and why those that hold float data do not become integer, by index."""
+    """Return each operator's mode, and the reasons, by index, why operators on float data stay in float."""
     modes: list[Mode | None] = []
     reasons = dict(kept_float)
     for index in range(len(model.graph.ops)):
@@ -35,7 +35,7 @@ def modes_of(
 
 
 def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
-    """Return the mode that an operator computes in: with weights of eight bits where its kernel takes none of four."""
+    """Return the mode in which an operator computes: with weights of eight bits if its kernel takes none of four."""
     wider = WITH_EIGHT_BITS.get(mode)
     if wider is None:
         return mode
@@ -47,7 +47,7 @@ def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
 
 
 def _has_blocks(model: FloatModel, index: int, weights: Multiplied) -> bool:
-    """Whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
+    """Return whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
     shape = model.constants[weights.tensor].shape
     return (
         model.graph.op(index).name == "FULLY_CONNECTED" and len(shape) == 2 and shape[1] > 0 and shape[1] % BLOCK == 0
@@ -55,7 +55,10 @@ def _has_blocks(model: FloatModel, index: int, weights: Multiplied) -> bool:
 
 
 def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
-    """Why an operator stays as it is: empty where it holds no float data anyway, None where it becomes integer."""
+    """Return the reason why an operator stays in float.
+
+    The reason is empty if it holds no float data, and None if it becomes integer.
+    """
     operator, types = model.graph.op(index), TYPES[mode]
     op = operator.name
     weights = multiplied(model, index, mode)

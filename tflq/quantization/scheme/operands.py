@@ -1,4 +1,4 @@
-"""What each operand of an operator is: activation, weights, bias, or something that stays as it is."""
+"""The role of each operand of an operator: activation, weights, bias, or unchanged."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Multiplied:
     data: int  # tensor
     tensor: int
     axis: int | None
-    bias: int | None  # tensor; None where the operator has none or it stays float
+    bias: int | None  # tensor; None if the operator has none or it stays float
     position: int
     bias_position: int
 
 
 def operand_types(model: FloatModel, index: int, mode: Mode) -> tuple[list[TensorType | None], list[TensorType]]:
-    """Element types of an operator's inputs and outputs in that mode."""
+    """Return the element types of an operator's inputs and outputs in that mode."""
     op = model.graph.op(index)
     inputs = [None if spec is None else TensorType(spec.type) for spec in op.input_specs]
     outputs = [TensorType(spec.type) for spec in op.output_specs if spec is not None]
@@ -52,7 +52,7 @@ def operand_types(model: FloatModel, index: int, mode: Mode) -> tuple[list[Tenso
 
 
 def own_type(op: str, position: int, mode: Mode) -> TensorType | None:
-    """The element type of a float input that is neither weights nor bias; None where it stays float."""
+    """Return the element type of a float input that is neither weights nor bias; None if it stays float."""
     data = TYPES[mode].data
     if mode == Mode.INT8 and op in CELLS:
         return cells.TYPES.get(position)
@@ -62,7 +62,7 @@ def own_type(op: str, position: int, mode: Mode) -> TensorType | None:
 
 
 def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int | None]:
-    """Constants that are stored in 8 bits in modes whose data stay float, by position: the dimension of their scales.
+    """Return constants stored in 8 bits in modes with float data: their positions and dimensions of their scales.
 
     Tables have a scale for each row. Matrices of cells have one, and only hybrid kernels take them.
     """
@@ -78,7 +78,7 @@ def stored_weights(model: FloatModel, index: int, mode: Mode) -> dict[int, int |
 
 
 def multiplied(model: FloatModel, index: int, mode: Mode) -> Multiplied | None:
-    """The constant weights of an operator; None where it has none."""
+    """Return the constant weights of an operator; None if it has none."""
     op = model.graph.op(index)
     rule, inputs = RULES.get(op.name), op.inputs
     weights = None if rule is None else rule.weights

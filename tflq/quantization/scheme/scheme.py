@@ -1,6 +1,6 @@
-"""Which operands of integer operators are what, and which tensors share scale and zero point.
+"""The roles of operands of integer operators, and the tensors that share scale and zero point.
 
-Nothing here knows a range: a scheme is the part of a quantization that the graph and the modes decide.
+Ranges are not used here: a scheme is the part of a quantization that the graph and the modes decide.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tflq.quantization.scheme.rules import FIXED, RULES, tied_inputs
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]
-#: A tensor in one integer type: as it is made, or as QUANTIZE makes it for an operator that reads another type.
+#: A tensor in one integer type: as it is produced, or as QUANTIZE converts it for an operator that reads another type.
 Form = tuple[int, TensorType]
 
 
@@ -27,13 +27,13 @@ Form = tuple[int, TensorType]
 class Scheme:
     """Modes of operators (None: float) and the groups of tensors that share scale and zero point.
 
-    A group is named by one of its forms. `results` gives the group of each tensor that an integer operator makes, or
-    that the graph is given; `read` those of operands that hold activations; `members` the tensors whose ranges a group
-    must hold; `fixed` scale and zero point of groups that an operator decides; groups of `centred` have zero point 0.
-    `constants` are slots of constants that are read as activations: with their group, or None where their own range
-    decides. `stored` are those that are weights, but searched for no better range, with the dimension of their
-    channels. `cells` are LSTMs on integer activations; `states` those of SVDFs, with the operator. `edges` are float
-    inputs and outputs of the graph that no integer operator reads or makes.
+    A group is named by one of its forms. `results` gives the group of each tensor that an integer operator produces or
+    that the graph receives; `read` gives those of operands that hold activations. `members` are the tensors whose
+    ranges a group must hold, `fixed` the scale and zero point of groups that an operator decides; groups of `centred`
+    have zero point 0. `constants` are slots of constants that are read as activations: with their group, or None if
+    their own range decides. `stored` are weights without a search for a better range, with the dimension of their
+    channels. `cells` are LSTMs on integer activations; `states` are the states of SVDFs, with the operator. `edges` are
+    float inputs and outputs of the graph that no integer operator reads or produces.
     """
 
     model: FloatModel
@@ -58,19 +58,19 @@ class Scheme:
 
 
 def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
-    """The scheme of a graph whose operators compute in `modes`."""
+    """Return the scheme of a graph whose operators compute in `modes`."""
     return _Grouping(model, tuple(modes)).result()
 
 
 def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
-    """Positions of inputs that share the output's scale and are no constants."""
+    """Return positions of inputs that share the output's scale and are not constant."""
     op = model.graph.op(index)
     inputs, tied = op.inputs, tied_inputs(op.name, len(op.inputs))
     return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
 
 
 def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int]:
-    """Tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
+    """Return tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
     graph, lost = model.graph, set(model.graph.outputs)
     for index in reversed(range(len(modes))):
         operator, tied = graph.op(index), _tied_and_computed(model, index)
@@ -81,7 +81,7 @@ def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int
 
 
 class _Grouping:
-    """Groups of forms while operators are taken in order."""
+    """Groups of forms while operators are added in order."""
 
     def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...]) -> None:
         self._model, self._modes = model, modes
@@ -169,7 +169,7 @@ class _Grouping:
                 self._read[index, position] = outputs[0]
 
     def _take_cell(self, index: int) -> None:
-        """An LSTM: its output state is its output, its cell state has its own scale; other inputs are constants."""
+        """Add an LSTM: its output state is its output, its cell state has its own scale; other inputs are constants."""
         operator = self._model.graph.op(index)
         x, state, cell = (operator.inputs[p] for p in (0, cells.OUTPUT_STATE, cells.CELL_STATE))
         output, memory = (operator.outputs[0], TensorType.INT8), (cell, TensorType.INT16)
@@ -184,7 +184,7 @@ class _Grouping:
         self._cells.append(index)
 
     def _take_svdf(self, index: int) -> None:
-        """An SVDF: its state has a scale that follows from its input's."""
+        """Add an SVDF: the scale of its state follows from its input's."""
         operator = self._model.graph.op(index)
         state = (operator.inputs[svdf.STATE], TensorType.INT16)
         self._made[state[0]] = self._read[index, svdf.STATE] = self._new(state)
@@ -196,7 +196,7 @@ class _Grouping:
         self._states[state] = index
 
     def _give_edges(self) -> None:
-        """Let inputs and outputs that only float operators touch have a form for callers who want codes."""
+        """Give inputs and outputs of float operators alone a form for callers who want codes."""
         data = next((TYPES[mode].data for mode in self._modes if mode is not None), None)
         for tensor in (*self._model.graph.inputs, *self._model.graph.outputs):
             touched = tensor in self._made or tensor in self._model.constants
@@ -204,13 +204,13 @@ class _Grouping:
                 self._edges[tensor] = self._new((tensor, data))
 
     def _may_share(self, form: Form) -> bool:
-        """Whether a group is only read by what joins it to others: then it loses nothing by a wider range."""
+        """Return whether a group is read only by operators that join it to others, so a wider range costs nothing."""
         root = self._root(self._new(form))
         members = (other[0] for other in self._parent if self._root(other) == root)
         return root not in self._fixed and all(tensor in self._passed_on for tensor in members)
 
     def _give_inputs(self) -> None:
-        """Let what the graph is given be made in a form of its own, else in the one that the first operator reads."""
+        """Give each graph input a form of its own, else the form that the first operator reads."""
         read = [(self._model.graph.op(i).inputs[p], form) for (i, p), form in sorted(self._read.items())]
         for tensor, form in [(own[0], own) for own in self._parent] + read:
             if tensor in self._model.graph.inputs:
@@ -224,7 +224,7 @@ class _Grouping:
         return len(fixed) < 2 or fixed[0] == fixed[1]
 
     def _new(self, form: Form) -> Form:
-        """A form, with the parameters that the file prescribes for its tensor unless an operator fixes others."""
+        """Return a form, with the parameters that the file prescribes unless an operator fixes others."""
         if form not in self._parent:
             self._parent[form] = form
             stored = self._model.params.get(form[0])

@@ -28,7 +28,9 @@ TYPES: Mapping[int, TensorType] = {
 
 
 def state_params(data: Params, features: Array) -> Params:
-    """Parameters of a state that no input of those parameters can leave; `features` are float weights (F, I)."""
+    """Return the parameters that hold every state of an input with these parameters; `features` are float weights (F,
+    I).
+    """
     low, high = code_limits(data.type)
     reach = float(data.scale[0]) * max(high - int(data.zero_point[0]), int(data.zero_point[0]) - low)
     bound = reach * float(np.abs(features.astype(np.float64)).sum(axis=1).max(initial=0.0))

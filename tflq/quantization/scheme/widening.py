@@ -1,7 +1,7 @@
-"""The float function of an integer model: its constants as the numbers that their codes stand for.
+"""The float function of an integer model: its constants as the numbers that their codes represent.
 
-Every tensor's scale and zero point are prescribed, so that constants get the codes again that they had. What such a
-model computes differs from what the integer model computes by the rounding of activations alone.
+Every tensor's scale and zero point are prescribed, so constants get the same codes again. Such a model differs from the
+integer model only by the rounding of activations.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tflq.quantization.params import Array, Params, real
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.scheme.float_graph import FloatModel, stored_params
 
-#: Types of activations that give a model's mode.
+#: Types of activations -> a model's mode.
 _MODES = {TensorType.INT8: Mode.INT8, TensorType.UINT8: Mode.UINT8, TensorType.INT16: Mode.INT16X8}
 _BIASES = (TensorType.INT32, TensorType.INT64)
 
 
 def widened(model: Model) -> tuple[FloatModel, Mode]:
-    """Return the float model that an integer model was rounded from, but for what its constants lost, and its mode.
+    """Return the float model that an integer model was rounded from, and its mode; lost bits of constants stay lost.
 
-    Tensors keep their indices and names. QUANTIZE and DEQUANTIZE at its edges go.
+    Tensors keep their indices and names. QUANTIZE and DEQUANTIZE at its edges are removed.
 
     Raises:
         ModelError: It is not integer throughout, in one type; it requantizes; or its weights have other types.
@@ -67,7 +67,7 @@ def widened(model: Model) -> tuple[FloatModel, Mode]:
 
 
 def _mode(model: Model, activations: Mapping[int, Params]) -> Mode:
-    """The mode that a model's activations speak of."""
+    """Return the mode that a model's activations imply."""
     graph = view(model)
     kinds = Counter(p.type for p in activations.values())
     if len(kinds) != 1 or len(model.subgraphs) != 1:
@@ -89,7 +89,7 @@ def _mode(model: Model, activations: Mapping[int, Params]) -> Mode:
 def _without_conversions(
     model: Model, params: Mapping[int, Params]
 ) -> tuple[list[tuple[int, Operator]], dict[int, int]]:
-    """Return the operators that compute, with their indices, and which tensor stands for one that is gone."""
+    """Return the operators that compute, with their indices, and the replacements of removed tensors."""
     graph, kept = view(model), list[tuple[int, Operator]]()
     instead: dict[int, int] = {}
     for operator in graph.ops:
@@ -100,7 +100,7 @@ def _without_conversions(
                 raise ModelError("requantizes, so that a tensor has two scales", op=name, index=index)
             edge, inner = (source, result) if result in params else (result, source)
             if edge not in (*graph.inputs, *graph.outputs):
-                raise ModelError("is no conversion at the model's edge", op=name, index=index)
+                raise ModelError("is not a conversion at the model's edge", op=name, index=index)
             instead[edge] = inner
         else:
             kept.append((index, operator.record))
@@ -108,7 +108,7 @@ def _without_conversions(
 
 
 def _wide(spec: TensorSpec, codes: Array, params: Mapping[int, Params]) -> Array | None:
-    """The values of codes, float32; None where they are no codes."""
+    """Return the values of codes, float32; None for other contents."""
     quantized = spec.quantization is not None and spec.quantization.scale.size > 0
     known = stored_params(spec.type, spec.quantization)
     if known is not None:

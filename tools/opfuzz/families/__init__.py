@@ -1,4 +1,4 @@
-"""What can be drawn: operator -> function(draw, operator) -> case. One file a family of operators."""
+"""Drawable operators: operator -> function(draw, operator) -> case. One file per family of operators."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ SPECS: Mapping[str, Spec] = _joined(
     segments.SPECS,
     spreading.SPECS,
 )
-#: Operators with compiled loops that are compared with LiteRT elsewhere: drawn where only bounds are looked at.
+#: Operators with compiled loops that are compared with LiteRT elsewhere: drawn only for bounds checks.
 BESIDES: Mapping[str, Spec] = custom.SPECS

@@ -40,7 +40,7 @@ ACTIVATIONS = (0, 0, 0, 0, 0, 1, 2, 3)
 
 
 def arithmetic(draw: Draw, op: str) -> Case:
-    """Codes, integers or floats; operands constant now and then; one scale for all where the operator wants that."""
+    """Draw codes, integers or floats; operands sometimes constant; one scale for all if the operator needs that."""
     (left, right), (made,) = draw.types(op)
     shapes = draw.broadcasting(5 if op not in ("DIV", "POW") else 4)
     a, b = (draw.tensor(str(kind), shape) for kind, shape in zip((left, right), shapes, strict=True))
@@ -62,7 +62,7 @@ def arithmetic(draw: Draw, op: str) -> Case:
 
 
 def activation(draw: Draw, op: str, made: str) -> list[tuple[str, Any]]:
-    """Options of operators with a fused activation."""
+    """Return the options of operators with a fused activation."""
     if op not in FUSED:
         return []
     fields: list[tuple[str, Any]] = [("fused_activation_function", draw.pick(ACTIVATIONS))]
@@ -89,7 +89,7 @@ def _usable(draw: Draw, op: str, tensor: T, which: int) -> T:
 
 
 def _given(draw: Draw, op: str, tensor: T, second: bool) -> Array | None:
-    """Values without which an operator has no defined result: divisors other than 0, shifts within the width."""
+    """Return values for which the operator is defined: divisors other than 0, shifts within the width."""
     shape = tuple(tensor.shape)
     if op in ("DIV", "FLOOR_DIV", "FLOOR_MOD") and second and tensor.type != "float32":
         values = draw.values(tensor.type, shape)
@@ -109,7 +109,7 @@ def _given(draw: Draw, op: str, tensor: T, second: bool) -> Array | None:
 
 
 def equal_shapes(draw: Draw, op: str) -> Case:
-    """STABLEHLO_*: no broadcasting, no quantization."""
+    """Draw STABLEHLO_* without broadcasting and quantization."""
     kind = str(draw.types(op)[0][0])
     x = T(kind, draw.shape())
     second = T(kind, x.shape)

@@ -18,12 +18,12 @@ INT32, INT64 = 2, 4
 
 
 def pixels(size: int, window: int, stride: int, padding: int) -> int:
-    """How many outputs a window of that reach makes."""
+    """Return the number of outputs of a window with that reach."""
     return -(-size // stride) if padding == SAME else max(0, (size + stride - window) // stride)
 
 
 def window(draw: Draw, dilated: bool = True) -> tuple[Shape, Shape, dict[str, Any], Shape]:
-    """Image size, kernel size, options and output size of a window that fits."""
+    """Return image size, kernel size, options and output size of a window that fits."""
     kernel = (draw.int(1, 5), draw.int(1, 5)) if draw.chance(0.8) else (1, 1)
     stride = (draw.int(1, 4), draw.int(1, 4)) if draw.chance(0.6) else (1, 1)
     dilation = (draw.int(1, 4), draw.int(1, 4)) if dilated and draw.chance(0.3) else (1, 1)
@@ -43,7 +43,7 @@ def window(draw: Draw, dilated: bool = True) -> tuple[Shape, Shape, dict[str, An
 
 
 def weights(draw: Draw, kind: str, shape: Shape, axis: int, channelwise: float = 0.5) -> T:
-    """Weights: so many of the signed ones have a scale for each channel."""
+    """Return weights; with probability `channelwise`, signed ones have a scale per channel."""
     if kind == "float32":
         return T(kind, shape, value=draw.floats(shape, 1.0, 0.02))
     value = draw.values(kind, shape)
@@ -58,7 +58,7 @@ def weights(draw: Draw, kind: str, shape: Shape, axis: int, channelwise: float =
 
 
 def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
-    """A bias of the scale that goes with x and w."""
+    """Return a bias with the scale for x and w."""
     if kind == "float32":
         return T(kind, (channels,), value=draw.floats((channels,), 1.0, 0.02))
     scales = np.atleast_1d(np.asarray(w.scale, np.float32)) * np.float32(x.scale)
@@ -70,7 +70,7 @@ def bias(draw: Draw, x: T, w: T, channels: int, kind: str) -> T:
 
 
 def result(draw: Draw, x: T, w: T, shape: Shape, length: int, kind: str) -> T:
-    """An output whose scale fits sums of `length` products."""
+    """Return an output whose scale fits sums of `length` products."""
     if kind not in QUANTIZED:
         return T(kind, shape)
     spread = float(np.mean(np.asarray(w.scale))) * float(x.scale) * math.sqrt(max(length, 1))
@@ -79,7 +79,7 @@ def result(draw: Draw, x: T, w: T, shape: Shape, length: int, kind: str) -> T:
 
 
 def conv(draw: Draw, op: str) -> Case:
-    """CONV_2D, with groups."""
+    """Draw CONV_2D, with groups."""
     (kind, weight, added), (made,) = draw.types(op)
     (h, w), (kh, kw), options, out = window(draw)
     batch, groups, depth = draw.int(1, 2), draw.pick([1, 1, 1, 2, 3]), draw.int(1, 12)
@@ -95,7 +95,7 @@ def conv(draw: Draw, op: str) -> Case:
 
 
 def depthwise(draw: Draw, op: str) -> Case:
-    """DEPTHWISE_CONV_2D."""
+    """Draw DEPTHWISE_CONV_2D."""
     (kind, weight, added), (made,) = draw.types(op)
     (h, w), (kh, kw), options, out = window(draw)
     batch, depth, times = draw.int(1, 2), draw.int(1, 20), draw.pick([1, 1, 2, 3])
@@ -110,7 +110,7 @@ def depthwise(draw: Draw, op: str) -> Case:
 
 
 def transposed(draw: Draw, op: str) -> Case:
-    """TRANSPOSE_CONV."""
+    """Draw TRANSPOSE_CONV."""
     (_, weight, kind, added), (made,) = draw.types(op)
     (h, w), (kh, kw), options, small = window(draw, dilated=False)
     batch, depth, filters = draw.int(1, 2), draw.int(1, 9), draw.int(1, 9)
@@ -125,7 +125,7 @@ def transposed(draw: Draw, op: str) -> Case:
 
 
 def dense(draw: Draw, op: str) -> Case:
-    """FULLY_CONNECTED; two outputs go with shuffled weights, which come in blocks."""
+    """Draw FULLY_CONNECTED; two outputs mean shuffled weights, which come in blocks."""
     (kind, weight, added), (made, *workspace) = draw.types(op)
     depth, units = draw.int(1, 40), draw.int(1, 20)
     lead = draw.shape(1, 3, 12)
@@ -148,7 +148,7 @@ def dense(draw: Draw, op: str) -> Case:
 
 
 def batch_matmul(draw: Draw, op: str) -> Case:
-    """BATCH_MATMUL with batches that broadcast; either side transposed."""
+    """Draw BATCH_MATMUL with batches that broadcast; either side transposed."""
     (left, right), (made,) = draw.types(op)
     rows, depth, columns = draw.int(1, 9), draw.int(1, 20), draw.int(1, 9)
     outer = draw.broadcasting(2)
@@ -165,7 +165,7 @@ def batch_matmul(draw: Draw, op: str) -> Case:
 
 
 def pool(draw: Draw, op: str) -> Case:
-    """AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D."""
+    """Draw AVERAGE_POOL_2D, MAX_POOL_2D or L2_POOL_2D."""
     (kind,), (made,) = draw.types(op)
     (h, w), (kh, kw), options, out = window(draw, dilated=False)
     options |= {"filter_height": kh, "filter_width": kw}
@@ -176,7 +176,7 @@ def pool(draw: Draw, op: str) -> Case:
 
 
 def volume(draw: Draw, op: str) -> Case:
-    """CONV_3D and CONV_3D_TRANSPOSE."""
+    """Draw CONV_3D or CONV_3D_TRANSPOSE."""
     (h, w), (kh, kw), options, (oh, ow) = window(draw)
     depth, stride = draw.int(1, 3), draw.int(1, 2)
     d = draw.int(depth, depth + 3)

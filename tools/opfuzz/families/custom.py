@@ -12,7 +12,7 @@ from opfuzz.one_operator import T
 
 
 def spectrogram(draw: Draw, op: str) -> Case:
-    """AudioSpectrogram of one or two channels."""
+    """Draw AudioSpectrogram of one or two channels."""
     size, stride = draw.int(2, 70), draw.int(1, 40)
     x = T("float32", (size + stride * draw.int(0, 3), draw.int(1, 2)))
     options = {"window_size": size, "stride": stride, "magnitude_squared": draw.chance(0.5)}
@@ -20,7 +20,7 @@ def spectrogram(draw: Draw, op: str) -> Case:
 
 
 def mfcc(draw: Draw, op: str) -> Case:
-    """Mfcc of a few frames."""
+    """Draw Mfcc of a few frames."""
     filters = draw.int(1, 40)
     x = T("float32", (draw.int(1, 2), draw.int(1, 3), draw.int(2, 130)))
     low = draw.int(0, 400)
@@ -36,7 +36,7 @@ def mfcc(draw: Draw, op: str) -> Case:
 
 
 def detections(draw: Draw, op: str) -> Case:
-    """TFLite_Detection_PostProcess by either of its ways of suppressing."""
+    """Draw TFLite_Detection_PostProcess with either way of suppression."""
     boxes, classes, background, each = draw.int(1, 30), draw.int(1, 6), draw.int(0, 1), draw.int(1, 4)
     options = {
         "max_detections": draw.int(0, 12),
@@ -64,7 +64,7 @@ def detections(draw: Draw, op: str) -> Case:
 
 
 def scatter(draw: Draw, op: str) -> Case:
-    """STABLEHLO_SCATTER of rows."""
+    """Draw STABLEHLO_SCATTER of rows."""
     (kind, of, _), _ = draw.types(op)
     x = T(str(kind), draw.shape(1, 3, 60))
     count, rank = draw.int(1, 6), len(x.shape)

@@ -11,7 +11,7 @@ from opfuzz.one_operator import T
 
 
 def resize(draw: Draw, op: str) -> Case:
-    """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, both ways of placing pixels."""
+    """Draw RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR, with each placement of pixels."""
     kind = str(draw.types(op)[0][0])
     n, h, w, c = draw.int(1, 2), draw.int(1, 9), draw.int(1, 9), draw.int(1, 7)
     size = [draw.int(1, 14), draw.int(1, 14)] if draw.chance(0.8) else [h * 2, w * 2]
@@ -26,7 +26,7 @@ def resize(draw: Draw, op: str) -> Case:
 
 
 def choose_boxes(draw: Draw, op: str) -> Case:
-    """NON_MAX_SUPPRESSION_V4 and _V5."""
+    """Draw NON_MAX_SUPPRESSION_V4 or _V5."""
     count = draw.int(1, 20)
     soft = op.endswith("V5") and draw.chance(0.8)
     boxes, scores = T("float32", (count, 4)), T("float32", (count,))
@@ -54,7 +54,7 @@ def choose_boxes(draw: Draw, op: str) -> Case:
 
 
 def neighbours(draw: Draw, op: str) -> Case:
-    """LOCAL_RESPONSE_NORMALIZATION over channels."""
+    """Draw LOCAL_RESPONSE_NORMALIZATION over channels."""
     x = T("float32", draw.shape(4, 4))
     options = {
         "radius": draw.int(0, 5),
@@ -66,7 +66,7 @@ def neighbours(draw: Draw, op: str) -> Case:
 
 
 def spectrum(draw: Draw, op: str) -> Case:
-    """RFFT2D of sizes that are powers of two; images are padded or cut."""
+    """Draw RFFT2D of sizes that are powers of two; images are padded or cut."""
     shape = (*draw.shape(0, 2, 4), draw.int(1, 9), draw.int(1, 9))
     size = [draw.pick([1, 2, 4, 8, 16]), draw.pick([2, 4, 8, 16])]
     listed, value = draw.listed(size)

@@ -14,7 +14,7 @@ from tflq.ir import TensorType
 
 
 def gather(draw: Draw, op: str) -> Case:
-    """GATHER along one axis, after batch dimensions that both have."""
+    """Draw GATHER along one axis, after common batch dimensions."""
     (kind, of), _ = draw.types(op)
     shape = draw.shape(1, 4)
     axis = draw.int(0, len(shape) - 1)
@@ -31,7 +31,7 @@ def gather(draw: Draw, op: str) -> Case:
 
 
 def gather_nd(draw: Draw, op: str) -> Case:
-    """GATHER_ND."""
+    """Draw GATHER_ND."""
     (kind, of), _ = draw.types(op)
     shape = draw.shape(1, 4)
     depth = draw.int(1, len(shape))
@@ -48,7 +48,7 @@ def _places(draw: Draw, lead: Shape, within: Shape) -> Array:
 
 
 def scatter_nd(draw: Draw, op: str) -> Case:
-    """SCATTER_ND; places that come twice are added up."""
+    """Draw SCATTER_ND; duplicate places are added."""
     kind = str(draw.types(op)[1][0])
     shape = draw.shape(1, 4, 200)
     depth = draw.int(1, len(shape))
@@ -63,7 +63,7 @@ def scatter_nd(draw: Draw, op: str) -> Case:
 
 
 def update_slice(draw: Draw, op: str) -> Case:
-    """DYNAMIC_UPDATE_SLICE; starts beyond the edge are moved inwards."""
+    """Draw DYNAMIC_UPDATE_SLICE; starts beyond the edge are moved inwards."""
     (kind, *_), _ = draw.types(op, lambda row: not row.signature.makes(TensorType.STRING))
     shape = draw.shape(1, 4)
     part = tuple(draw.int(min(1, n), n) for n in shape)
@@ -74,7 +74,7 @@ def update_slice(draw: Draw, op: str) -> Case:
 
 
 def one_hot(draw: Draw, op: str) -> Case:
-    """ONE_HOT; places outside the depth give rows of the other value."""
+    """Draw ONE_HOT; places outside the depth give rows of the other value."""
     (of, _, _, _), (made,) = draw.types(op)
     shape, depth = draw.shape(0, 3, 40), draw.int(1, 6)
     axis = draw.int(0, len(shape))
@@ -93,7 +93,7 @@ def one_hot(draw: Draw, op: str) -> Case:
 
 
 def select(draw: Draw, op: str) -> Case:
-    """SELECT of equal shapes or by rows, SELECT_V2 with broadcasting."""
+    """Draw SELECT of equal shapes or by rows, SELECT_V2 with broadcasting."""
     kind = str(draw.types(op)[1][0])
     shape = draw.shape(0, 5)
     if op == "SELECT_V2":
@@ -109,7 +109,7 @@ def select(draw: Draw, op: str) -> Case:
 
 
 def where(draw: Draw, op: str) -> Case:
-    """WHERE: the places of what is not zero."""
+    """Draw WHERE: the places of elements other than zero."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 4)
     x = T(kind, shape)
@@ -121,7 +121,7 @@ def where(draw: Draw, op: str) -> Case:
 
 
 def unique(draw: Draw, op: str) -> Case:
-    """UNIQUE."""
+    """Draw UNIQUE."""
     kind = str(draw.types(op)[0][0])
     of = draw.pick(["int32", "int64"])
     count = draw.int(1, 40)
@@ -135,7 +135,7 @@ def unique(draw: Draw, op: str) -> Case:
 
 
 def fill(draw: Draw, op: str) -> Case:
-    """FILL."""
+    """Draw FILL."""
     kind = str(draw.types(op)[1][0])
     if kind == "string":
         kind = "float32"
@@ -148,7 +148,7 @@ def fill(draw: Draw, op: str) -> Case:
 
 
 def range_(draw: Draw, op: str) -> Case:
-    """RANGE."""
+    """Draw RANGE."""
     kind = str(draw.types(op)[1][0])
     step = draw.pick([1, 2, 3, -1, -4]) * (draw.pick([1, 0.1, 0.37]) if kind == "float32" else 1)
     start = draw.int(-20, 20) * (0.7 if kind == "float32" else 1)
@@ -161,7 +161,7 @@ def range_(draw: Draw, op: str) -> Case:
 
 
 def sparse_to_dense(draw: Draw, op: str) -> Case:
-    """SPARSE_TO_DENSE with one value or one for each place."""
+    """Draw SPARSE_TO_DENSE with one value or one for each place."""
     (of, _, _, _), (made,) = draw.types(op)
     shape = draw.shape(1, 4, 200)
     count = draw.int(1, 8)
@@ -183,7 +183,7 @@ def sparse_to_dense(draw: Draw, op: str) -> Case:
 
 
 def diagonal(draw: Draw, op: str) -> Case:
-    """MATRIX_DIAG and MATRIX_SET_DIAG."""
+    """Draw MATRIX_DIAG or MATRIX_SET_DIAG."""
     kind = str(draw.types(op)[0][0])
     if op == "MATRIX_DIAG":
         shape = draw.shape(1, 3, 60)
@@ -196,7 +196,7 @@ def diagonal(draw: Draw, op: str) -> Case:
 
 
 def embedding(draw: Draw, op: str) -> Case:
-    """EMBEDDING_LOOKUP."""
+    """Draw EMBEDDING_LOOKUP."""
     (_, kind), (made,) = draw.types(op)
     shape = draw.shape(2, 4, 200)
     count = draw.int(1, 9)
@@ -212,7 +212,7 @@ def embedding(draw: Draw, op: str) -> Case:
 
 
 def hashtable_lookup(draw: Draw, op: str) -> Case:
-    """HASHTABLE_LOOKUP with sorted keys, some of which are asked for."""
+    """Draw HASHTABLE_LOOKUP with sorted keys, some of which are looked up."""
     kind = draw.pick(["float32", "int32", "uint8", "int8", "int64"])
     keys = np.unique(draw.rng.integers(-50, 50, draw.int(1, 12))).astype(np.int32)
     row = draw.shape(0, 3, 20)
@@ -228,7 +228,7 @@ def hashtable_lookup(draw: Draw, op: str) -> Case:
 
 
 def prelu(draw: Draw, op: str) -> Case:
-    """PRELU with slopes that broadcast."""
+    """Draw PRELU with slopes that broadcast."""
     (kind, slopes), (made,) = draw.types(op)
     shape = draw.shape(1, 4)
     x = draw.tensor(str(kind), shape)

@@ -13,22 +13,22 @@ from opfuzz.one_operator import T
 
 
 def like(x: T, shape: Shape) -> T:
-    """A tensor of x's type and quantization."""
+    """Return a tensor of x's type and quantization."""
     return T(x.type, shape, x.scale, x.zero_point)
 
 
 def wide(tensor: T, draw: Draw) -> T:
-    """Types of four bits cannot be fed where a row offers them: a constant then."""
+    """Return the tensor, or a constant if its four-bit type cannot be fed."""
     return replace(tensor, value=draw.values(tensor.type, tuple(tensor.shape))) if tensor.type == "int4" else tensor
 
 
 def from_either_end(draw: Draw, axis: int, rank: int) -> int:
-    """The axis, now and then counted from the end."""
+    """Return the axis, sometimes counted from the end."""
     return axis - rank if draw.chance(0.3) else axis
 
 
 def concatenation(draw: Draw, op: str) -> Case:
-    """CONCATENATION; codes of other scales are requantized."""
+    """Draw CONCATENATION; codes of other scales are requantized."""
     kind = str(draw.types(op)[1][0])
     rank, count = draw.int(1, 5), draw.int(1, 5)
     axis = draw.int(0, rank - 1)
@@ -45,7 +45,7 @@ def concatenation(draw: Draw, op: str) -> Case:
 
 
 def pack(draw: Draw, op: str) -> Case:
-    """PACK."""
+    """Draw PACK."""
     kind = str(draw.types(op)[1][0])
     shape, count = draw.shape(0, 4, 100), draw.int(1, 5)
     axis = draw.int(0, len(shape))
@@ -56,7 +56,7 @@ def pack(draw: Draw, op: str) -> Case:
 
 
 def unpack(draw: Draw, op: str) -> Case:
-    """UNPACK."""
+    """Draw UNPACK."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5)
     axis = draw.int(0, len(shape) - 1)
@@ -67,7 +67,7 @@ def unpack(draw: Draw, op: str) -> Case:
 
 
 def split(draw: Draw, op: str) -> Case:
-    """SPLIT into equal parts, SPLIT_V into given ones, one of which may be -1."""
+    """Draw SPLIT into equal parts, SPLIT_V into given ones, one of which may be -1."""
     kind = str(draw.types(op)[1][0])
     shape = list(draw.shape(1, 5, 200))
     axis, parts = draw.int(0, len(shape) - 1), draw.int(1, 4)
@@ -95,7 +95,7 @@ def split(draw: Draw, op: str) -> Case:
 
 
 def pad(draw: Draw, op: str) -> Case:
-    """PAD, PADV2 with a value, MIRROR_PAD."""
+    """Draw PAD, PADV2 with a value, or MIRROR_PAD."""
     row, _ = draw.types(op)
     kind = str(row[0])
     mirror = op == "MIRROR_PAD"
@@ -114,7 +114,7 @@ def pad(draw: Draw, op: str) -> Case:
 
 
 def transpose(draw: Draw, op: str) -> Case:
-    """TRANSPOSE."""
+    """Draw TRANSPOSE."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 6)  # a scalar makes LiteRT abort
     order = [int(i) for i in draw.rng.permutation(len(shape))]
@@ -126,7 +126,7 @@ def transpose(draw: Draw, op: str) -> Case:
 
 
 def reshape(draw: Draw, op: str) -> Case:
-    """RESHAPE by an operand or by the option; one dimension may be -1."""
+    """Draw RESHAPE by an operand or by the option; one dimension may be -1."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape()
     new = _factors(draw, math.prod(shape))
@@ -154,7 +154,7 @@ def _factors(draw: Draw, count: int) -> Shape:
 
 
 def squeeze(draw: Draw, op: str) -> Case:
-    """SQUEEZE of some dimensions of 1, or of all."""
+    """Draw SQUEEZE of some dimensions of 1, or of all."""
     kind = str(draw.types(op)[0][0])
     shape = tuple(1 if draw.chance(0.4) else n for n in draw.shape(1, 5))
     ones = [i for i, n in enumerate(shape) if n == 1]
@@ -167,7 +167,7 @@ def squeeze(draw: Draw, op: str) -> Case:
 
 
 def expand_dims(draw: Draw, op: str) -> Case:
-    """EXPAND_DIMS."""
+    """Draw EXPAND_DIMS."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(0, 4)
     axis = draw.int(0, len(shape))
@@ -179,7 +179,7 @@ def expand_dims(draw: Draw, op: str) -> Case:
 
 
 def tile(draw: Draw, op: str) -> Case:
-    """TILE and BROADCAST_TO."""
+    """Draw TILE or BROADCAST_TO."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(0, 5, 100)
     if op == "TILE":
@@ -197,7 +197,7 @@ def tile(draw: Draw, op: str) -> Case:
 
 
 def broadcast_args(draw: Draw, op: str) -> Case:
-    """BROADCAST_ARGS."""
+    """Draw BROADCAST_ARGS."""
     kind = str(draw.types(op)[0][0])
     shapes = draw.broadcasting(5)
     (a, first), (b, second) = (draw.listed(list(s), kind, 0.4) for s in shapes)
@@ -206,7 +206,7 @@ def broadcast_args(draw: Draw, op: str) -> Case:
 
 
 def slice_(draw: Draw, op: str) -> Case:
-    """SLICE; a size of -1 means the rest."""
+    """Draw SLICE; a size of -1 means the rest."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5)
     begin = [draw.int(0, max(0, n - 1)) for n in shape]
@@ -226,7 +226,7 @@ def slice_(draw: Draw, op: str) -> Case:
 
 
 def strided_slice(draw: Draw, op: str) -> Case:
-    """STRIDED_SLICE with all its masks."""
+    """Draw STRIDED_SLICE with all its masks."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5)
     rank = len(shape)
@@ -253,7 +253,7 @@ def strided_slice(draw: Draw, op: str) -> Case:
 
 
 def _bounds(draw: Draw, shape: Shape, strides: list[int]) -> tuple[list[int], list[int]]:
-    """Where to begin and to end: mostly something lies between, rarely anything goes."""
+    """Return begins and ends: mostly with elements between them, rarely any values."""
     begin, end = [], []
     for n, step in zip(shape, strides, strict=False):
         if draw.chance(0.04):
@@ -271,7 +271,7 @@ def _bounds(draw: Draw, shape: Shape, strides: list[int]) -> tuple[list[int], li
 
 
 def blocks(draw: Draw, op: str) -> Case:
-    """SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
+    """Draw SPACE_TO_DEPTH or DEPTH_TO_SPACE."""
     kind = str(draw.types(op)[0][0])
     block, (n, h, w, c) = draw.int(1, 4), (draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(1, 5))
     deep, flat = (n, h, w, c * block * block), (n, h * block, w * block, c)
@@ -282,7 +282,7 @@ def blocks(draw: Draw, op: str) -> Case:
 
 
 def batches(draw: Draw, op: str) -> Case:
-    """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND over one or two spatial dimensions."""
+    """Draw SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND over one or two spatial dimensions."""
     kind = str(draw.types(op)[0][0])
     spatial = draw.int(1, 2)
     block = [draw.int(1, 3) for _ in range(spatial)]
@@ -313,7 +313,7 @@ def batches(draw: Draw, op: str) -> Case:
 
 
 def reverse(draw: Draw, op: str) -> Case:
-    """REVERSE_V2 of neighbouring axes."""
+    """Draw REVERSE_V2 of neighbouring axes."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5)
     start = draw.int(0, len(shape) - 1)
@@ -324,7 +324,7 @@ def reverse(draw: Draw, op: str) -> Case:
 
 
 def reverse_sequence(draw: Draw, op: str) -> Case:
-    """REVERSE_SEQUENCE."""
+    """Draw REVERSE_SEQUENCE."""
     (kind, of), _ = draw.types(op)
     shape = draw.shape(2, 4)
     batch, sequence = (int(i) for i in draw.rng.permutation(len(shape))[:2])
@@ -338,7 +338,7 @@ def reverse_sequence(draw: Draw, op: str) -> Case:
 
 
 def bitcast(draw: Draw, op: str) -> Case:
-    """BITCAST between types of equal or of different widths."""
+    """Draw BITCAST between types of equal or of different widths."""
     kind = draw.pick(["int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "int64", "float16"])
     made = draw.pick(["int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "int64", "float16"])
     shape = draw.shape(0, 4, 200)

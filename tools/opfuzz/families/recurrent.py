@@ -1,4 +1,4 @@
-"""Operators with a state that goes from run to run: float activations; weights float or of 8 bits; integer SVDF."""
+"""Operators with a state between runs: float activations; weights float or of 8 bits; integer SVDF."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opfuzz.draw import Draw
 from opfuzz.one_operator import T
 
 KINDS = ("float32", "float32", "int8", "uint8")
-#: How many runs follow one another.
+#: Number of consecutive runs.
 RUNS = 3
 
 
 def floats(draw: Draw, *shape: int) -> T:
-    """Constant float32 numbers of moderate size."""
+    """Return constant float32 numbers of moderate size."""
     return T("float32", shape, value=draw.floats(shape, 0.5, 0.0))
 
 
 def weights(draw: Draw, kind: str, *shape: int) -> T:
-    """Constant weights."""
+    """Return constant weights."""
     if kind == "float32":
         return floats(draw, *shape)
     codes = draw.rng.integers(-127 if draw.chance(0.6) else -128, 128, shape)
@@ -29,12 +29,12 @@ def weights(draw: Draw, kind: str, *shape: int) -> T:
 
 
 def state(*shape: int) -> T:
-    """A variable, zero at first."""
+    """Return a variable, zero at first."""
     return T("float32", shape, variable=True)
 
 
 def cell(draw: Draw, kind: str, batch: int, depth: int, units: int) -> list[T]:
-    """What a plain recurrent cell has besides its input."""
+    """Return the operands of a plain recurrent cell besides its input."""
     return [
         weights(draw, kind, units, depth),
         weights(draw, kind, units, units),
@@ -44,17 +44,17 @@ def cell(draw: Draw, kind: str, batch: int, depth: int, units: int) -> list[T]:
 
 
 def activations(draw: Draw, tensor: T) -> Array:
-    """Inputs of moderate size."""
+    """Return inputs of moderate size."""
     return draw.floats(tuple(tensor.shape), float(draw.pick([0.1, 1, 3])), 0.0)
 
 
 def case(draw: Draw, op: str, inputs: list[T | None], outputs: list[T], options: Any) -> Case:
-    """Several runs, one after the other."""
+    """Draw several consecutive runs."""
     return draw.case(op, inputs, outputs, options, samples=RUNS, given=lambda t: activations(draw, t))
 
 
 def plain(draw: Draw, op: str) -> Case:
-    """RNN and UNIDIRECTIONAL_SEQUENCE_RNN."""
+    """Draw RNN or UNIDIRECTIONAL_SEQUENCE_RNN."""
     kind = draw.pick(KINDS)
     batch, depth, units, time = draw.int(1, 4), draw.int(1, 30), draw.int(1, 20), draw.int(1, 5)
     options: dict[str, Any] = {
@@ -72,7 +72,7 @@ def plain(draw: Draw, op: str) -> Case:
 
 
 def bidirectional(draw: Draw, op: str) -> Case:
-    """BIDIRECTIONAL_SEQUENCE_RNN, with and without an auxiliary input."""
+    """Draw BIDIRECTIONAL_SEQUENCE_RNN, with and without an auxiliary input."""
     kind = draw.pick(KINDS)
     batch, depth, units, others, time = (
         draw.int(1, 3),
@@ -101,7 +101,7 @@ def bidirectional(draw: Draw, op: str) -> Case:
 
 
 def lstm(draw: Draw, op: str) -> Case:
-    """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: peepholes, projection, coupled gates, layer normalization at will."""
+    """Draw LSTM or UNIDIRECTIONAL_SEQUENCE_LSTM, with peepholes, projection, coupled gates or normalization."""
     kind = draw.pick(KINDS)
     batch, depth, units, time = draw.int(1, 3), draw.int(1, 20), draw.int(1, 15), draw.int(1, 4)
     project, peep, coupled, normal = (draw.chance(p) for p in (0.4, 0.3, 0.3, 0.3))
@@ -134,7 +134,7 @@ def lstm(draw: Draw, op: str) -> Case:
 
 
 def svdf(draw: Draw, op: str) -> Case:
-    """SVDF, float, with 8-bit weights, or all integer with a 16-bit state."""
+    """Draw SVDF, float, with 8-bit weights, or all integer with a 16-bit state."""
     batch, depth, units, rank, memory = draw.int(1, 3), draw.int(1, 30), draw.int(1, 8), draw.int(1, 5), draw.int(1, 10)
     kind = draw.pick([*KINDS, "integer", "integer"])
     filters = units * rank
@@ -174,7 +174,7 @@ def _integer_svdf(draw: Draw, op: str, sizes: tuple[int, int, int, int, int]) ->
 
 
 def noise(draw: Draw, op: str) -> Case:
-    """RANDOM_UNIFORM and RANDOM_STANDARD_NORMAL with seeds, so that there is something to compare."""
+    """Draw RANDOM_UNIFORM or RANDOM_STANDARD_NORMAL with seeds, which make results comparable."""
     shape = draw.shape(0, 4)
     listed, value = draw.listed(shape)
     options = {"seed": draw.int(-(2**40), 2**40), "seed2": draw.int(1, 2**40)}
@@ -184,7 +184,7 @@ def noise(draw: Draw, op: str) -> Case:
 
 
 def multinomial(draw: Draw, op: str) -> Case:
-    """MULTINOMIAL with seeds."""
+    """Draw MULTINOMIAL with seeds."""
     rows, classes, count = draw.int(1, 5), draw.int(1, 30), draw.int(1, 20)
     listed, value = draw.listed(count)
     y = T(draw.pick(["int32", "int64"]), (rows, count))

@@ -1,4 +1,4 @@
-"""Operators that make axes disappear: reductions, the position of an extreme, running sums, the largest few."""
+"""Operators that remove axes: reductions, the position of an extreme, running sums, the largest few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tflq.ir import TensorType
 
 
 def axes(draw: Draw, rank: int) -> list[int]:
-    """Some axes of a tensor of that rank, from either end; now and then one of them twice, or none."""
+    """Return some axes of a tensor of that rank, from either end; sometimes one of them twice, or none."""
     if rank == 0 or draw.chance(0.02):
         return []
     count = draw.int(1, rank) if draw.chance(0.3) else draw.int(1, max(1, rank - 1))
@@ -23,14 +23,14 @@ def axes(draw: Draw, rank: int) -> list[int]:
 
 
 def kept(shape: tuple[int, ...], gone: list[int], keep: bool) -> tuple[int, ...]:
-    """The shape of what remains."""
+    """Return the shape of the remaining dimensions."""
     away = {a % len(shape) for a in gone} if shape else set()
     return tuple(1 if i in away else n for i, n in enumerate(shape) if keep or i not in away)
 
 
 def reduce(draw: Draw, op: str) -> Case:
-    """SUM, MEAN, REDUCE_*."""
-    usual = draw.chance(0.95)  # of SUM int16, half of the output stays unwritten
+    """Draw SUM, MEAN or REDUCE_*."""
+    usual = draw.chance(0.95)  # for SUM int16, half of the output is not written
     (kind, _), (made,) = draw.types(
         op, lambda row: not (usual and row.op == "SUM" and row.signature.inputs[0].is_only(TensorType.INT16))
     )
@@ -72,7 +72,7 @@ def _few(draw: Draw, op: str, tensor: T) -> Array | None:
 
 
 def extreme_place(draw: Draw, op: str) -> Case:
-    """ARG_MAX and ARG_MIN along one axis."""
+    """Draw ARG_MAX or ARG_MIN along one axis."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5)
     axis = draw.int(0, len(shape) - 1)
@@ -92,7 +92,7 @@ def extreme_place(draw: Draw, op: str) -> Case:
 
 
 def cumsum(draw: Draw, op: str) -> Case:
-    """CUMSUM along one axis."""
+    """Draw CUMSUM along one axis."""
     (kind, _), _ = draw.types(op)
     shape = draw.shape(1, 5)
     listed, value = draw.listed(draw.int(-len(shape), len(shape) - 1))
@@ -102,7 +102,7 @@ def cumsum(draw: Draw, op: str) -> Case:
 
 
 def largest(draw: Draw, op: str) -> Case:
-    """TOPK_V2: the k largest of the last axis, with many equal ones."""
+    """Draw TOPK_V2: the k largest of the last axis, with many equal ones."""
     (kind, count), (made, place) = draw.types(op)
     shape = draw.shape(1, 4)
     x = draw.tensor(str(kind), shape)

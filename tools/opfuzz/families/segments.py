@@ -1,4 +1,4 @@
-"""Operators on rows that belong together: segments, buckets, sums of several tensors, weighted lookups."""
+"""Operators on groups of rows: segments, buckets, sums of several tensors, weighted lookups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opfuzz.one_operator import T
 
 
 def segment_sum(draw: Draw, op: str) -> Case:
-    """SEGMENT_SUM: ids rise by 0 or 1."""
+    """Draw SEGMENT_SUM: ids rise by 0 or 1."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 4)
     ids = np.cumsum(draw.rng.integers(0, 2, shape[0])) if shape[0] else np.zeros(0)
@@ -22,7 +22,7 @@ def segment_sum(draw: Draw, op: str) -> Case:
 
 
 def unsorted(draw: Draw, op: str) -> Case:
-    """UNSORTED_SEGMENT_*: ids in any order; rows of negative ids are dropped."""
+    """Draw UNSORTED_SEGMENT_*: ids in any order; rows of negative ids are dropped."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 4)
     lead = shape[: draw.int(1, len(shape))]
@@ -43,7 +43,7 @@ def unsorted(draw: Draw, op: str) -> Case:
 
 
 def bucketize(draw: Draw, op: str) -> Case:
-    """BUCKETIZE between sorted boundaries."""
+    """Draw BUCKETIZE between sorted boundaries."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape()
     boundaries = np.sort(np.round(draw.rng.normal(0, 20, draw.int(1, 8)), draw.int(0, 2))).astype(np.float32)
@@ -58,14 +58,14 @@ def bucketize(draw: Draw, op: str) -> Case:
 
 
 def add_many(draw: Draw, op: str) -> Case:
-    """ADD_N of equal shapes."""
+    """Draw ADD_N of equal shapes."""
     kind = draw.pick(["float32", "int32"])
     shape = draw.shape()
     return draw.case(op, [T(kind, shape) for _ in range(draw.int(2, 6))], [T(kind, shape)], ("AddNOptions", {}))
 
 
 def sparse_lookup(draw: Draw, op: str) -> Case:
-    """EMBEDDING_LOOKUP_SPARSE of a matrix: sum, mean or root of weighted rows."""
+    """Draw EMBEDDING_LOOKUP_SPARSE of a matrix: sum, mean or root of weighted rows."""
     rows, width, buckets = draw.int(1, 8), draw.int(1, 12), draw.int(1, 5)
     count = draw.int(1, 8)
     ids = draw.rng.integers(0, rows, count)

@@ -1,4 +1,4 @@
-"""Operators that move elements apart, put borders around them, and fold windows of them."""
+"""Operators that spread elements, put borders around them, and fold windows of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from opfuzz.one_operator import T
 
 
 def bordered(draw: Draw, op: str) -> Case:
-    """STABLEHLO_PAD; borders may cut."""
+    """Draw STABLEHLO_PAD; borders may cut."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5, 200)
     between = [draw.pick([0, 0, 1, 2]) for _ in shape]
     sides = [[draw.int(-2, 3) for _ in shape] for _ in range(2)]
-    for i, n in enumerate(shape):  # something has to be left
+    for i, n in enumerate(shape):  # at least one element must be left
         size = n + max(0, n - 1) * between[i] + sides[0][i] + sides[1][i]
         sides[1][i] += max(0, 1 - size)
     options = {"edge_padding_low": sides[0], "edge_padding_high": sides[1], "interior_padding": between}
@@ -25,7 +25,7 @@ def bordered(draw: Draw, op: str) -> Case:
 
 
 def dilate(draw: Draw, op: str) -> Case:
-    """DILATE."""
+    """Draw DILATE."""
     kind = str(draw.types(op)[0][0])
     shape = draw.shape(1, 5, 100)
     steps, value = draw.listed([draw.int(1, 3) for _ in shape])
@@ -40,7 +40,7 @@ def dilate(draw: Draw, op: str) -> Case:
 
 
 def fold(draw: Draw, op: str) -> Case:
-    """REDUCE_WINDOW."""
+    """Draw REDUCE_WINDOW."""
     kind = str(draw.types(op)[0][0])
     shape: Shape = tuple(max(1, n) for n in draw.shape(1, 4, 200))
     dilations = [draw.int(1, 2) for _ in shape]
@@ -53,7 +53,7 @@ def fold(draw: Draw, op: str) -> Case:
 
 
 def bits(draw: Draw, op: str) -> Case:
-    """STABLEHLO_RNG_BIT_GENERATOR from a state that is handed in."""
+    """Draw STABLEHLO_RNG_BIT_GENERATOR from a given state."""
     kind = draw.types(op)[1][1]
     shape = draw.shape(1, 4)
     algorithm = draw.int(1, 2)

@@ -21,7 +21,7 @@ FIXED = {
     "LOG_SOFTMAX": {"int8": (16 / 256, 127), "uint8": (16 / 256, 255)},
     "L2_NORMALIZATION": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128)},
 }
-#: operator -> how large its outputs get for inputs up to x
+#: operator -> magnitude of its outputs for inputs up to x
 REACH = {
     "EXP": lambda x: math.exp(min(x, 60)),
     "LOG": lambda x: abs(math.log(x)) + 1,
@@ -47,7 +47,7 @@ OPTIONS = {
 
 
 def pointwise(draw: Draw, op: str) -> Case:
-    """An operator that maps every element by itself."""
+    """Draw an operator that maps every element by itself."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape())
     if op in ("LOG", "SQRT", "RSQRT") and x.type in QUANTIZED and draw.chance(0.95):
@@ -56,7 +56,7 @@ def pointwise(draw: Draw, op: str) -> Case:
 
 
 def output(draw: Draw, op: str, x: T, kind: str) -> T:
-    """An output of x's shape whose scale fits what the operator makes of x."""
+    """Return an output of x's shape with a scale for the operator's results."""
     if kind not in QUANTIZED:
         return T(kind, x.shape)
     if kind in FIXED.get(op, {}) and draw.chance(0.95):
@@ -68,7 +68,7 @@ def output(draw: Draw, op: str, x: T, kind: str) -> T:
 
 
 def positive(draw: Draw, op: str, x: T) -> Array | None:
-    """Inputs that most operators like: positive for roots and logarithms."""
+    """Return inputs that suit the operator: positive for roots and logarithms."""
     if op not in ("LOG", "SQRT", "RSQRT") or draw.chance(0.05):
         return None
     if x.type == "float32":
@@ -79,7 +79,7 @@ def positive(draw: Draw, op: str, x: T) -> Array | None:
 
 
 def options(draw: Draw, op: str) -> Any:
-    """The operator's options table, where it has one."""
+    """Return the operator's options table, if it has one."""
     if op == "LEAKY_RELU":
         return "LeakyReluOptions", {"alpha": draw.pick([0.1, 0.2, 0.5, -0.3, 1.5, draw.real(0, 1), 0.0])}
     if op == "GELU":
@@ -90,7 +90,7 @@ def options(draw: Draw, op: str) -> Any:
 
 
 def rows(draw: Draw, op: str) -> Case:
-    """An operator along the last axis."""
+    """Draw an operator along the last axis."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape(1, 4))
     chosen = ("L2NormOptions", {"fused_activation_function": 0}) if op == "L2_NORMALIZATION" else options(draw, op)
@@ -98,7 +98,7 @@ def rows(draw: Draw, op: str) -> Case:
 
 
 def relu(draw: Draw, op: str) -> Case:
-    """RELU and its relatives: the output's scale is near the input's, or the same."""
+    """Draw RELU and its relatives: the output's scale is near the input's, or the same."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape(), draw.scale(-7, -3))
     if kind not in QUANTIZED:
@@ -109,7 +109,7 @@ def relu(draw: Draw, op: str) -> Case:
 
 
 def quantize(draw: Draw, op: str) -> Case:
-    """QUANTIZE, from floats or from codes to codes."""
+    """Draw QUANTIZE, from floats or from codes to codes."""
     (kind,), (made,) = draw.types(op)
     x = draw.tensor(str(kind), draw.shape())
     if kind == "int32":
@@ -126,7 +126,7 @@ def quantize(draw: Draw, op: str) -> Case:
 
 
 def dequantize(draw: Draw, op: str) -> Case:
-    """DEQUANTIZE; a constant input where its type cannot be fed."""
+    """Draw DEQUANTIZE, with a constant input if its type cannot be fed."""
     (kind,), (made,) = draw.types(op)
     shape = draw.shape()
     if kind == "int8" and shape and draw.chance(0.2):
@@ -139,7 +139,7 @@ def dequantize(draw: Draw, op: str) -> Case:
 
 
 def cast(draw: Draw, op: str) -> Case:
-    """CAST between any two types; values that the target type can hold, unless both are integers."""
+    """Draw CAST between any two types; values that the target type can hold, unless both are integers."""
     left = str(draw.types(op)[0][0])
     right = draw.types(op, lambda row: row.signature.reads(TensorType[left.upper()]))[1][0]
     x = T(left, draw.shape())
@@ -156,7 +156,7 @@ def cast(draw: Draw, op: str) -> Case:
 
 
 def fake_quant(draw: Draw, op: str) -> Case:
-    """FAKE_QUANT."""
+    """Draw FAKE_QUANT."""
     x = T("float32", draw.shape())
     low, width = draw.real(-6, 0), draw.real(0.5, 12)
     options = {"min": low, "max": max(0.1, low + width), "num_bits": draw.pick([8, 8, 4, 16, 2])}
@@ -164,7 +164,7 @@ def fake_quant(draw: Draw, op: str) -> Case:
 
 
 def describe(draw: Draw, op: str) -> Case:
-    """SHAPE and RANK."""
+    """Draw SHAPE or RANK."""
     kind = str(draw.types(op)[0][0])
     if op == "RANK":
         return draw.case(op, [draw.tensor(kind, draw.shape())], [T("int32", ())], ("RankOptions", {}))

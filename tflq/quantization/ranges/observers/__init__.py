@@ -1,4 +1,4 @@
-"""What is remembered of a tensor's values while samples stream by: frozen values, merged exactly, of bounded size."""
+"""Observers of a tensor's values in a stream of samples: frozen values, merged exactly, of bounded size."""
 
 from tflq.quantization.ranges.observers.channels import Channels
 from tflq.quantization.ranges.observers.ends import MinMax, MovingAverage

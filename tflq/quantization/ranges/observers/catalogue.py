@@ -1,4 +1,4 @@
-"""The observer behind each of the recipe's words."""
+"""The observer for each of the recipe's words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflq.quantization.ranges.observers.percentile import Percentile
 from tflq.quantization.ranges.observers.reservoir import Reservoir
 from tflq.quantization.recipe.ranging import Watch
 
-#: An observer of each kind, before it saw anything.
+#: A new observer of each kind.
 OBSERVERS: dict[Watch, Observer] = {
     Watch.MIN_MAX: MinMax(),
     Watch.MOVING_AVERAGE: MovingAverage(),

@@ -25,12 +25,12 @@ class Channels:
     high: Reals = field(default_factory=_none)
 
     def update(self, samples: NDArray[Any]) -> Channels:
-        """Widened by the samples."""
+        """Return the extremes widened by the samples."""
         rows = samples.reshape(-1, samples.shape[-1])
         return self.merge(Channels(rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)))
 
     def merge(self, other: Channels) -> Channels:
-        """The hull of both."""
+        """Return the hull of both."""
         if not self.low.size or not other.low.size:
             return self if self.low.size else other
         return Channels(np.minimum(self.low, other.low), np.maximum(self.high, other.high))

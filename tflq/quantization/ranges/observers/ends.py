@@ -1,4 +1,4 @@
-"""Observers of ends: the extremes of everything, or of each sample, averaged."""
+"""Observers of ends: the extremes of all values, or the averaged extremes of each sample."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class MinMax:
-    """The least and the greatest value of all."""
+    """The least and the greatest of all values."""
 
     low: float = math.inf
     high: float = -math.inf
 
     def update(self, samples: Array) -> MinMax:
-        """Widened by the samples."""
+        """Return the extremes widened by the samples."""
         return self.merge(MinMax(float(samples.min()), float(samples.max())))
 
     def merge(self, other: MinMax) -> MinMax:
-        """The hull of both."""
+        """Return the hull of both."""
         return MinMax(min(self.low, other.low), max(self.high, other.high))
 
     @property
     def range(self) -> Range:
-        """From the least to the greatest."""
+        """The range from the least to the greatest value."""
         return Range.of(self.low, self.high) if self.low <= self.high else Range.of(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class MovingAverage:
-    """The average of each sample's least and greatest value, older samples weighing less by `decay` each.
+    """The average of each sample's least and greatest value; older samples weigh less by `decay` each.
 
-    `low` and `high` are weighted sums, `weight` the sum of weights, so that the first samples are no special case:
-    after n samples x_k the end is sum(decay^(n-k) x_k) / sum(decay^(n-k)). With decay 1 it is the plain mean.
+    `low` and `high` are weighted sums, `weight` the sum of weights, so the first samples need no special case. After n
+    samples x_k, the end is sum(decay^(n-k) x_k) / sum(decay^(n-k)). With decay 1 it is the plain mean.
+
     Source: Jacob et al. 2018 (arXiv:1712.05877), section 3.1; the correction of the start is Adam's (arXiv:1412.6980).
     """
 
@@ -51,14 +52,14 @@ class MovingAverage:
     count: int = 0
 
     def update(self, samples: Array) -> MovingAverage:
-        """Return the averages with `samples` added, the last of them being the newest."""
+        """Return the averages after `samples`, the last of which is the newest."""
         rows = samples.reshape(len(samples), -1)
         ages = self.decay ** np.arange(len(rows) - 1, -1, -1, dtype=np.float64)
         low, high = float(ages @ rows.min(axis=1)), float(ages @ rows.max(axis=1))
         return self.merge(replace(self, low=low, high=high, weight=float(ages.sum()), count=len(rows)))
 
     def merge(self, other: MovingAverage) -> MovingAverage:
-        """The other's samples are the newer ones."""
+        """Return the averages of both; the other's samples are the newer ones."""
         aged = self.decay**other.count
         return replace(
             self,
@@ -70,7 +71,7 @@ class MovingAverage:
 
     @property
     def range(self) -> Range:
-        """Between the averaged ends."""
+        """The range between the averaged ends."""
         if not self.weight:
             return Range.of(0.0, 0.0)
         return Range.of(self.low / self.weight, self.high / self.weight)

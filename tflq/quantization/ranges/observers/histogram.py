@@ -1,7 +1,7 @@
 """A histogram on bins whose width is a power of two and whose edges are multiples of it.
 
-Bins of two such histograms always nest, so widening and merging move no value across an edge, and what is held at
-the end depends on the values alone, not on their order or grouping.
+Bins of two such histograms always nest, so widening and merging move no value across an edge, and the final state
+depends on the values alone, not on their order or grouping.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FINEST = 40
 class Histogram:
     """Bin i counts the values in [(first + i) * 2^exponent, (first + i + 1) * 2^exponent) and holds their sum.
 
-    With `margin` None the bins widen until they hold everything. Else they are laid over the first batch's range,
-    widened on both sides by `margin` of its width, and stay: what falls beside counts as if it lay at their ends.
+    If `margin` is None, the bins widen until they hold everything. Otherwise they cover the first batch's range,
+    widened on both sides by `margin` of its width, and stay fixed: values outside count as if they lay at the ends.
 
-    `relative` lets each value count 1 / (mean square of its sample), so that square errors add up to noise-to-signal
-    ratios of samples: large samples do not outweigh small ones. Then counts are no integers.
+    With `relative`, each value counts 1 / (mean square of its sample). Square errors then add up to noise-to-signal
+    ratios of samples, and large samples do not outweigh small ones. These counts are not integers.
     """
 
     bins: int = 4096
@@ -47,13 +47,13 @@ class Histogram:
 
     @staticmethod
     def within(span: Range, bins: int = 4096) -> Histogram:
-        """Return an empty histogram over a range; values beyond it will count as if they lay at its ends."""
+        """Return an empty histogram over a range; values outside count as if they lay at its ends."""
         exponent, first = _grid(float(span.low[0]), float(span.high[0]), bins)
         return Histogram(bins, 0.0, False, exponent, first, np.zeros(bins), np.zeros(bins))
 
     @property
     def range(self) -> Range:
-        """From the least to the greatest value seen, as far as the bins reach."""
+        """The range from the least to the greatest value seen, as far as the bins reach."""
         if self.low > self.high:
             return Range.of(0.0, 0.0)
         low, high = self._edges
@@ -61,7 +61,7 @@ class Histogram:
 
     @property
     def _edges(self) -> tuple[float, float]:
-        """Where the first bin begins and the last one ends."""
+        """The start of the first bin and the end of the last one."""
         return math.ldexp(self.first, self.exponent), math.ldexp(self.first + self.bins, self.exponent)
 
     def update(self, samples: Array) -> Histogram:
@@ -70,12 +70,12 @@ class Histogram:
         return self._holding(low, high)._counting(samples)
 
     def merge(self, other: Histogram) -> Histogram:
-        """Both counted together; histograms that stay as they are must have the same bins."""
+        """Return both counted together; histograms with fixed bins must have the same bins."""
         if not len(other.counts):
             return self
         mine = self._holding(other.low, other.high) if len(self.counts) else other._emptied()
         if mine.margin is not None and (mine.exponent, mine.first) != (other.exponent, other.first):
-            raise InputError("histograms whose bins stay must have the same bins to be merged")
+            raise InputError("histograms with fixed bins must have the same bins to be merged")
         counts, sums = other._placed(mine.exponent, mine.first)
         return replace(
             mine,
@@ -86,7 +86,7 @@ class Histogram:
         )
 
     def quantile(self, share: float) -> float:
-        """The value below which `share` of all values lie; within a bin they are taken as evenly spread."""
+        """Return the value below which `share` of all values lie, if they are evenly spread within each bin."""
         total = np.cumsum(self.counts)
         rank = share * total[-1]
         i = int(np.searchsorted(total, rank))
@@ -109,11 +109,11 @@ class Histogram:
         return replace(self, exponent=exponent, first=first, counts=counts, sums=sums, low=low, high=high)
 
     def _placed(self, exponent: int, first: int) -> tuple[Reals, Reals]:
-        """Counts and sums in bins as wide or wider, of a window that holds all that is counted."""
+        """Return counts and sums in bins as wide or wider, of a window that holds everything counted."""
         if (exponent, first) == (self.exponent, self.first):
             return self.counts, self.sums
         index = ((np.arange(self.bins) + self.first) >> (exponent - self.exponent)) - first
-        index = _clipped(index, self.bins)  # only empty bins lie beside the window
+        index = _clipped(index, self.bins)  # only empty bins lie outside the window
         return _gathered(index, self.counts, self.bins), _gathered(index, self.sums, self.bins)
 
     def _emptied(self) -> Histogram:
@@ -132,9 +132,10 @@ class Histogram:
 def _count_into(
     values: Array, weights: Reals, low: float, high: float, scale: float, first: Int, counts: Reals, sums: Reals
 ) -> None:
-    """Add each value of row r, moved into low..high, to its bin: weights[r] to counts, value * weights[r] to sums.
+    """Add each value of row r, clipped to low..high, to its bin: weights[r] to counts, value * weights[r] to sums.
 
-    The caller guarantees: `values` is [R, N] and finite, `weights` [R], `counts` and `sums` are of one length.
+    The caller guarantees that `values` is [R, N] and finite, `weights` is [R], and `counts` and `sums` have the same
+    length.
     """
     last = len(counts) - 1
     for r in range(values.shape[0]):
@@ -147,7 +148,7 @@ def _count_into(
 
 
 def _relative_weights(samples: Array, low: float, high: float) -> Reals:
-    """1 / (mean square) of each row, values moved into low..high, [N]; 0 for rows that are all zero."""
+    """Return 1 / (mean square) of each row of values clipped to low..high, [N]; 0 for rows that are all zero."""
     inside = np.clip(samples, low, high)
     power = np.array([np.square(row, dtype=np.float64).mean() for row in inside])
     weights: Reals = np.divide(1.0, power, out=np.zeros_like(power), where=power > 0)
@@ -155,7 +156,7 @@ def _relative_weights(samples: Array, low: float, high: float) -> Reals:
 
 
 def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
-    """The least exponent, and the first bin, of a window of `bins` bins that holds [low, high]."""
+    """Return the least exponent, and the first bin, of a window of `bins` bins that holds [low, high]."""
     magnitude = max(abs(low), abs(high), 2.0**-149)
     exponent = math.frexp(magnitude)[1] - _FINEST
     width = high - low
@@ -167,7 +168,7 @@ def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
 
 
 def _clipped(index: Array, bins: int) -> Array:
-    """Bin numbers, those beside the window moved to its ends."""
+    """Return bin numbers, clipped to the window."""
     inside: Array = np.clip(index, 0, bins - 1)
     return inside
 

@@ -1,4 +1,4 @@
-"""What every observer can do."""
+"""The protocol of observers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Self = TypeVar("Self", bound="Observer")
 
 
 class Observer(Protocol):
-    """A frozen value made of arrays and numbers; its fields are its whole state."""
+    """A frozen value of arrays and numbers; its fields are its whole state."""
 
     def update(self: Self, samples: Array) -> Self:
-        """What is known after `samples` too: finite floats, one sample an index of axis 0, at least one element."""
+        """Return the state after `samples`: finite floats, one sample per index of axis 0, at least one element."""
         ...
 
     def merge(self: Self, other: Self) -> Self:
-        """What is known after this one's samples and then the other's, which began with the same settings."""
+        """Return the state after this one's samples and then the other's; both began with the same settings."""
         ...
 
     @property
     def range(self) -> Range:
-        """The range that is proposed: one row (C = 1), or one for each channel. 0 to 0 where nothing was seen."""
+        """The proposed range: one row (C = 1), or one per channel. It is 0 to 0 before the first sample."""
         ...

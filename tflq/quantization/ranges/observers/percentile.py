@@ -1,4 +1,4 @@
-"""Ends that leave out a share of the values."""
+"""Ends that exclude a share of the values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.quantization.ranges.observers.histogram import Histogram
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Percentile:
-    """The quantiles that leave `outside` of all values beyond either end, taken from a histogram that holds them all.
+    """The quantiles with the share `outside` of all values beyond either end, from a histogram of all values.
 
     Source: Wu et al. 2020 (arXiv:2004.09602).
     """
@@ -22,16 +22,16 @@ class Percentile:
     histogram: Histogram = field(default_factory=Histogram)
 
     def update(self, samples: NDArray[Any]) -> Percentile:
-        """Return the percentile with `samples` counted."""
+        """Return the percentile after `samples`."""
         return replace(self, histogram=self.histogram.update(samples))
 
     def merge(self, other: Percentile) -> Percentile:
-        """Both counted together."""
+        """Return the percentile of both counted together."""
         return replace(self, histogram=self.histogram.merge(other.histogram))
 
     @property
     def range(self) -> Range:
-        """Between the two quantiles."""
+        """The range between the two quantiles."""
         if not len(self.histogram.counts):
             return self.histogram.range
         return Range.of(self.histogram.quantile(self.outside), self.histogram.quantile(1 - self.outside))

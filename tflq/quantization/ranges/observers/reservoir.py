@@ -13,10 +13,10 @@ from tflq.quantization.params import Range
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reservoir:
-    """At most `capacity` of the values seen: those whose random keys are the smallest.
+    """At most `capacity` of the values seen: those with the smallest random keys.
 
-    Keys hang on `seed` and on how many values came before, so that the choice can be made again; parts that are to be
-    merged need seeds of their own. Source: Cohen and Kaplan 2007, "Summarizing data using bottom-k sketches".
+    Keys depend on `seed` and on the number of earlier values, so the choice is reproducible. Parts to be merged need
+    different seeds. Source: Cohen and Kaplan 2007, "Summarizing data using bottom-k sketches".
     """
 
     capacity: int = 1 << 14
@@ -29,18 +29,18 @@ class Reservoir:
         """Return a choice from the values seen before and those of `samples`."""
         values = samples.ravel().astype(np.float32)
         keys = np.random.default_rng((self.seed, self.seen)).random(values.size)
-        if len(self.keys) == self.capacity:  # most are beyond the largest key already
+        if len(self.keys) == self.capacity:  # most are already beyond the largest key
             near = keys < self.keys.max()
             keys, values = keys[near], values[near]
         return replace(self._smallest(keys, values), seen=self.seen + samples.size)
 
     def merge(self, other: Reservoir) -> Reservoir:
-        """A choice from the values of both."""
+        """Return a choice from the values of both."""
         return replace(self._smallest(other.keys, other.values), seen=self.seen + other.seen)
 
     @property
     def range(self) -> Range:
-        """The extremes of the values held."""
+        """The extremes of the kept values."""
         if not self.values.size:
             return Range.of(0.0, 0.0)
         return Range.of(self.values.min(), self.values.max())

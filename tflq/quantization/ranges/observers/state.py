@@ -1,4 +1,4 @@
-"""An observer's state as plain arrays, from which it can be made again."""
+"""An observer's state as plain arrays, from which it can be restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AnObserver = TypeVar("AnObserver", bound=Observer)
 
 
 def state_of(observer: Observer) -> dict[str, Array]:
-    """An observer's fields as arrays, those of what it holds under `field.`; settings that are None are left out."""
+    """Return an observer's fields as arrays; those of a nested observer are named `field.`, and None is left out."""
     state: dict[str, Array] = {}
     for entry in fields(cast("Any", observer)):
         value = getattr(observer, entry.name)
@@ -28,7 +28,7 @@ def state_of(observer: Observer) -> dict[str, Array]:
 
 
 def restored(observer: AnObserver, state: Mapping[str, Array]) -> AnObserver:
-    """The observer whose `state_of` this is, of the same kind and settings as `observer`."""
+    """Return the observer with this `state_of`, of the same kind and settings as `observer`."""
     values: dict[str, Any] = {}
     for entry in fields(cast("Any", observer)):
         value = getattr(observer, entry.name)

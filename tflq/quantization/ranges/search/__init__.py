@@ -1,1 +1,1 @@
-"""Which range of values should a tensor's codes stand for? Points of data, what is lost by a range, and solvers."""
+"""Search for the range that a tensor's codes cover: points of data, losses of a range, and solvers."""

@@ -1,4 +1,4 @@
-"""Optimize one thing while the other stays, in turn, until patience ends."""
+"""Optimize one variable while the other is fixed, in turn, until patience ends."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Stop after `patience` rounds in which no row lost less than (1 - tolerance) of its best, at the latest after
-    `rounds`.
+    """The rule that ends a search after `patience` iterations without improvement, at the latest after `rounds`.
+
+    An iteration without improvement is one in which no row lost less than (1 - tolerance) of its best.
     """
 
     patience: int = 2
@@ -29,7 +30,7 @@ class Patience:
     rounds: int = 20
 
     def improve(self, start: Range, loss: Callable[[Range], Reals], step: Callable[[Range], Range]) -> Range:
-        """The best range, row by row, of those that repeated steps from `start` lead to."""
+        """Return the best range, row by row, of those reached by repeated steps from `start`."""
         best, least, current, waited = start, loss(start), start, 0
         for _ in range(self.rounds):
             current = step(current)
@@ -43,14 +44,14 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class AlternatingEnds:
-    """The low end by golden section while the high end stays, then the high end, and again."""
+    """Search the low end by golden section with a fixed high end, then the high end, and repeat."""
 
     until: Patience = Patience()
     evaluations: int = 14
     least: float = 2.0**-8
 
     def __call__(self, problem: Problem) -> Range:
-        """The best range met; with one end to move, what golden section finds."""
+        """Return the best range found; if only one end moves, the result of golden section."""
         if one_ended(problem):
             return GoldenSection(2 * self.evaluations, self.least)(problem)
         return self.until.improve(problem.start, problem.loss, lambda current: self._round(problem, current))
@@ -70,16 +71,17 @@ class AlternatingEnds:
 
 @dataclass(frozen=True, slots=True)
 class AlternatingCodes:
-    """Round to codes by a scale, fit the scale to the codes by least squares, and again, beginning at OCTAV's range.
+    """Round to codes by a scale, fit the scale to the codes by least squares, and repeat from OCTAV's range.
 
     With codes q and zero point z of values x the fit is s = sum p x (q - z) / sum p (q - z)^2.
+
     Source: Lloyd 1982, "Least squares quantization in PCM", with levels kept equidistant.
     """
 
     until: Patience = Patience()
 
     def __call__(self, problem: Problem) -> Range:
-        """The best range met."""
+        """Return the best range found."""
         points = problem.points
         if points is None:
             raise OptionError("fits scales to values, not to an operator's output", name="AlternatingCodes")

@@ -1,4 +1,4 @@
-"""Golden section: a minimum between two bounds, found by evaluations alone."""
+"""Golden section: search a minimum between two bounds by evaluations alone."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _SECTION = (math.sqrt(5) - 1) / 2
 class GoldenSection:
     """One factor for both ends, between `least` and 1 on a logarithmic scale, narrowed `evaluations` times.
 
-    Finds the minimum of a loss with a single valley; of one with several, some valley. The start is kept where nothing
-    better was found. Source: Kiefer 1953, "Sequential minimax search for a maximum".
+    It finds the minimum of a loss with a single valley, and one of several valleys otherwise. The start is kept if
+    nothing better is found. Source: Kiefer 1953, "Sequential minimax search for a maximum".
     """
 
     evaluations: int = 24
     least: float = 2.0**-8
 
     def __call__(self, problem: Problem) -> Range:
-        """The range at the end of the search."""
+        """Return the range at the end of the search."""
         rows = len(problem.start.low)
         factor_log = narrowed(
             lambda factor: problem.loss(problem.scaled(np.exp(factor), np.exp(factor))),
@@ -41,7 +41,7 @@ class GoldenSection:
 
 
 def narrowed(loss: Callable[[Reals], Reals], low: Reals, high: Reals, evaluations: int) -> Reals:
-    """Where each row's loss is least between its bounds, up to what so many evaluations leave open."""
+    """Return the position of each row's least loss between its bounds, after this many evaluations."""
     left, right = high - _SECTION * (high - low), low + _SECTION * (high - low)
     at_left, at_right = loss(left), loss(right)
     for _ in range(evaluations - 2):

@@ -14,8 +14,10 @@ from tflq.quantization.ranges.search.problem import Problem, one_ended
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Factors from 1 down to `least` in equal ratios, `factors` of them where both ends move together; where each moves
-    alone, all pairs of `pairs` such factors. The second sweep divides one ratio up and one down of the best in `fine`.
+    """A grid of factors from 1 down to `least` in equal ratios.
+
+    If both ends move together, there are `factors` of them. If each moves alone, the grid has all pairs of `pairs` such
+    factors. The second sweep divides one ratio up and one down from the best into `fine` factors.
     """
 
     factors: int = 96
@@ -24,7 +26,7 @@ class Grid:
     least: float = 2.0**-8
 
     def __call__(self, problem: Problem) -> Range:
-        """The best of the grid, the start among it."""
+        """Return the best range of the grid, which includes the start."""
         together = one_ended(problem)
         count = self.factors if together else self.pairs
         ratio = self.least ** (1 / (count - 1))

@@ -1,4 +1,4 @@
-"""What a range costs: how far quantized values are from the values themselves, in one number a row. Less is better."""
+"""The loss of a range: the distance of quantized values from the values, one number per row. Less is better."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.recipe.ranging import Objective
 
 Reals = NDArray[np.float64]
-#: What each row loses by its part of a range [C]: float64[C]. A single row of points takes any number of ranges.
+#: The loss of each row under its part of a range [C]: float64[C]. A single row of points takes any number of ranges.
 Loss = Callable[[Range], Reals]
 
 
 def loss(points: Points, quantizer: Quantizer, objective: Objective) -> Loss:
-    """The objective as a function of the range alone. KL and JENSEN_SHANNON gather the points in bins first."""
+    """Return the objective as a function of the range alone. KL and JENSEN_SHANNON gather the points in bins first."""
     if objective in _OF_HISTOGRAMS:
         bins = points.binned()
         divergence = _OF_HISTOGRAMS[objective]
@@ -29,7 +29,7 @@ def loss(points: Points, quantizer: Quantizer, objective: Objective) -> Loss:
 
 
 def distance(objective: Objective) -> Callable[[Points, Reals], Reals]:
-    """How far other values [C, N] are from points, row by row.
+    """Return the function that measures the distance of other values [C, N] from points, row by row.
 
     Raises:
         OptionError: The objective compares histograms, not values.
@@ -59,7 +59,7 @@ def _angle(points: Points, near: Reals) -> Reals:
 
 
 def _mean(points: Points, terms: Reals) -> Reals:
-    """The weighted mean of each row."""
+    """Return the weighted mean of each row."""
     rows, count = terms.shape
     if points.counts.size == 1:
         return terms.mean(axis=1) if count else np.zeros(rows)
@@ -67,8 +67,10 @@ def _mean(points: Points, terms: Reals) -> Reals:
 
 
 def _relative_entropy(bins: Points, quantizer: Quantizer, span: Range) -> Reals:
-    """KL(clipped || quantized): what lies beside the range counts in the outermost bins in it, as clipping has it; the
-    quantized form is made from what lies inside alone, so that cutting much off costs much.
+    """Return KL(clipped || quantized).
+
+    Values outside the range count in its outermost bins, as clipping puts them there. The quantized form is computed
+    from the values inside alone, so that clipping many values is expensive.
     """
     code = _codes(bins, quantizer, span)
     low, high = quantizer.codes
@@ -98,20 +100,20 @@ def _jensen_shannon(bins: Points, quantizer: Quantizer, span: Range) -> Reals:
 
 
 def _codes(bins: Points, quantizer: Quantizer, span: Range) -> Reals:
-    """The code nearest to each bin, not saturated."""
+    """Return the code nearest to each bin, without saturation."""
     params = quantizer.params(span)
     return np.rint(bins.values / params.scale.astype(np.float64)[:, None]) + params.zero_point[:, None]
 
 
 def _spread(within: Reals, code: Reals, quantizer: Quantizer) -> Reals:
-    """The mass of each code, spread evenly over the occupied bins that have it."""
+    """Return the mass of each code, spread evenly over the occupied bins with this code."""
     code = np.clip(code, *quantizer.codes)
     masses, homes = _by_code(within, code, quantizer), _by_code((within > 0).astype(np.float64), code, quantizer)
     return np.where(within > 0, _at(_ratio(masses, homes), code, quantizer), 0.0)
 
 
 def _by_code(weights: Reals, code: Reals, quantizer: Quantizer) -> Reals:
-    """Sums [C, codes] of the weights [C, N] that have each code."""
+    """Return the sums [C, codes] of the weights [C, N] by code."""
     low, high = quantizer.codes
     rows, count = len(code), high - low + 1
     index = (code - low).astype(np.int64) + count * np.arange(rows)[:, None]
@@ -123,12 +125,12 @@ def _by_code(weights: Reals, code: Reals, quantizer: Quantizer) -> Reals:
 
 
 def _at(table: Reals, code: Reals, quantizer: Quantizer) -> Reals:
-    """What a table [C, codes] holds for the codes [C, N]."""
+    """Return the entries of a table [C, codes] for the codes [C, N]."""
     return np.take_along_axis(table, (code - quantizer.codes[0]).astype(np.int64), axis=1)
 
 
 def _divergence(p: Reals, q: Reals) -> Reals:
-    """sum p log(p / q) of each row, terms with p = 0 left out."""
+    """Return sum p log(p / q) of each row, without the terms with p = 0."""
     p, q = np.broadcast_arrays(p, q)
     terms = np.zeros(p.shape)
     with np.errstate(divide="ignore"):
@@ -142,7 +144,7 @@ def _shares(counts: Reals) -> Reals:
 
 
 def _ratio(a: Reals, b: Reals) -> Reals:
-    """a / b, and 0 where b is 0."""
+    """Return a / b, or 0 if b is 0."""
     quotient: Reals = np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b != 0)
     return quotient
 

@@ -1,4 +1,4 @@
-"""OCTAV: the clip that balances what rounding and what cutting off cost, by Newton's iteration."""
+"""OCTAV: balance the cost of rounding and of clipping by Newton's iteration."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ class Octav:
     """Least expected square error of uniform rounding noise inside and clipping outside.
 
     Both ends shrink by one factor t. With the ends a < 0 < b at t = 1, n steps between them and weights p:
-    t' = (sum_{x > tb} p b x + sum_{x < ta} p a x) / (sum_{inside, x != 0} p (b - a)^2 / (12 n^2) + sum_{x > tb} p b^2 +
-    sum_{x < ta} p a^2), which for b = -a is the published iteration.
+
+        t' = (sum_{x > tb} p b x + sum_{x < ta} p a x)
+           / (sum_{inside, x != 0} p (b - a)^2 / (12 n^2) + sum_{x > tb} p b^2 + sum_{x < ta} p a^2)
+
+    For b = -a this is the published iteration.
+
     Source: Sakr et al. 2022 (arXiv:2206.06501).
     """
 
     iterations: int = 40
 
     def __call__(self, problem: Problem) -> Range:
-        """The range at the fixed point; the loss of the problem is not looked at."""
+        """Return the range at the fixed point; the loss of the problem is ignored."""
         if problem.points is None:
-            raise OptionError("looks at values, not at an operator's output", name="Octav")
+            raise OptionError("reads values, not an operator's output", name="Octav")
         quantizer, values = problem.quantizer, problem.points.values
         ends = _ends(problem.start, quantizer.one_sided)
         low, high = ends.low[:, None], ends.high[:, None]
@@ -51,7 +55,7 @@ class Octav:
 
 
 def _ends(start: Range, one_sided: bool) -> Range:
-    """The start widened to hold 0; where one magnitude says it all, as far below 0 as above."""
+    """Return the start widened to hold 0; if one magnitude defines the range, symmetric around 0."""
     low, high = np.minimum(start.low, 0.0), np.maximum(start.high, 0.0)
     if not one_sided:
         return Range(low, high)

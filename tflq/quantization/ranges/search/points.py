@@ -1,4 +1,4 @@
-"""The data that a range is searched for: weighted points, one row a channel."""
+"""The data that a range is searched for: weighted points, one row per channel."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """`values` [C, N] float64; `counts` [C, N], or [1, 1] where all weigh the same."""
+    """`values` [C, N] float64; `counts` [C, N], or [1, 1] if all have the same weight."""
 
     values: Reals
     counts: Reals
 
     @staticmethod
     def of_values(values: NDArray[Any], axis: int | None = None) -> Points:
-        """Every element once: the whole tensor as one row, or a row for each index along `axis`."""
+        """Return each element once: the whole tensor as one row, or one row per index along `axis`."""
         return Points(rows_of(values, axis).astype(np.float64), np.ones((1, 1)))
 
     @staticmethod
     def of_histogram(histogram: Histogram) -> Points:
-        """The mean value of each occupied bin, weighted by its count."""
+        """Return the mean value of each occupied bin, weighted by its count."""
         occupied = histogram.counts > 0
         counts = histogram.counts[occupied]
         return Points((histogram.sums[occupied] / counts)[None], counts[None])
 
     @property
     def range(self) -> Range:
-        """From the least to the greatest value of each row; 0 to 0 where there are none."""
+        """The range from the least to the greatest value of each row; 0 to 0 if there are none."""
         if not self.values.shape[1]:
             return Range(np.zeros(len(self.values)), np.zeros(len(self.values)))
         return Range(self.values.min(axis=1), self.values.max(axis=1))
 
     def binned(self, bins: int = 2048) -> Points:
-        """Each row's values gathered in equal bins over its own range, at most one a value: mean value and count of
-        every bin, ascending. Bins without values stand at their centre with count 0.
+        """Return each row's values gathered in equal bins over its own range, at most one per value.
+
+        The result holds mean value and count of every bin, ascending. Bins without values have their centre as value
+        and count 0.
         """
         rows, whole = len(self.values), self.range
         bins = max(1, min(bins, self.values.shape[1]))
@@ -56,18 +58,18 @@ class Points:
         return Points(np.divide(sums, counts, out=centres, where=counts > 0), counts)
 
     def joined(self, other: Points) -> Points:
-        """The points of both, row by row."""
+        """Return the points of both, row by row."""
         counts = [np.broadcast_to(points.counts, points.values.shape) for points in (self, other)]
         return Points(np.concatenate([self.values, other.values], axis=1), np.concatenate(counts, axis=1))
 
 
 def rows_of(values: NDArray[Any], axis: int | None) -> NDArray[Any]:
-    """A tensor as one row, or with a row for each index along `axis`."""
+    """Return a tensor as one row, or with one row per index along `axis`."""
     return values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
 
 
 def from_rows(rows: NDArray[Any], shape: tuple[int, ...], axis: int | None) -> NDArray[Any]:
-    """The tensor of that shape whose `rows_of` these are."""
+    """Return the tensor of that shape, the inverse of `rows_of`."""
     if axis is None:
         return rows.reshape(shape)
     return np.moveaxis(rows.reshape(shape[axis], *shape[:axis], *shape[axis + 1 :]), 0, axis)

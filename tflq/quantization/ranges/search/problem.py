@@ -1,4 +1,4 @@
-"""A search for a range: what is lost by each, where to begin, and which ends may move."""
+"""A search for a range: the loss of each range, the start, and the ends that may move."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tflq.quantization.ranges.search.quantizer import Quantizer
 
 Reals = NDArray[np.float64]
 
-#: Candidates for a row of points that are tried at once: what they make stays in the caches.
+#: Candidates for a row of points that are tried at once: their intermediate arrays stay in the caches.
 _TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Find the range [C] near `start` that loses least, each row for itself.
+    """Find the range [C] near `start` with the least loss, independently for each row.
 
-    `points` are there where the loss looks at nothing but values; what hangs on an operator's output has none.
+    `points` are given if the loss depends only on values; a loss of an operator's output has none.
     """
 
     loss: Loss
@@ -33,7 +33,7 @@ class Problem:
     points: Points | None = None
 
     def best(self, candidates: Iterable[Range]) -> Range:
-        """The candidate that loses least, row by row, the earliest of equals."""
+        """Return the candidate with the least loss, row by row; the first one wins ties."""
         if self.points is None or len(self.points.values) > 1:
             return best_of(self.loss, candidates)[0]
         stream, best_of_each = iter(candidates), []
@@ -42,27 +42,27 @@ class Problem:
         return self._best_of_row(best_of_each)
 
     def _best_of_row(self, candidates: Sequence[Range]) -> Range:
-        """The best of candidates for a single row of points, tried all at once."""
+        """Return the best of candidates for a single row of points, tried all at once."""
         ranges = Range(*(np.concatenate(ends) for ends in zip(*((c.low, c.high) for c in candidates), strict=True)))
         return candidates[int(np.argmin(self.loss(ranges)))]
 
     def scaled(self, low: Reals | float, high: Reals | float) -> Range:
-        """The start with its ends multiplied."""
+        """Return the start with its ends multiplied."""
         return Range(self.start.low * low, self.start.high * high)
 
 
 def one_ended(problem: Problem) -> bool:
-    """Whether a single factor says it all: one magnitude counts, or one of the ends is 0 in every row."""
+    """Return whether a single factor is enough: one magnitude counts, or one of the ends is 0 in every row."""
     start = problem.start
     return problem.quantizer.one_sided or bool(np.all((start.low == 0) | (start.high == 0)))
 
 
-#: A way to solve a problem.
+#: A function that solves a problem.
 Solver = Callable[[Problem], Range]
 
 
 def best_of(loss: Loss, candidates: Iterable[Range]) -> tuple[Range, Reals]:
-    """The candidate that loses least, row by row, the earliest of equals; and what it loses."""
+    """Return the candidate with the least loss, row by row, and this loss; the first one wins ties."""
     low, high, least = np.zeros(0), np.zeros(0), np.zeros(0)
     for candidate in candidates:
         lost = loss(candidate)

@@ -1,4 +1,4 @@
-"""Rules by which a range becomes a scale and a zero point, each widening it to hold 0, which is then exact."""
+"""Rules by which a range becomes a scale and a zero point. Each widens the range to hold 0, which is then exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantizer:
-    """A rule for codes of one type. SYMMETRIC and UNSIGNED need signed codes: an OptionError otherwise."""
+    """A rule for codes of one type. SYMMETRIC and UNSIGNED need signed codes, and raise OptionError otherwise."""
 
     rule: RangeRule
     type: TensorType
@@ -31,7 +31,7 @@ class Quantizer:
 
     @property
     def one_sided(self) -> bool:
-        """Whether one magnitude says the whole range."""
+        """True if one magnitude defines the whole range."""
         return self.rule is RangeRule.SYMMETRIC or self.type == TensorType.INT16
 
     @property
@@ -41,13 +41,13 @@ class Quantizer:
         return (-high if self.one_sided else low), high
 
     def params(self, span: Range) -> Params:
-        """Scale and zero point of each of the range's channels."""
+        """Return scale and zero point of each of the range's channels."""
         if self.one_sided:
             return symmetric(span, self.type)
         return _RULES[self.rule](span, self.type)
 
     def nearest(self, values: Reals, span: Range) -> Reals:
-        """`values` [C, N] as quantization to the range [C] leaves them, in float64."""
+        """Return `values` [C, N] after quantization to the range [C] and back, in float64."""
         params = self.params(span)
         scale, zero = params.scale.astype(np.float64)[:, None], params.zero_point[:, None]
         low, high = self.codes
@@ -58,7 +58,7 @@ class Quantizer:
 
 
 def extended(span: Range, type_: TensorType) -> Params:
-    """Parameters that lose nothing of the range: one end moves outwards until the zero point is a whole number."""
+    """Return parameters that lose nothing of the range: one end moves outwards until the zero point is an integer."""
     low, high = np.minimum(span.low, 0.0), np.maximum(span.high, 0.0)
     least, greatest = code_limits(type_)
     steps = greatest - least
@@ -76,12 +76,12 @@ def extended(span: Range, type_: TensorType) -> Params:
     return Params(type_, scale, np.where(empty, least, least + zero).astype(np.int64))
 
 
-#: How far from an integer a zero point may lie that counts as one (nnlib's own tolerance).
+#: The tolerance within which a zero point counts as an integer (nnlib's own).
 _WHOLE = 2.0**-14
 
 
 def unsigned(span: Range, type_: TensorType) -> Params:
-    """Symmetric parameters, but all codes above 0 for channels that are never negative."""
+    """Return symmetric parameters; channels that are never negative use only codes from 0 up."""
     two_sided = symmetric(span, type_)
     least, greatest = code_limits(type_)
     positive = span.low >= 0

@@ -1,4 +1,4 @@
-"""The front door of the search: from points to the range that loses least."""
+"""The entry point of the search: from points to the range with the least loss."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from tflq.quantization.recipe.ranging import Objective
 def search_range(
     points: Points, quantizer: Quantizer, objective: Objective, solver: Solver, start: Range | None = None
 ) -> Range:
-    """The range of each row of `points`, sought from `start` inwards (None: from the least to the greatest value)."""
+    """Return the range of each row of `points`, searched from `start` inwards.
+
+    If `start` is None, the search starts with the range from the least to the greatest value.
+    """
     start = points.range if start is None else start
     return solver(Problem(loss(points, quantizer, objective), start, quantizer, points))

@@ -1,4 +1,4 @@
-"""The solver behind each of the recipe's words."""
+"""The solver for each of the recipe's words."""
 
 from __future__ import annotations
 

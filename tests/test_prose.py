@@ -1,0 +1,127 @@
+"""Docstrings and comments are plain technical English: no odd openings, and none of the phrases that gave it away."""
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+#: Folders and patterns of files whose prose is done. Add a room once `pytest tests/test_prose.py` passes with it.
+ROOMS = (
+    "tflq/api",
+    "tflq/cli",
+    "tflq/conformance",
+    "tflq/diagnosis",
+    "tflq/flatbuf",
+    "tflq/inspection",
+    "tflq/interpreter",
+    "tflq/ir",
+    "tflq/linting",
+    "tflq/proof",
+    "tflq/quantization",
+    "tflq/runtimes",
+    "tflq/storage",
+    "tflq/surgery",
+    "tflq/testing",
+    "tflq/verification",
+    "tflq/*.py",
+    "tools",
+)
+
+#: No docstring opens with these.
+OPENINGS = re.compile(r"(What|Whether|Of|As|The same)\b")
+
+#: A function's docstring opens with a verb in the imperative, so with none of these.
+NOUNS = re.compile(r"(The|A|An|All|Any|Both|Each|Every|How|Its|One|Some|That|These|This|Those|Where|Which|With)\b")
+
+#: A property's docstring is a noun phrase, so it opens with none of these.
+VERBS = re.compile(r"(Return|Yield|Raise)\b")
+
+#: A phrase, and the words to write in its place.
+PHRASES = {
+    r"told|tells?": "reports, describes, distinguishes",
+    r"said|says?": "reports, states, is `...`",
+    r"stands?|stood": "is defined in, represents, is next to",
+    r"held against": "compared with",
+    r"h(?:angs?|ung) on": "depends on",
+    r"so many|so much|\S*manieth": "the number of, n, every n-th",
+    r"but (?:for|that)": "except",
+    r"(?:who|what|which)ever": "name it",
+    r"made of|makes? of": "computed from, builds",
+    r"it is known that|nothing is known": "state the fact",
+    r"passed over": "skipped",
+    r"mend(?:s|ed)?": "fix",
+    r"the like|altogether|as ever|anew": "drop it",
+    r"tidings": "progress messages",
+    r"surely|nobody": "name the test, name the actor",
+}
+FORBIDDEN = re.compile("|".join(rf"(?<![\w`-])(?:{phrase})(?![\w`-])" for phrase in PHRASES), re.IGNORECASE)
+
+#: The right uses, as they stand in the text.
+ALLOWED = (
+    "/told.py`",  # a file's name
+    "`tells` names profiles",  # a field of suites
+    "say: Prints a line.",  # an argument's name
+    "if nobody can write to it",
+    "if nobody reads its own output",
+    "hang on newer models",
+)
+
+
+def prose(path: Path) -> Iterator[tuple[int, str, re.Pattern[str]]]:
+    """Yield line, text on one line, and forbidden openings, of each docstring and comment."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    openings = {
+        id(node.body[0]): VERBS if any("property" in ast.unparse(d) for d in node.decorator_list) else NOUNS
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, " ".join(node.value.value.split()), openings.get(id(node), OPENINGS)
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string.lstrip("#: "), OPENINGS
+
+
+def breaches(path: Path) -> Iterator[str]:
+    """Yield the odd places of a file's prose, each with its line."""
+    for line, text, openings in prose(path):
+        place = f"line {line}"
+        plain = text
+        for right in ALLOWED:
+            plain = plain.replace(right, "")
+        if OPENINGS.match(text) or openings.match(text):
+            yield f"{place} opens with {' '.join(text.split()[:2])!r}"
+        yield from (f"{place} holds {found.group()!r}" for found in FORBIDDEN.finditer(plain))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_prose_is_plain(room: str) -> None:
+    files = sorted(ROOT.glob(room)) if "*" in room else sorted((ROOT / room).rglob("*.py"))
+    assert files
+    assert not [f"{file.relative_to(ROOT)}, {breach}" for file in files for breach in breaches(file)]
+
+
+@pytest.mark.parametrize(
+    ("source", "odd"),
+    [
+        ('def f():\n    """What it returns."""', "opens with 'What it'"),
+        ('def f():\n    """The number of rows."""', "opens with 'The number'"),
+        ('class C:\n    """The number of rows."""', ""),
+        ('def f():\n    """Return whether it is so."""', ""),
+        ('class C:\n    @property\n    def f(self):\n        """Return the rows."""', "opens with 'Return the'"),
+        ("x = 1  # hangs on y", "holds 'hangs on'"),
+        ("x = 1  # samples held back", ""),
+        ("x = 1  # each so-manieth draft", "holds 'so-manieth'"),
+    ],
+)
+def test_odd_prose_is_found(tmp_path: Path, source: str, odd: str) -> None:
+    file = tmp_path / "room.py"
+    file.write_text(source + "\n", encoding="utf-8")
+    assert [breach.split(" ", 2)[2] for breach in breaches(file)] == [odd][: bool(odd)]
