@@ -1,4 +1,4 @@
-"""Compiled functions are linked if numba has the interfaces for it, else compiled by themselves; results are the same."""
+"""Compiled functions are linked if numba has the interfaces for it, else compiled by themselves, with the same results."""
 
 from __future__ import annotations
 
