@@ -14,7 +14,7 @@ from support import suites
 from support.hostile import NAMES
 from tflq.ir import Model
 from tflq.report.card import Card
-from tflq.report.line import Line
+from tflq.report.render.line import Line
 
 GOLDEN = suites.ROOT / "golden" / "models"
 INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilenet_float.tflite"

@@ -20,12 +20,13 @@ from tflq.ir import Model
 from tflq.profiles import by_name
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
+from tflq.report.blocks import Bar
 from tflq.report.explain.page import explain_page
 from tflq.report.graph.standard import view_of
 from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks, scatter
 from tflq.report.html.differences import as_rows, channel_figure, error_figures
 from tflq.report.html.fidelity import outputs_section
-from tflq.report.html.parts import Bar, bars
+from tflq.report.html.parts import bars
 from tflq.verification.dump import Dump
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"

@@ -100,7 +100,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
     Equal options give equal bytes.
     """
     from tflq.conformance.session import Order, make_suite
-    from tflq.report.layout import Line
+    from tflq.report.render.line import Line
 
     check_files([output], [], force=force)
     written = make_suite(output, Order(profile, level, seed), jobs)
@@ -193,7 +193,7 @@ def run_command(
 def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as_json: bool) -> int:
     """Unpack SUITE's models and inputs into a folder that a device can run; `check` then judges its outputs."""
     from tflq.conformance.session import pack
-    from tflq.report.layout import Line
+    from tflq.report.render.line import Line
 
     count = pack(suite, output, level, shard)
     if as_json:

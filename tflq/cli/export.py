@@ -49,7 +49,7 @@ def c_command(
     """
     from tflq.errors import GoldenError
     from tflq.report.export.c import c_name, export_c
-    from tflq.report.layout import Line
+    from tflq.report.render.line import Line
     from tflq.verification.goldens import load_golden
 
     called = c_name(name or Path(golden.rstrip("/")).stem)

@@ -8,9 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from tflq.report.blocks import Report
 
 force_option = click.option("-f", "--force", is_flag=True, help="Replace output files that exist.")
 
@@ -46,6 +49,14 @@ def write_text(path: str, text: str) -> None:
     from tflq.storage.output import write_file
 
     write_file(path, valid(text).encode())
+
+
+def write_page(path: str, report: Report, model: Any = None, profile: Any = "litert-ref") -> None:
+    """Write a report as an HTML page; with `model`, the page draws its operators as prepared under `profile`."""
+    from tflq.report.graph.standard import view_of
+    from tflq.report.render.html import page_of
+
+    write_text(path, page_of(report, None if model is None else view_of(model, profile)))
 
 
 def write_overlay(path: str, colourings: Iterable[Any]) -> None:

@@ -124,7 +124,8 @@ def prune_command(
 
 
 def _said(schema: str, output: str, count: int, *, as_json: bool) -> int:
-    from tflq.report.layout import Line, counted
+    from tflq.report.numbers import counted
+    from tflq.report.render.line import Line
 
     if as_json:
         say_document({"schema": schema, "output": output, "samples": count})

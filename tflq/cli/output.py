@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tflq.errors import FileAccessError
 
 if TYPE_CHECKING:
-    from tflq.report.layout import Line
+    from tflq.report.blocks import Report
+    from tflq.report.render.line import Line
 
 #: The path that errors of printing name.
 STANDARD_OUTPUT = "standard output"
@@ -21,11 +22,20 @@ def say(lines: Iterable[Line]) -> None:
     """Print lines of a report; with --quiet only the first."""
     from itertools import islice
 
-    from tflq.report.layout import fitted, text_of, wants_colour
+    from tflq.report.render.text import fitted, text_of, wants_colour
 
     if is_quiet():
         lines = islice(lines, 1)
     _print(text_of(fitted(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
+
+
+def say_report(report: Report) -> None:
+    """Print a report; with --quiet only its verdict."""
+    from tflq.report.render.line import Line
+    from tflq.report.render.text import lines_of
+
+    verdict = report.verdict
+    say([Line(verdict.line, verdict.style)] if is_quiet() and verdict is not None else lines_of(report))
 
 
 def is_quiet() -> bool:

@@ -68,7 +68,7 @@ def record_command(
 
         say_document(record_document(subject(model).facts, golden, output))
         return Exit.SAME
-    from tflq.report.layout import Line
+    from tflq.report.render.line import Line
     from tflq.report.runtimes import runtime_text
 
     what = "all tensors" if golden.tensors else "outputs"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tflq.ir import Model
     from tflq.kernels.exactness import Exactness
     from tflq.profiles import Profile
-    from tflq.report.layout import Line
+    from tflq.report.render.line import Line
     from tflq.verification.inputs import Inputs
     from tflq.verification.results import InputFacts
 

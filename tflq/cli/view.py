@@ -69,7 +69,7 @@ def view_command(
     import threading
     import webbrowser
 
-    from tflq.report.layout import Line
+    from tflq.report.render.line import Line
     from tflq.report.view.server import Watched, follow, served
 
     watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from tflq.escaping import printable
 from tflq.report.html.parts import text
-from tflq.report.line import Line
+from tflq.report.render.line import Line
 
 #: Characters of a line, and lines of a report, beyond which a notebook is not told more.
 _WIDTH, _LINES = 200, 400

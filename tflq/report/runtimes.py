@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 
 
 def runtime_text(runtime: Any) -> str:

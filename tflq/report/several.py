@@ -10,7 +10,9 @@ from shlex import quote
 from typing import Any
 
 from tflq.report.json import error_document
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Schema of the document: `schemas/summary.schema.json`.
 SUMMARY = "tflq/summary/1"

@@ -10,8 +10,9 @@ from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.report.layout import Line, table
 from tflq.report.names import short_name
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("largest error", ">"), ("mean error", ">"), ("tensor", "<"))
 

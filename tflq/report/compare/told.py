@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from tflq.quantization.judge.comparison import Comparison
 from tflq.report.card import Card
 from tflq.report.compare.lines import COLUMNS, agreement_texts, lead_text, samples_text, tensor_row, where_texts, worst
-from tflq.report.layout import Line, table
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 
 def comparison_card(comparison: Comparison) -> Card:

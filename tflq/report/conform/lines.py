@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from tflq.conformance.causes import explained_groups
 from tflq.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 COLUMNS = [
     *((name, "<") for name in ("operator", "types", "level", "there for")),

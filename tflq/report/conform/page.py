@@ -8,9 +8,10 @@ from shlex import quote
 from markupsafe import Markup
 
 from tflq.conformance.judging import Judged, Result, Verdicts
+from tflq.report.blocks import Bar
 from tflq.report.conform.lines import COLUMNS, STYLES, cause_texts, rows_of, verdict_text
 from tflq.report.html.page import page
-from tflq.report.html.parts import Bar, bars, code, details, next_section, paragraph, section, table, together
+from tflq.report.html.parts import bars, code, details, next_section, paragraph, section, table, together
 
 _STYLES = {Result.PASSES: "good", Result.REFUSED: "unknown"}
 #: Failing cases that are shown; JSON and JUnit have all.

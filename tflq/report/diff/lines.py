@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tflq.inspection.model_diff import Change, ModelDiff
-from tflq.report.layout import Line, table
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Changes that are listed where not all are asked for.
 LISTED = 20

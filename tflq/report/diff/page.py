@@ -7,12 +7,13 @@ from collections import Counter
 from markupsafe import Markup
 
 from tflq.inspection.model_diff import Change, ModelDiff
+from tflq.report.blocks import Bar
 from tflq.report.diff.lines import change_row, diff_lines
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html.page import page
-from tflq.report.html.parts import Bar, bars, code, details, section, table, together
-from tflq.report.layout import counted
+from tflq.report.html.parts import bars, code, details, section, table, together
+from tflq.report.numbers import counted
 
 
 def diff_page(view: ModelView, model_diff: ModelDiff) -> str:

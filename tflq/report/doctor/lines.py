@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.conformance.doctor import Examination
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Characters of a reason that are shown.
 _REASON = 90

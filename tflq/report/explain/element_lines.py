@@ -10,7 +10,8 @@ from tflq.diagnosis.element import ElementTrace, Tap
 from tflq.diagnosis.element.steps import Read
 from tflq.diagnosis.findings import Worked
 from tflq.numerics.steps import Step
-from tflq.report.layout import Line, table
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Taps that are shown; a document has all of them.
 SHOWN = 6

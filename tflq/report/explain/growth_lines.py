@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.diagnosis.amplification import Amplification, Spread
-from tflq.report.layout import Line, table
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Operators downstream that are shown.
 _SPREADS = 8

@@ -13,7 +13,8 @@ from tflq.inspection.difference import Difference, First
 from tflq.report.differences import histogram_text
 from tflq.report.explain.element_lines import element_lines
 from tflq.report.explain.growth_lines import growth_lines, outcome_lines
-from tflq.report.layout import Line, table
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 from tflq.verification.results import Located, Verdict
 
 #: Partial hypotheses and names of one cause that are shown.

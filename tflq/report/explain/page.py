@@ -10,6 +10,7 @@ from markupsafe import Markup
 from tflq.diagnosis.amplification import Amplification
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.findings import Divergence, Findings, Worked
+from tflq.report.blocks import Bar
 from tflq.report.explain.element_lines import TAP_COLUMNS, element_title, number, side_by_side, tap_row
 from tflq.report.explain.growth_lines import (
     OUTCOME_COLUMNS,
@@ -237,9 +238,7 @@ def _growth(findings: Findings) -> Markup:
     if growth is None:
         return Markup("")
     reached = [
-        parts.Bar(
-            parts.operator_link(s.index, s.op), s.difference.largest, f"{s.difference.largest:,} {s.difference.unit}"
-        )
+        Bar(parts.operator_link(s.index, s.op), s.difference.largest, f"{s.difference.largest:,} {s.difference.unit}")
         for s in growth.spreads
         if growth.reached
     ]

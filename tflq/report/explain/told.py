@@ -17,7 +17,7 @@ from tflq.report.explain.lines import (
     listed,
     verdict_text,
 )
-from tflq.report.line import Line
+from tflq.report.render.line import Line
 
 
 def findings_card(findings: Findings) -> Card:

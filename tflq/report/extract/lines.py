@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tflq.escaping import shown
 from tflq.ir import Model, TensorSpec
-from tflq.report.layout import Line
+from tflq.report.render.line import Line
 
 
 def extract_lines(part: Model, chosen: Sequence[int], path: str, next_command: str) -> Iterator[Line]:

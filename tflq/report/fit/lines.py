@@ -11,7 +11,9 @@ from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Column, Fit, FitVerdict, exact_operators
 from tflq.profiles import by_name
 from tflq.report.explain.lines import discrimination_texts
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Names, and rows of the table, that are shown.
 _NAMES, _ROWS = 8, 12

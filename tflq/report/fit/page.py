@@ -8,6 +8,7 @@ from shlex import quote
 from markupsafe import Markup
 
 from tflq.diagnosis.profile_fit import Fit
+from tflq.report.blocks import Bar
 from tflq.report.fit.lines import fit_lines, mix_texts
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.graph.standard import ModelView, graph_section
@@ -50,7 +51,7 @@ def _profiles(fit: Fit, matrix: Matrix) -> Markup:
     rows = []
     for name, row in matrix.items():
         count = sum(map(_explains, row))
-        rows.append(parts.Bar(name, count, f"{count} of {compared}", "good" if name in fit.ties else "plain"))
+        rows.append(Bar(name, count, f"{count} of {compared}", "good" if name in fit.ties else "plain"))
     caption = Markup("{}explains most").format(parts.key("good"))
     unit = "operators of which every element is reproduced"
     bars = parts.bars("profile", unit, rows, full=compared)

@@ -7,9 +7,11 @@ from typing import Any
 
 from tflq.diagnosis.drift import Drift, Drifted, OperatorDrift
 from tflq.inspection.difference import Difference
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 from tflq.report.runtimes import runtime_text
-from tflq.report.verify.lines import STYLES
+from tflq.report.verbs.verify.report import STYLES
 from tflq.verification.golden import Golden
 from tflq.verification.results import Verdict
 

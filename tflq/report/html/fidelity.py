@@ -10,6 +10,7 @@ from markupsafe import Markup
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.report.blocks import Bar
 from tflq.report.compare.lines import (
     COLUMNS,
     agreement_texts,
@@ -24,8 +25,8 @@ from tflq.report.compare.lines import (
 from tflq.report.graph.colouring import Colouring, ladder, scale
 from tflq.report.html import parts
 from tflq.report.html.charts import LEVELS
-from tflq.report.layout import counted
 from tflq.report.names import short_name
+from tflq.report.numbers import counted
 
 #: Classes of a confusion matrix; of more it would be no picture.
 _MOST_CLASSES = 60
@@ -123,9 +124,9 @@ def tensors_section(comparison: Comparison) -> Markup:
     )
 
 
-def _bar(tensor: Fidelity) -> parts.Bar:
+def _bar(tensor: Fidelity) -> Bar:
     """Decibels above 0; tensors without noise are as long as the longest."""
     value = max(tensor.sqnr, 0.0)
     style = "above" if tensor.sqnr < DAMAGED else "plain"
     shown = decibels(tensor.sqnr) if math.isfinite(tensor.sqnr) else "no noise" if tensor.sqnr > 0 else "all noise"
-    return parts.Bar(parts.operator_link(tensor.index, tensor.op), value, shown, style)
+    return Bar(parts.operator_link(tensor.index, tensor.op), value, shown, style)

@@ -1,26 +1,35 @@
-"""What pages are made of: sections, paragraphs, tables, figures, bars, commands. Every text is escaped here.
+"""Parts of pages as markup: sections, paragraphs, tables, figures, bars, commands. Every text is escaped here.
 
-A part is finished markup. Functions take texts and parts; of texts only what is `Markup` goes through as it is.
+Functions take inline values and parts. Only `Markup` is inserted without escaping.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from tflq.escaping import printable
-
-#: Columns of a table as in tflq/report/layout.py: (title, "<" or ">").
-Columns = Sequence[tuple[str, str]]
+from tflq.report.blocks import Bar, Code, Columns, Operator, Status, Styled
 
 
 def text(value: object) -> Markup:
-    """A text without control characters, its lines kept; markup as it is."""
+    """Return an inline value as markup: control characters are escaped, line breaks are kept."""
     if isinstance(value, Markup):
         return value
+    if isinstance(value, tuple):
+        return Markup("").join(map(text, value))
+    if isinstance(value, Operator):
+        return operator_link(value.index, value.op)
+    if isinstance(value, Code):
+        return code(value.text)
+    if isinstance(value, Status):
+        dot = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>')
+        return dot.format(value.style, text(value.text))
+    if isinstance(value, Styled):
+        styled = Markup("<strong>{1}</strong>" if value.style == "strong" else '<span class="{0}">{1}</span>')
+        return styled.format(value.style, text(value.text))
     return escape("\n".join(printable(line) for line in str(value).split("\n")))
 
 
@@ -127,16 +136,6 @@ def key(style: str) -> Markup:
 def operator_link(index: int, op: str) -> Markup:
     """An operator's index and type, which leads to its panel."""
     return Markup('<a href="#op-{0}">{0} {1}</a>').format(index, text(op))
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of a chart: its label, a value of at least 0, the text beside it, and the class of its colour."""
-
-    label: object
-    value: float
-    text: str
-    style: str = "plain"
 
 
 def bars(title: str, unit: str, rows: Sequence[Bar], *, full: float = 0.0) -> Markup:

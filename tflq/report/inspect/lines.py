@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from tflq.escaping import quoted
 from tflq.inspection.constants import Constants
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 if TYPE_CHECKING:
     from tflq.inspection.operators import Inspection, OperatorFacts

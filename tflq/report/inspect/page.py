@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.inspection.operators import Inspection
+from tflq.report.blocks import Bar
 from tflq.report.graph.standard import ModelView, graph_section, memory_section
 from tflq.report.html.page import page
-from tflq.report.html.parts import (
-    Bar,
-    bars,
-    code,
-    details,
-    listing,
-    next_section,
-    operator_link,
-    section,
-    table,
-    together,
-)
+from tflq.report.html.parts import bars, code, details, listing, next_section, operator_link, section, table, together
 from tflq.report.inspect.lines import OPERATOR_COLUMNS, operator_row, tensor_text
-from tflq.report.layout import counted
-from tflq.report.numbers import bytes_text, short
+from tflq.report.numbers import bytes_text, counted, short
 
 #: Operators with the most multiply-accumulates that are charted.
 _LARGEST = 20

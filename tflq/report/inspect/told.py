@@ -13,8 +13,7 @@ from tflq.ir import Model
 from tflq.report.card import Card
 from tflq.report.extract.lines import type_text
 from tflq.report.inspect.lines import counts_text, inspection_lines, tensor_text
-from tflq.report.layout import counted
-from tflq.report.numbers import bytes_text
+from tflq.report.numbers import bytes_text, counted
 
 #: Operator types, and inputs or outputs, that are named.
 _NAMED = 4

@@ -7,7 +7,9 @@ from shlex import quote
 
 from tflq.escaping import shown
 from tflq.linting import Finding, Level, Lint
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))
 

@@ -8,12 +8,13 @@ from shlex import quote
 from markupsafe import Markup
 
 from tflq.linting import Finding, Level, Lint
+from tflq.report.blocks import Bar
 from tflq.report.graph.colouring import states
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html.page import page
-from tflq.report.html.parts import Bar, bars, code, facts, next_section, note, section, table, together
-from tflq.report.layout import counted
+from tflq.report.html.parts import bars, code, facts, next_section, note, section, table, together
 from tflq.report.lint.lines import COLUMNS, finding_row
+from tflq.report.numbers import counted
 
 _STYLES = {Level.ERROR: "bad", Level.WARNING: "warning"}
 

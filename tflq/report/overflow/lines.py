@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.inspection.overflow import Bound
-from tflq.report.layout import Line, table
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 _COLUMNS = (
     ("#", ">"),

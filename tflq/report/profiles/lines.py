@@ -9,7 +9,9 @@ from tflq.inspection.profile_pairs import PairDifference
 from tflq.inspection.releases import Agreement, Agreements
 from tflq.profiles import Profile
 from tflq.profiles.history import RELEASES
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 #: Operand types beyond this many are left out of tables.
 SHOWN_OPERANDS = 5

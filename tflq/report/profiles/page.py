@@ -9,11 +9,12 @@ from markupsafe import Markup
 from tflq.inspection.profile_effects import Effects, OperatorEffects
 from tflq.inspection.profile_pairs import PairDifference
 from tflq.profiles import Profile
+from tflq.report.blocks import Bar
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html import parts
 from tflq.report.html.page import page
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 from tflq.report.profiles.lines import LIST_COLUMNS, pair_row, profile_row
 
 #: Lines of a cell that are not folded away.
@@ -77,7 +78,7 @@ def _profiles(effects: Effects) -> Markup:
         name: sum(any(e.profile == name for e in o.effects) for o in effects.operators) for name in effects.profiles
     }
     rows = [
-        parts.Bar(name, count, f"{count} of {len(effects.operators)}" if count else "the same bits", "above")
+        Bar(name, count, f"{count} of {len(effects.operators)}" if count else "the same bits", "above")
         for name, count in sorted(counts.items(), key=lambda item: item[1])
     ]
     unit = f"operators that can give other bits than under {effects.base}"

@@ -8,7 +8,7 @@ from typing import Any
 from tflq.inspection.profile_effects import Effects
 from tflq.inspection.profile_pairs import ProfileComparison
 from tflq.report.card import Card
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 from tflq.report.profiles.lines import effects_lines, effects_verdict, pair_lines, pair_row, pair_verdict
 
 #: Profiles that are named.

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from tflq.proof import ON_ONE_LIBM, OperatorProof, Proof, Verdict, Word
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 
 STYLES = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
 _COLUMNS = [

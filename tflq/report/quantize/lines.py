@@ -30,9 +30,11 @@ from tflq.report.compare.lines import (
     tensor_row,
     worst,
 )
-from tflq.report.layout import Line, counted, table
+from tflq.report.numbers import counted
 from tflq.report.quantize.methods import methods_text
 from tflq.report.quantize.runtimes import agreement_lines, by_difference, columns, rows
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
 from tflq.report.runtimes import runtime_text
 from tflq.verification import Verdict
 

@@ -11,6 +11,7 @@ from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.pipeline import Report
 from tflq.quantization.recipe.files import digest, document_of
+from tflq.report.blocks import Bar
 from tflq.report.compare.lines import decibels
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.graph.panels import by_operator
@@ -25,8 +26,7 @@ from tflq.report.html.fidelity import (
     tensors_section,
 )
 from tflq.report.html.page import page
-from tflq.report.layout import counted
-from tflq.report.numbers import short
+from tflq.report.numbers import counted, short
 from tflq.report.quantize.lines import (
     COLUMNS,
     SENSITIVITY_COLUMNS,
@@ -144,13 +144,13 @@ def _budget(report: Report) -> Markup:
     return parts.section("budget", "What the budget buys", parts.figure(chart, caption), parts.table(columns, rows))
 
 
-def _candidate(number: int, candidate: Ranked, *, known: bool) -> parts.Bar:
+def _candidate(number: int, candidate: Ranked, *, known: bool) -> Bar:
     """Return a bar of what ranks a configuration, divergence or else decibels; the chosen one stands out."""
     label = methods_text(candidate.methods)
     value = candidate.divergence if known else candidate.sqnr
     if candidate.score is None or math.isnan(value):
-        return parts.Bar(label, 0.0, "failed" if candidate.error else "not judged")
-    return parts.Bar(label, max(value, 0.0), f"{value:.3g}", "above" if number == 0 else "plain")
+        return Bar(label, 0.0, "failed" if candidate.error else "not judged")
+    return Bar(label, max(value, 0.0), f"{value:.3g}", "above" if number == 0 else "plain")
 
 
 def _noise(sensitivity: Sensitivity) -> float:
@@ -172,8 +172,7 @@ def _sensitivity(report: Report) -> Markup:
         return Markup("")
     unit = "noise of the outputs when only this operator is integer, parts per million of their power"
     bars = [
-        parts.Bar(parts.operator_link(s.operator, s.op), _noise(s), f"{short(_noise(s))} ppm")
-        for s in report.sensitivities
+        Bar(parts.operator_link(s.operator, s.op), _noise(s), f"{short(_noise(s))} ppm") for s in report.sensitivities
     ]
     table = parts.table(SENSITIVITY_COLUMNS, map(sensitivity_row, report.sensitivities))
     return parts.section(

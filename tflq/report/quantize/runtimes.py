@@ -8,8 +8,8 @@ from typing import Any
 
 from tflq.quantization.judge.several_runtimes import Agreed
 from tflq.quantization.portable.portability import OperatorDifferences, Portability
-from tflq.report.layout import counted
-from tflq.report.line import Line
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
 
 
 def agreement_lines(agreed: Agreed) -> Iterator[Line]:

@@ -10,9 +10,10 @@ from tflq.quantization.pipeline import Report, Result
 from tflq.quantization.recipe.recipe import Recipe
 from tflq.report.card import Card
 from tflq.report.compare.lines import lead_text
-from tflq.report.layout import Line, counted
+from tflq.report.numbers import counted
 from tflq.report.quantize.lines import check_style, check_text, estimate_texts, remark_texts, why_text
 from tflq.report.quantize.methods import methods_text
+from tflq.report.render.line import Line
 
 
 def report_card(report: Report) -> Card:

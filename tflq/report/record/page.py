@@ -13,7 +13,7 @@ from tflq.report.graph.activations import activation_colourings, activation_figu
 from tflq.report.graph.standard import ModelView, graph_section
 from tflq.report.html.page import page
 from tflq.report.html.parts import code, facts, next_section, note, section, side_by_side
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
 from tflq.verification.golden import Golden
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tflq.report.card import Card
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
 from tflq.verification.golden import Golden
 

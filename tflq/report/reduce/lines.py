@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tflq.diagnosis.reduction import Reduced
 from tflq.inspection.difference import Difference, difference
 from tflq.report.extract.lines import extract_lines
-from tflq.report.layout import Line
+from tflq.report.render.line import Line
 
 
 def reduce_lines(reduced: Reduced, output: str, next_command: str) -> Iterator[Line]:

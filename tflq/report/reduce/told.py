@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tflq.diagnosis.reduction import Reduced
 from tflq.report.card import Card
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 from tflq.report.reduce.lines import remaining_texts
 
 

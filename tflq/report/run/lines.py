@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflq.escaping import shown
 from tflq.ir import TensorSpec
 from tflq.kernels.exactness import Exactness
-from tflq.report.layout import Line
+from tflq.report.render.line import Line
 from tflq.verification.results import InputFacts
 
 #: Arrays up to this many elements are printed.

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from tflq.escaping import shown
 from tflq.kernels.exactness import Exactness
+from tflq.report.blocks import Bar
 from tflq.report.graph.activations import activation_colourings, activation_figures, tensor_figures
 from tflq.report.graph.standard import ModelView, graph_section, memory_section
 from tflq.report.html.page import page
-from tflq.report.html.parts import Bar, bars, code, details, section, side_by_side, table
-from tflq.report.layout import counted
+from tflq.report.html.parts import bars, code, details, section, side_by_side, table
+from tflq.report.numbers import counted
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]

@@ -22,7 +22,8 @@ from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import facts_of, view_of
 from tflq.report.html.fidelity import fidelity_colourings
 from tflq.report.inspect.page import inspect_page
-from tflq.report.verify.page import verify_colourings, verify_page
+from tflq.report.render.html import page_of
+from tflq.report.verbs.verify.report import verify_colourings, verify_report
 from tflq.verification import verify
 from tflq.verification.goldens import model_of
 
@@ -56,7 +57,7 @@ def picture(model: str, other: str | None = None, profile: str = "litert-ref", d
     view = view_of(model, profile)
     if _is_recording(other):
         report = verify(model, Path(other), profile=profile)
-        return Picture(verify_page(view, report), verify_colourings(report) or facts_of(view.inspection))
+        return Picture(page_of(verify_report(report), view), verify_colourings(report) or facts_of(view.inspection))
     findings = investigate(view.model, load_dumps(view.model, other, None, None), by_name(profile))
     return Picture(explain_page(view, model, other, findings), explain_colourings(findings))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.api.warming import Warmed
-from tflq.report.layout import Line, counted
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
 
 
 def warm_lines(warmed: Warmed) -> Iterator[Line]:

@@ -10,8 +10,10 @@ from shlex import quote
 from typing import Any
 
 from tflq.report.json import error_document
-from tflq.report.layout import Line, counted, table
-from tflq.report.verify.document import verify_document
+from tflq.report.numbers import counted
+from tflq.report.render.line import Line
+from tflq.report.render.text import table
+from tflq.report.verbs.verify.document import verify_document
 from tflq.verification.report import Report
 from tflq.verification.results import Status, Verdict
 

@@ -10,7 +10,7 @@ from tflq.escaping import printable, shown
 from tflq.kernels.exactness import EXACT
 from tflq.report.runtimes import runtime_text
 from tflq.report.stages import stage_text
-from tflq.report.verify.lines import coverage_texts
+from tflq.report.verbs.verify.texts import coverage_texts
 from tflq.verification.report import Report
 from tflq.verification.results import Status, TensorResult, Verdict
 

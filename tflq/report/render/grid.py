@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tflq.report.line import Line
+from tflq.report.render.line import Line
 
 GAP = "  "
 #: What continues a row below it.

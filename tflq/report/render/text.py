@@ -1,0 +1,202 @@
+"""Reports as text for a terminal: lines with a style, and tables that fit the width."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import singledispatch
+from textwrap import wrap
+from typing import TextIO
+
+from tflq.escaping import printable
+from tflq.report.blocks import (
+    Block,
+    Columns,
+    Fact,
+    Gap,
+    InText,
+    Listing,
+    Next,
+    Note,
+    Pairs,
+    Report,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    plain,
+)
+from tflq.report.render.grid import GAP, Grid
+from tflq.report.render.line import Line
+
+#: ANSI codes by style.
+_CODES = {"good": "1;32", "bad": "1;31", "warning": "33", "strong": "1", "faint": "2", "head": "1"}
+#: Lines are never made narrower than this.
+NARROWEST = 60
+#: Width of a terminal that does not report one.
+_USUAL = 80
+#: How lines with a command begin, and what continues a command on the next line.
+_COMMANDS, _CONTINUED = ("Next: tflq", "  or: tflq"), " \\"
+#: Longest cell, in characters; the middle of a longer one is left out.
+CELL = 600
+
+
+def lines_of(report: Report) -> Iterator[Line]:
+    """Yield the lines of a report. Blocks for pages only have none."""
+    for block in report.blocks:
+        yield from _lines(block)
+
+
+@singledispatch
+def _lines(_block: Block) -> Iterator[Line]:
+    return iter(())
+
+
+@_lines.register
+def _(block: Verdict) -> Iterator[Line]:
+    yield Line(block.line, block.style)
+
+
+@_lines.register
+def _(block: Fact) -> Iterator[Line]:
+    yield Line(plain(block.text), block.style)
+
+
+@_lines.register
+def _(block: Text) -> Iterator[Line]:
+    yield Line(GAP * block.indent + plain(block.text), block.style)
+
+
+@_lines.register
+def _(block: Note) -> Iterator[Line]:
+    yield Line(f"note: {block.text}", "warning")
+
+
+@_lines.register
+def _(_block: Gap) -> Iterator[Line]:
+    yield Line("")
+
+
+@_lines.register
+def _(block: Listing) -> Iterator[Line]:
+    for value in block.values:
+        yield Line(GAP * block.indent + plain(value), block.style)
+
+
+@_lines.register
+def _(block: Next) -> Iterator[Line]:
+    for position, command in enumerate(block.commands):
+        yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
+
+
+@_lines.register
+def _(block: Table) -> Iterator[Line]:
+    shown = block.rows[: block.most]
+    if shown:
+        yield from table(block.columns, [[plain(cell) for cell in row] for row in shown])
+    left = len(block.rows) - len(shown)
+    if left:
+        yield Line(block.rest.format(left=left, shown=len(shown), of=len(block.rows)), "faint")
+
+
+@_lines.register
+def _(block: Pairs) -> Iterator[Line]:
+    yield from table([("", "<"), ("", "<")], [(name, plain(value)) for name, value in block.pairs])
+
+
+@_lines.register
+def _(block: Section) -> Iterator[Line]:
+    lines = [line for part in block.blocks for line in _lines(part)]
+    if lines and block.head:
+        yield Line(block.head)
+        lines = [Line(GAP + text, style) for text, style in lines]
+    yield from lines
+
+
+@_lines.register
+def _(block: InText) -> Iterator[Line]:
+    for part in block.blocks:
+        yield from _lines(part)
+
+
+def table(columns: Columns, rows: Iterable[Sequence[str]]) -> Iterator[Line]:
+    """Yield a head and one line for each row, or several if a cell has several.
+
+    Empty columns are left out. On a terminal, or if COLUMNS is set, the table fits the width: values that are the same
+    in every row are listed once, below; words wrap, numbers do not; if that is not enough, the last columns of each row
+    go to a line below it. In a file or a pipe, columns are as wide as their longest cell, so that the text can be
+    searched.
+    """
+    cells = [[[printable(text, CELL) for text in cell.split("\n")] for cell in row] for row in rows]
+    grid = Grid([title for title, _ in columns], [way for _, way in columns], cells).without_empty_columns()
+    width = line_width()
+    everywhere: list[str] = []
+    if width is not None and grid.width > width:
+        grid, everywhere = grid.without_constant_columns(width)
+        grid = grid.wrapped(width)
+    yield from grid.lines(width)
+    if everywhere:
+        text = f"in every row: {', '.join(everywhere)}"
+        yield from (Line(part, "faint") for part in wrap(text, width or len(text), break_long_words=False))
+
+
+def line_width() -> int | None:
+    """Return the width of lines, at least NARROWEST: COLUMNS, else the terminal's; None without either."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return max(NARROWEST, int(columns))
+    if sys.stdout is not None and sys.stdout.isatty():
+        return max(NARROWEST, shutil.get_terminal_size((_USUAL, 24)).columns)
+    return None
+
+
+def fitted(lines: Iterable[Line]) -> Iterator[Line]:
+    """Wrap lines that are wider than the terminal between words. A command to type stays one command."""
+    width = line_width()
+    for line in lines:
+        text = printable(line.text)
+        if width is None or len(text) <= width:
+            yield line
+            continue
+        end = _CONTINUED if text.startswith(_COMMANDS) else ""
+        *parts, last = _divided(text, width - len(end))
+        yield from (Line(part + end, line.style) for part in parts)
+        yield Line(last, line.style)
+
+
+def _divided(text: str, width: int) -> Iterator[str]:
+    """Yield the parts of a line, indented below the first. Longer words are divided too, paths at their slashes."""
+    begin = text[: len(text) - len(text.lstrip())][: width // 4]
+    below = begin + GAP * 2
+    for part in wrap(
+        text.strip(),
+        width,
+        initial_indent=begin,
+        subsequent_indent=below,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        while len(part) > width:
+            at = max(part.rfind(mark, len(below) + 1, width) for mark in ";/") + 1 or width
+            yield part[:at]
+            part = below + part[at:]
+        yield part
+
+
+def text_of(lines: Iterable[Line], *, coloured: bool = False) -> str:
+    """Return the lines as escaped text, with ANSI colours if `coloured`."""
+    return "".join(
+        f"\x1b[{_CODES[style]}m{printable(text)}\x1b[0m\n" if coloured and style else printable(text) + "\n"
+        for text, style in lines
+    )
+
+
+def wants_colour(out: TextIO) -> bool:
+    """Return False with NO_COLOR, True with FORCE_COLOR, else if `out` is a terminal. Source: no-color.org."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return out.isatty() and os.environ.get("TERM") != "dumb"
