@@ -7,7 +7,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, limit_options, profile_option
-from tflq.cli.output import say, say_document
+from tflq.cli.output import say, say_document, say_report
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 
@@ -102,12 +102,11 @@ def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:
     from tflq.api.subject import subject
     from tflq.inspection.overflow import overflow_bounds
     from tflq.profiles import by_name
-    from tflq.report.overflow.document import overflow_document
-    from tflq.report.overflow.lines import overflow_lines
+    from tflq.report.verbs.overflow import overflow_document, overflow_report
 
     bounds = overflow_bounds(subject(model).model, by_name(profile))
     if as_json:
         say_document(overflow_document(model, profile, bounds, bits))
     else:
-        say(overflow_lines(bounds, bits))
+        say_report(overflow_report(bounds, bits))
     return Exit.DIFFERS if any(bound.bits > bits for bound in bounds) else Exit.SAME

@@ -11,9 +11,9 @@ from tflq.escaping import quoted
 from tflq.inspection.operators import Inspection
 from tflq.ir import Model
 from tflq.report.card import Card
-from tflq.report.extract.lines import type_text
 from tflq.report.inspect.lines import counts_text, inspection_lines, tensor_text
 from tflq.report.numbers import bytes_text, counted
+from tflq.report.verbs.extract import type_text
 
 #: Operator types, and inputs or outputs, that are named.
 _NAMED = 4
