@@ -16,13 +16,13 @@ from tflq.profiles import by_name
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import compare
 from tflq.report.compare.page import compare_page
-from tflq.report.diff.page import diff_colourings, diff_page
 from tflq.report.explain.page import explain_colourings, explain_page
 from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import facts_of, view_of
 from tflq.report.html.fidelity import fidelity_colourings
 from tflq.report.inspect.page import inspect_page
 from tflq.report.render.html import page_of
+from tflq.report.verbs.diff import diff_colourings, diff_report
 from tflq.report.verbs.verify.report import verify_colourings, verify_report
 from tflq.verification import verify
 from tflq.verification.goldens import model_of
@@ -66,7 +66,7 @@ def _two_models(model: str, other: str, profile: str, data: str | None) -> Pictu
     view = view_of(model, profile)
     if data is None:
         differences = diff(model, other, profile)
-        return Picture(diff_page(view, differences), diff_colourings(view, differences))
+        return Picture(page_of(diff_report(differences), view), diff_colourings(view, differences))
     comparison = compare(model, other, Calibration(view.model, data))
     page = compare_page(view, subject(model).facts, subject(other).facts, comparison)
     return Picture(page, fidelity_colourings(comparison))
