@@ -149,6 +149,7 @@ class Table:
     rest: str = "... and {left} more (--all shows them)"
     fold: str = ""
     styles: Sequence[str] = ()
+    indent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +161,11 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks below one heading. `name` is its anchor on a page.
-
-    Text has the line `head` instead of the title, and indents the blocks below it.
-    """
+    """Blocks below one heading on a page, with the anchor `name`. Text has the blocks without the heading."""
 
     name: str
     title: str
     blocks: Sequence[Block]
-    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +175,13 @@ class Fold:
     summary: Inline
     blocks: Sequence[Block]
     opened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Text whose line breaks and spaces are kept, as of a file."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +277,7 @@ Block = (
     | Next
     | Section
     | Fold
+    | Verbatim
     | Pairs
     | Bars
     | Figures

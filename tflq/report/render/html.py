@@ -25,6 +25,7 @@ from tflq.report.blocks import (
     Section,
     Table,
     Text,
+    Verbatim,
     Verdict,
 )
 from tflq.report.graph.standard import ModelView, graph_section, memory_section
@@ -109,6 +110,11 @@ def _(block: Table, _view: ModelView | None) -> Markup:
 @_part.register(Next)
 def _(block: Next, _view: ModelView | None) -> Markup:
     return parts.section("next", "Next", parts.commands(block.commands))
+
+
+@_part.register(Verbatim)
+def _(block: Verbatim, _view: ModelView | None) -> Markup:
+    return parts.commands([block.text])
 
 
 @_part.register(Pairs)

@@ -25,6 +25,7 @@ from tflq.report.blocks import (
     Section,
     Table,
     Text,
+    Verbatim,
     Verdict,
     plain,
 )
@@ -95,10 +96,16 @@ def _(block: Next) -> Iterator[Line]:
 def _(block: Table) -> Iterator[Line]:
     shown = block.rows[: block.most]
     if shown:
-        yield from table(block.columns, [[plain(cell) for cell in row] for row in shown])
+        for text, style in table(block.columns, [[plain(cell) for cell in row] for row in shown]):
+            yield Line(GAP * block.indent + text, style)
     left = len(block.rows) - len(shown)
     if left:
-        yield Line(block.rest.format(left=left, shown=len(shown), of=len(block.rows)), "faint")
+        yield Line(GAP * block.indent + block.rest.format(left=left, shown=len(shown), of=len(block.rows)), "faint")
+
+
+@_lines.register
+def _(block: Verbatim) -> Iterator[Line]:
+    yield from map(Line, block.text.split("\n"))
 
 
 @_lines.register
@@ -108,11 +115,8 @@ def _(block: Pairs) -> Iterator[Line]:
 
 @_lines.register
 def _(block: Section) -> Iterator[Line]:
-    lines = [line for part in block.blocks for line in _lines(part)]
-    if lines and block.head:
-        yield Line(block.head)
-        lines = [Line(GAP + text, style) for text, style in lines]
-    yield from lines
+    for part in block.blocks:
+        yield from _lines(part)
 
 
 @_lines.register

@@ -15,13 +15,13 @@ from tflq.inspection.model_diff import diff
 from tflq.profiles import by_name
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import compare
-from tflq.report.compare.page import compare_page
 from tflq.report.explain.page import explain_colourings, explain_page
 from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import facts_of, view_of
-from tflq.report.html.fidelity import fidelity_colourings
 from tflq.report.inspect.page import inspect_page
 from tflq.report.render.html import page_of
+from tflq.report.verbs.compare.figures import fidelity_colourings
+from tflq.report.verbs.compare.report import compare_report
 from tflq.report.verbs.diff import diff_colourings, diff_report
 from tflq.report.verbs.verify.report import verify_colourings, verify_report
 from tflq.verification import verify
@@ -68,7 +68,7 @@ def _two_models(model: str, other: str, profile: str, data: str | None) -> Pictu
         differences = diff(model, other, profile)
         return Picture(page_of(diff_report(differences), view), diff_colourings(view, differences))
     comparison = compare(model, other, Calibration(view.model, data))
-    page = compare_page(view, subject(model).facts, subject(other).facts, comparison)
+    page = page_of(compare_report(subject(model).facts, subject(other).facts, comparison), view)
     return Picture(page, fidelity_colourings(comparison))
 
 

@@ -1,32 +1,27 @@
-"""A comparison of two models in lines."""
+"""Statements about a comparison of two models, each in one line, and rows of tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from shlex import quote
 
 from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.names import short_name
-from tflq.report.render.line import Line
-from tflq.report.render.text import table
 
 COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("largest error", ">"), ("mean error", ">"), ("tensor", "<"))
 
+#: Flips that a line names.
+_FLIPS = 5
 
-#: Tensors that are listed where not all are asked for, and flips.
-WORST, FLIPS = 10, 5
-
-
-#: What a summary of several models says of each.
+#: Columns of a summary of several models.
 SUMMARY_COLUMNS = (("accuracy", ">"), ("same top-1", ">"), ("outputs dB", ">"), ("bytes", ">"), ("worst operator", "<"))
 
 
 def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
-    """A row of SUMMARY_COLUMNS: of one model against the reference."""
+    """Return a row of SUMMARY_COLUMNS for one model."""
     agreement, tensor = comparison.agreement, comparison.worst
     accuracies = None if agreement is None else agreement.accuracies
     return (
@@ -38,36 +33,8 @@ def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def compare_lines(
-    first: ModelFacts, second: ModelFacts, comparison: Comparison, *, all_tensors: bool, next_command: str
-) -> Iterator[Line]:
-    """The outputs, the decisions, where noise begins and where it is worst, and a row a tensor."""
-    yield Line(
-        f"{second.path} against {first.path}, {samples_text(comparison.samples)}: {lead_text(comparison)}", "strong"
-    )
-    for output in comparison.outputs:
-        yield Line(f"output {short_name(output.name)}: {decibels(output.sqnr)}, {error_text(output)}")
-    for text in agreement_texts(comparison.agreement):
-        yield Line(text)
-    for text in where_texts(comparison):
-        yield Line(text)
-    chosen = comparison.tensors if all_tensors else worst(comparison, WORST)
-    if chosen:
-        yield Line("")
-        yield from table(COLUMNS, map(tensor_row, chosen))
-    if len(chosen) < len(comparison.tensors):
-        yield Line(f"the worst {len(chosen)} of {len(comparison.tensors)} tensors; --all lists all", "faint")
-    if next_command:
-        yield Line(f"Next: {next_command}", "strong")
-
-
-def next_step(first: str, second: str, comparison: Comparison) -> str:
-    """Return the command to type next where a tensor is damaged, or an empty string."""
-    return "" if comparison.first is None else f"tflq diff {quote(first)} {quote(second)}"
-
-
 def samples_text(count: int) -> str:
-    """How many samples."""
+    """Return the number of samples with its noun."""
     return f"{count:,} sample{'' if count == 1 else 's'}"
 
 
@@ -83,7 +50,7 @@ def lead_text(comparison: Comparison) -> str:
 
 
 def quality_text(comparison: Comparison) -> str:
-    """The outputs' signal-to-noise ratio."""
+    """Return the outputs' signal-to-noise ratio."""
     return f"outputs {decibels(comparison.sqnr)}" if math.isfinite(comparison.sqnr) else _infinite(comparison.sqnr)
 
 
@@ -92,22 +59,22 @@ def _infinite(sqnr: float) -> str:
 
 
 def decibels(ratio: float) -> str:
-    """A signal-to-noise ratio."""
+    """Return a signal-to-noise ratio with its unit."""
     return f"{ratio:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
 
 
 def error_text(tensor: Fidelity) -> str:
-    """Largest and mean error of a tensor, in its own units."""
+    """Return the largest and the mean error of a tensor, in its own units."""
     return f"largest error {tensor.largest:.3g}, mean error {mean_error(tensor):+.2g}"
 
 
 def mean_error(tensor: Fidelity) -> float:
-    """Mean of other - reference over all elements."""
+    """Return the mean of other - reference over all elements."""
     return tensor.bias / tensor.elements if tensor.elements else 0.0
 
 
 def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
-    """Yield top-1 agreement with its confidence interval, accuracies if there are labels, and the samples that flip."""
+    """Yield top-1 agreement with its confidence interval, ties, and accuracies if there are labels."""
     if agreement is None:
         return
     low, high = agreement.interval
@@ -128,8 +95,11 @@ def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
             f"accuracy {before:.2%} before, {after:.2%} after: {after - before:+.2%}, standard error "
             f"{agreement.standard_error:.2%} ({agreement.gained} only after, {agreement.lost} only before)"
         )
-    if agreement.flips:
-        yield f"flips: {'; '.join(flip_texts(agreement)[:FLIPS])}{more_text(len(agreement.flips) - FLIPS)}"
+
+
+def flips_text(agreement: Agreement) -> str:
+    """Return the first samples whose decision changed, and how many more there are."""
+    return f"flips: {'; '.join(flip_texts(agreement)[:_FLIPS])}{more_text(len(agreement.flips) - _FLIPS)}"
 
 
 def flip_texts(agreement: Agreement) -> list[str]:
@@ -154,17 +124,17 @@ def where_texts(comparison: Comparison) -> Iterator[str]:
 
 
 def tensor_text(tensor: Fidelity) -> str:
-    """A tensor by its operator, with its ratio."""
+    """Return a tensor with its operator and its ratio."""
     return f"operator {tensor.index} {tensor.op}, {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
 
 
 def worst(comparison: Comparison, count: int) -> list[Fidelity]:
-    """The tensors with the lowest ratios, the lowest first."""
+    """Return the tensors with the lowest ratios, the lowest first."""
     return sorted((t for t in comparison.tensors if t.noise), key=lambda t: t.sqnr)[:count]
 
 
 def tensor_row(tensor: Fidelity) -> list[str]:
-    """Operator, ratio, errors, name."""
+    """Return a row of COLUMNS."""
     ratio = decibels(tensor.sqnr).removesuffix(" dB")
     return [
         str(tensor.index),

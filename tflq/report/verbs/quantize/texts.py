@@ -1,9 +1,9 @@
-"""A quantization in lines: the chosen configuration and why, what it costs, and the verification."""
+"""Statements about a quantization, each in one line, and rows of tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
@@ -20,32 +20,16 @@ from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.pipeline import Remark, Report, Result
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Mode
-from tflq.report.compare.lines import COLUMNS as TENSOR_COLUMNS
-from tflq.report.compare.lines import (
-    agreement_texts,
-    decibels,
-    more_text,
-    quality_text,
-    samples_text,
-    tensor_row,
-    worst,
-)
 from tflq.report.numbers import counted
-from tflq.report.quantize.methods import methods_text
-from tflq.report.quantize.runtimes import agreement_lines, by_difference, columns, rows
-from tflq.report.render.line import Line
-from tflq.report.render.text import table
 from tflq.report.runtimes import runtime_text
+from tflq.report.verbs.compare.texts import decibels, more_text, quality_text, samples_text
+from tflq.report.verbs.quantize.methods import methods_text
 from tflq.verification import Verdict
 
-COLUMNS = (("scores dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
-SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("outputs dB", ">"), ("same top-1", ">"))
-#: Tensors, and operators with something to say, that the first screen lists.
-WORST, REMARKS = 5, 5
-#: Operators whose own cost it lists.
-SENSITIVE = 10
-#: Configurations from which on more of them will not help.
-MANY = len(PRESETS["best"].candidates)
+#: Operators that a remark names.
+_REMARKS = 5
+#: Number of configurations from which on more of them do not help.
+_MANY = len(PRESETS["best"].candidates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,41 +48,8 @@ class Making:
         return self.result.report
 
 
-def quantize_lines(making: Making) -> Iterator[Line]:
-    """Yield the first screen: headline, verification, choice, outputs, worst tensors, remarks and next command."""
-    report = making.report
-    yield Line(f"{making.output.path}: {headline(making)}", "strong")
-    yield Line(check_text(report.check), check_style(report.check))
-    yield Line("")
-    yield Line(why_text(report))
-    yield from _indented(table(COLUMNS, map(ranking_row, report.ranking)))
-    yield from map(Line, estimate_texts(report))
-    yield Line("")
-    yield Line(fit_text(report))
-    yield from (Line(text, "good") for text in budget_texts(making))
-    yield from map(Line, agreement_texts(report.comparison.agreement))
-    if report.agreed is not None:
-        yield from agreement_lines(report.agreed)
-        most = by_difference(report.agreed.portability)[:WORST]
-        yield from _indented(table(columns(report.agreed.portability), rows(most)) if most else ())
-    lowest = worst(report.comparison, WORST)
-    if lowest:
-        yield Line("Where most is lost:")
-        yield from _indented(table(TENSOR_COLUMNS, map(tensor_row, lowest)))
-    if report.sensitivities:
-        yield Line("What each operator costs alone, all others in float:")
-        yield from _indented(table(SENSITIVITY_COLUMNS, map(sensitivity_row, report.sensitivities[:SENSITIVE])))
-    for text in remark_texts(report):
-        yield Line(text, "warning")
-    yield Line(f"Next: {next_step(making)}", "strong")
-
-
-def _indented(lines: Iterable[Line]) -> Iterator[Line]:
-    return (Line(f"  {text}", style) for text, style in lines)
-
-
 def headline(making: Making) -> str:
-    """Mode, types of inputs and outputs, size before and after."""
+    """Return the mode, the types of inputs and outputs, and the size before and after."""
     graph = making.result.model.subgraphs[0]
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
     before, after = making.source.size, making.output.size
@@ -107,7 +58,7 @@ def headline(making: Making) -> str:
 
 
 def why_text(report: Report) -> str:
-    """How the configuration was chosen."""
+    """Return how the configuration was chosen."""
     if report.interrupted:
         return "Interrupted. The best configuration until then, fitted to three quarters of the samples:"
     if len(report.ranking) == 1:
@@ -135,13 +86,13 @@ def estimate_texts(report: Report) -> Iterator[str]:
 
 
 def fit_text(report: Report) -> str:
-    """The outputs of the model as it was written."""
+    """Return how close the outputs of the written model are."""
     which = "held back" if report.held_back else "fitted to"
     return f"As written: {quality_text(report.comparison)} over the {samples_text(report.comparison.samples)} {which}"
 
 
 def budget_texts(making: Making) -> Iterator[str]:
-    """That the budget is met, each bound with what was reached; nothing without one. What cannot keep it is refused."""
+    """Yield that the budget is met, with the value reached for each bound; nothing without a budget."""
     report, budget = making.report, making.report.recipe.budget
     if budget is None:
         return
@@ -194,29 +145,29 @@ def check_text(check: Check) -> str:
 
 
 def check_style(check: Check) -> str:
-    """Good, bad or warning."""
+    """Return the style of the verification's result: good, bad or warning."""
     if check.report is None:
         return "warning" if isinstance(check.error, RuntimeMissing) else "bad"
     return {Verdict.SAME: "good", Verdict.CLOSE: "good", Verdict.DIFFERS: "bad"}.get(check.report.verdict, "warning")
 
 
 def remark_texts(report: Report) -> Iterator[str]:
-    """Operators that stay in float, and what else users should know."""
-    yield from _told("stays in float", report.kept_float)
-    yield from _told("changed to fit", report.notes)
-    yield from _told("spared by the budget", report.spared)
+    """Yield which operators stay in float, were changed or spared, and which samples stand out."""
+    yield from _remarks("stays in float", report.kept_float)
+    yield from _remarks("changed to fit", report.notes)
+    yield from _remarks("spared by the budget", report.spared)
     if report.outlying:
-        listed = ", ".join(map(str, report.outlying[:REMARKS])) + more_text(len(report.outlying) - REMARKS)
+        listed = ", ".join(map(str, report.outlying[:_REMARKS])) + more_text(len(report.outlying) - _REMARKS)
         yield f"calibration samples far beyond the others, more than ten times the median: {listed}"
 
 
-def _told(what: str, remarks: Sequence[Remark]) -> Iterator[str]:
-    """A line for each thing said: the operators of which it is."""
+def _remarks(what: str, remarks: Sequence[Remark]) -> Iterator[str]:
+    """Yield one line for each distinct remark, with its operators."""
     by_text: dict[str, list[Remark]] = {}
     for remark in remarks:
         by_text.setdefault(remark.text, []).append(remark)
     for text, operators in by_text.items():
-        names = ", ".join(f"{o.index} {o.op}" for o in operators[:REMARKS]) + more_text(len(operators) - REMARKS)
+        names = ", ".join(f"{o.index} {o.op}" for o in operators[:_REMARKS]) + more_text(len(operators) - _REMARKS)
         yield f"{what}: {names} ({text})"
 
 
@@ -229,7 +180,7 @@ def next_step(making: Making) -> str:
         return f"tflq verify {output}"
     if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
         again = f"tflq quantize {source} --calibration {data} -o {output} -f"
-        return f"{again} --recipe best" if len(report.ranking) < MANY else f"{again} --mode int16x8"
+        return f"{again} --recipe best" if len(report.ranking) < _MANY else f"{again} --mode int16x8"
     return f"tflq compare {source} {output} --data {data}"
 
 

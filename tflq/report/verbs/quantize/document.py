@@ -9,10 +9,10 @@ from typing import Any
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.recipe.files import digest, document_of, plain
-from tflq.report.compare.document import comparison_document
 from tflq.report.documents import runtime_document
-from tflq.report.quantize.lines import Making, next_step
-from tflq.report.quantize.runtimes import agreement_document
+from tflq.report.verbs.compare.document import comparison_document
+from tflq.report.verbs.quantize.runtimes import agreement_document
+from tflq.report.verbs.quantize.texts import Making, next_step
 
 
 def quantize_document(making: Making) -> dict[str, Any]:

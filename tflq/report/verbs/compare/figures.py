@@ -1,36 +1,25 @@
-"""Figures of a comparison for pages, by quantize and compare alike: outputs, decisions, tensors by their noise."""
+"""Figures of a comparison on the pages of `compare` and `quantize`: decisions, and operators by their noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.report.blocks import Bar
-from tflq.report.compare.lines import (
-    COLUMNS,
-    agreement_texts,
-    decibels,
-    error_text,
-    flip_texts,
-    mean_error,
-    samples_text,
-    tensor_row,
-    where_texts,
-)
+from tflq.report.blocks import Bar, Bars, Block, Figures, Graph, Operator, Status, Text
 from tflq.report.graph.colouring import Colouring, ladder, scale
 from tflq.report.html import parts
 from tflq.report.html.charts import LEVELS
 from tflq.report.names import short_name
-from tflq.report.numbers import counted
+from tflq.report.verbs.compare.texts import decibels, error_text, mean_error
 
-#: Classes of a confusion matrix; of more it would be no picture.
+#: Most classes that a confusion matrix shows.
 _MOST_CLASSES = 60
-#: Ratios between which tensors share a colour, dB. The second is where a tensor counts as damaged.
+#: Bounds of the colours, dB. Below the second, a tensor counts as damaged.
 _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
 
@@ -54,35 +43,32 @@ def fidelity_colourings(comparison: Comparison) -> tuple[Colouring, Colouring]:
     )
 
 
-def fidelity_panels(comparison: Comparison) -> Mapping[int, Markup]:
-    """Return notes on the results of each operator of the reference, by index."""
-    said: dict[int, list[Markup]] = {}
+def fidelity_graph(comparison: Comparison, *more: Colouring) -> Graph:
+    """Return the reference, with notes on the results of each operator; `more` are further colourings."""
+    panels: dict[int, list[Block]] = {}
     for tensor in comparison.tensors:
-        style = "bad" if tensor.sqnr < DAMAGED else "good"
         text = f"{decibels(tensor.sqnr)}, {error_text(tensor)}, n = {tensor.elements:,} ({short_name(tensor.name)})"
-        said.setdefault(tensor.index, []).append(parts.note(text, style))
-    return {index: parts.together(*notes) for index, notes in said.items()}
+        note = Text(Status(text, "bad" if tensor.sqnr < DAMAGED else "good"))
+        panels.setdefault(tensor.index, []).append(note)
+    focus = comparison.first or comparison.worst
+    index = None if focus is None or focus.index < 0 else focus.index
+    return Graph((*fidelity_colourings(comparison), *more), panels, index)
 
 
-def outputs_section(comparison: Comparison) -> Markup:
-    """Decisions and outputs."""
-    texts = [text for text in agreement_texts(comparison.agreement) if not text.startswith("flips")]
-    flips = [] if comparison.agreement is None else flip_texts(comparison.agreement)
-    return parts.section(
-        "outputs",
-        f"Outputs over {samples_text(comparison.samples)}",
-        *map(parts.paragraph, texts),
-        parts.details(counted(len(flips), "flip"), parts.listing(flips)) if flips else "",
-        _confusion(comparison.agreement) if comparison.agreement is not None else "",
-        parts.table(COLUMNS, map(tensor_row, comparison.outputs)),
-    )
+def tensor_bars(comparison: Comparison) -> Bars:
+    """Return a chart of the signal-to-noise ratio of every operator's result, in execution order."""
+    rows = [_bar(tensor) for tensor in comparison.tensors]
+    unit = "signal-to-noise ratio of its result, dB"
+    return Bars("operator", unit, rows, full=2 * DAMAGED, key=("above", f"below {DAMAGED:g} dB"))
 
 
-def _confusion(agreement: Agreement) -> Markup:
-    """Return the confusion matrix: correct classes, or the reference's without labels, by the other model's classes."""
+def confusion(agreement: Agreement | None) -> Iterator[Figures]:
+    """Yield the confusion matrix: correct classes, or the reference's without labels, by the other model's classes."""
+    if agreement is None:
+        return
     classes = sorted({number for pair in agreement.confusion for number in pair})
     if not 1 < len(classes) <= _MOST_CLASSES:
-        return Markup("")
+        return
     head = Markup("").join(Markup("<th scope=col>{}</th>").format(number) for number in classes)
     body = Markup("").join(
         Markup("<tr><th scope=row>{}</th>{}</tr>").format(row, _confusion_cells(agreement, row, classes))
@@ -93,9 +79,8 @@ def _confusion(agreement: Agreement) -> Markup:
         "<td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
     )
     whose = "right class" if agreement.labelled else "the reference's class"
-    return parts.figure(
-        frame.format(head, body), f"rows: {whose}; columns: what the other model says; n = {agreement.samples:,}"
-    )
+    caption = f"rows: {whose}; columns: class of the other model; n = {agreement.samples:,}"
+    yield Figures([parts.figure(frame.format(head, body), caption)])
 
 
 def _confusion_cells(agreement: Agreement, row: int, classes: Sequence[int]) -> Markup:
@@ -108,25 +93,8 @@ def _confusion_cells(agreement: Agreement, row: int, classes: Sequence[int]) -> 
     return cells
 
 
-def tensors_section(comparison: Comparison) -> Markup:
-    """Return a section with the signal-to-noise ratio of every operator's result, in execution order."""
-    bars = [_bar(tensor) for tensor in comparison.tensors]
-    chart = parts.bars("operator", "signal-to-noise ratio of its result, dB", bars, full=2 * DAMAGED)
-    caption = Markup("{}below {} dB").format(parts.key("above"), f"{DAMAGED:g}")
-    return parts.section(
-        "tensors",
-        "Tensors",
-        *map(parts.paragraph, where_texts(comparison)),
-        parts.figure(chart, caption),
-        parts.details(
-            counted(len(comparison.tensors), "tensor"), parts.table(COLUMNS, map(tensor_row, comparison.tensors))
-        ),
-    )
-
-
 def _bar(tensor: Fidelity) -> Bar:
-    """Decibels above 0; tensors without noise are as long as the longest."""
-    value = max(tensor.sqnr, 0.0)
+    """Return a bar of decibels above 0; a tensor without noise has the longest bar."""
     style = "above" if tensor.sqnr < DAMAGED else "plain"
     shown = decibels(tensor.sqnr) if math.isfinite(tensor.sqnr) else "no noise" if tensor.sqnr > 0 else "all noise"
-    return Bar(parts.operator_link(tensor.index, tensor.op), value, shown, style)
+    return Bar(Operator(tensor.index, tensor.op), max(tensor.sqnr, 0.0), shown, style)

@@ -10,7 +10,7 @@ from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.report.compare.lines import mean_error
+from tflq.report.verbs.compare.texts import mean_error
 
 
 def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparison) -> dict[str, Any]:

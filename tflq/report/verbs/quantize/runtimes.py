@@ -1,4 +1,4 @@
-"""How far the recipe's runtimes agree on a quantized model, in words and rows."""
+"""Statements and rows about how far the recipe's runtimes agree on a quantized model."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ from typing import Any
 from tflq.quantization.judge.several_runtimes import Agreed
 from tflq.quantization.portable.portability import OperatorDifferences, Portability
 from tflq.report.numbers import counted
-from tflq.report.render.line import Line
-
-
-def agreement_lines(agreed: Agreed) -> Iterator[Line]:
-    """Yield what differs at the outputs, what operators make otherwise, and what nudging of scales did to that."""
-    now = agreed.portability
-    yield Line(outputs_text(now), "warning" if any(now.differing) else "good")
-    yield Line(nudging_text(agreed))
 
 
 def outputs_text(portability: Portability) -> str:
-    """How many elements of the outputs each runtime has otherwise than the first."""
+    """Return how many elements of the outputs differ on each runtime from the first."""
     first, *others = portability.runtimes
     differing = ", ".join(f"{count:,} on {name}" for name, count in zip(others, portability.differing, strict=True))
     over = f"over {counted(portability.samples, 'sample')} held back"
@@ -28,7 +20,7 @@ def outputs_text(portability: Portability) -> str:
 
 
 def nudging_text(agreed: Agreed) -> str:
-    """What operators alone make otherwise, and how many scales were nudged for it."""
+    """Return how many elements operators alone compute otherwise, and how many scales were nudged for it."""
     now = f"Operators on the same inputs make {agreed.portability.total:,} elements otherwise"
     if not agreed.nudges:
         return f"{now}; no scale was nudged: none within 0.5 % does better on these samples"
