@@ -13,8 +13,8 @@ from support.reports import REPORT
 from tflq.errors import ModelError, UnsupportedError
 from tflq.inspection.operators import inspect
 from tflq.ir.schema import data_text
-from tflq.report.inspect.document import inspect_document
 from tflq.report.json import dumps, error_document
+from tflq.report.verbs.inspect.document import inspect_document
 from tflq.report.verbs.verify.document import verify_document
 from tflq.report.verbs.verify.junit import junit
 

@@ -7,7 +7,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, limit_options, profile_option
-from tflq.cli.output import say, say_document, say_report
+from tflq.cli.output import say_document, say_report
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 
@@ -58,6 +58,7 @@ def inspect_command(
         return _show_overflow(model, profile, accumulator_bits or 32, as_json)
     from tflq.errors import UnknownNameError
     from tflq.inspection.operators import inspect
+    from tflq.report.verbs.inspect.report import inspect_report, operator_report
 
     check_files([html], [model], force=force)
     inspection = inspect(model, profile)
@@ -66,20 +67,19 @@ def inspect_command(
     if html is not None:
         from tflq.api.subject import subject
         from tflq.report.graph.standard import ModelView
-        from tflq.report.inspect.page import inspect_page
+        from tflq.report.render.html import page_of
 
-        write_text(html, inspect_page(ModelView(subject(model).model, inspection), op))
+        view = ModelView(subject(model).model, inspection)
+        write_text(html, page_of(inspect_report(inspection, op), view))
     if as_json:
-        from tflq.report.inspect.document import inspect_document
+        from tflq.report.verbs.inspect.document import inspect_document
 
         document = inspect_document(inspection)
         if op is not None:
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
-        from tflq.report.inspect.lines import inspection_lines, operator_lines
-
-        say(inspection_lines(inspection) if op is None else operator_lines(inspection, op))
+        say_report(inspect_report(inspection) if op is None else operator_report(inspection, op))
     return Exit.SAME
 
 
@@ -89,7 +89,7 @@ _COLUMNS = (("operators", ">"), ("unsupported", ">"), ("constants", ">"), ("MACs
 
 def _row(path: str, profile: str) -> Found:
     from tflq.inspection.operators import inspect
-    from tflq.report.inspect.document import inspect_document
+    from tflq.report.verbs.inspect.document import inspect_document
 
     inspection = inspect(path, profile)
     missing, constants = len(inspection.unsupported), sum(tensor.bytes for tensor in inspection.tensors)

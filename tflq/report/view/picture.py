@@ -18,11 +18,11 @@ from tflq.quantization.judge.comparison import compare
 from tflq.report.explain.page import explain_colourings, explain_page
 from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import facts_of, view_of
-from tflq.report.inspect.page import inspect_page
 from tflq.report.render.html import page_of
 from tflq.report.verbs.compare.figures import fidelity_colourings
 from tflq.report.verbs.compare.report import compare_report
 from tflq.report.verbs.diff import diff_colourings, diff_report
+from tflq.report.verbs.inspect.report import inspect_report
 from tflq.report.verbs.verify.report import verify_colourings, verify_report
 from tflq.verification import verify
 from tflq.verification.goldens import model_of
@@ -51,7 +51,7 @@ def picture(model: str, other: str | None = None, profile: str = "litert-ref", d
     """
     if other is None:
         view = view_of(model, profile)
-        return Picture(inspect_page(view), facts_of(view.inspection))
+        return Picture(page_of(inspect_report(view.inspection), view), facts_of(view.inspection))
     if other.endswith(".tflite"):
         return _two_models(model, other, profile, data)
     view = view_of(model, profile)
