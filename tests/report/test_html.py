@@ -25,8 +25,9 @@ from tflq.report.explain.page import explain_page
 from tflq.report.graph.standard import view_of
 from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks, scatter
 from tflq.report.html.differences import as_rows, channel_figure, error_figures
-from tflq.report.html.fidelity import outputs_section
 from tflq.report.html.parts import bars
+from tflq.report.render.html import parts_of
+from tflq.report.verbs.compare.report import outputs_section
 from tflq.verification.dump import Dump
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -229,7 +230,7 @@ def test_a_confusion_matrix_counts_every_sample() -> None:
         scores = np.zeros(3)
         scores[winner] = 1
         found.add(np.array([0.5, 0.3, 0.2]), scores, label)
-    section = outputs_section(Comparison(4, (), (), 0, found))
+    section = parts_of([outputs_section(Comparison(4, (), (), 0, found))], VIEW)
     assert re.findall(r'<td class="([a-z]+\d?)">(\d*)</td>', section) == [
         ("cool3", "1"),
         ("hot3", "1"),

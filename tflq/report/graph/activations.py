@@ -13,7 +13,7 @@ from tflq.escaping import shown
 from tflq.inspection.operators import Inspection, TensorFacts
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.html.charts import distribution
-from tflq.report.html.parts import figure, together
+from tflq.report.html.parts import figure
 from tflq.report.names import short_name
 from tflq.report.numbers import short
 
@@ -63,13 +63,8 @@ def clipped_ends(tensor: TensorFacts, value: Array) -> tuple[int, int]:
     return low, int(np.count_nonzero(value == info.max))
 
 
-def activation_figures(inspection: Inspection, operator: int, values: Values) -> Markup:
-    """A histogram of every result of an operator, with what its range stands for."""
-    return together(*_figures(inspection, inspection.operators[operator].outputs, values))
-
-
 def tensor_figures(inspection: Inspection, tensors: tuple[int, ...], values: Values) -> list[Markup]:
-    """A histogram of each of these tensors."""
+    """Return a histogram of each of these tensors, with its range."""
     return list(_figures(inspection, tensors, values))
 
 
