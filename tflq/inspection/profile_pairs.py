@@ -14,13 +14,13 @@ from itertools import product
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from tflq.display import displayed_by
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.signature import Signature, Slot
 from tflq.kernels.table import KernelTable, find
 from tflq.numerics.arithmetic import Arithmetic, prepared_real
 from tflq.profiles import Profile, by_name
-from tflq.telling import told
 
 #: Shown where a profile has no kernel.
 NONE = "none"
@@ -51,7 +51,7 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-@told("profiles")
+@displayed_by("profiles.report:pair_report")
 @dataclass(frozen=True, slots=True)
 class ProfileComparison:
     """Two profiles by name, and where they can give other bits, by operator."""

@@ -291,12 +291,17 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a verb found. `about` names what was read, in one line; `title` is that of the page's window."""
+    """What a verb found.
+
+    `about` names what was read, in one line; `title` is that of the page's window; `headline` is that of the page, if
+    the blocks have no verdict.
+    """
 
     verb: str
     blocks: Sequence[Block]
     about: Inline = ""
     title: str = ""
+    headline: str = ""
 
     @property
     def verdict(self) -> Verdict | None:

@@ -13,6 +13,9 @@ from markupsafe import Markup, escape
 from tflq.escaping import printable
 from tflq.report.blocks import Bar, Code, Columns, Operator, Status, Styled
 
+#: Lines of a cell that are not folded.
+_CELL_LINES = 5
+
 
 def text(value: object) -> Markup:
     """Return an inline value as markup: control characters are escaped, line breaks are kept."""
@@ -81,7 +84,7 @@ def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[s
 
     `styles` are the classes of the rows, where they have any.
     """
-    cells = [[text(cell) for cell in row] for row in rows]
+    cells = [[_cell(cell) for cell in row] for row in rows]
     kept = [i for i in range(len(columns)) if any(row[i] for row in cells)]
     way = [Markup(' class="number"') if columns[i][1] == ">" else Markup("") for i in range(len(columns))]
     head = Markup("").join(Markup("<th scope=col{}>{}</th>").format(way[i], text(columns[i][0])) for i in kept)
@@ -97,6 +100,15 @@ def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[s
         "<tbody>\n{}\n</tbody></table></div>"
     )
     return frame.format(head, body)
+
+
+def _cell(value: object) -> Markup:
+    """Return a cell; the lines beyond the first few are folded."""
+    if not isinstance(value, str) or isinstance(value, Markup) or "\n" not in value:
+        return text(value)
+    lines = [text(line) for line in value.split("\n")]
+    shown, rest = Markup("<br>").join(lines[:_CELL_LINES]), Markup("<br>").join(lines[_CELL_LINES:])
+    return together(shown, details(f"and {len(lines) - _CELL_LINES} more", rest) if rest else "")
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Markup:

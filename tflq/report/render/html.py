@@ -39,7 +39,7 @@ _CLASSES = {"faint": "soft", "strong": ""}
 def page_of(report: Report, view: ModelView | None = None) -> str:
     """Return the page of a report. `view` is the model that it draws, if it draws one."""
     blocks = list(_built(report.blocks, view))
-    verdict = next((block for block in blocks if isinstance(block, Verdict)), Verdict(report.verb))
+    verdict = next((block for block in blocks if isinstance(block, Verdict)), Verdict(report.headline))
     facts = [_fact(block.text, block.style) for block in blocks if isinstance(block, Fact)]
     return page(
         report.verb,

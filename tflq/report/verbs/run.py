@@ -29,7 +29,6 @@ from tflq.report.blocks import (
     Section,
     Table,
     Text,
-    Verdict,
 )
 from tflq.report.documents import RUN, model_document, promise_document
 from tflq.report.graph.standard import ModelView
@@ -65,11 +64,12 @@ class Ran:
 def run_report(ran: Ran, output: str) -> Report:
     """Build the report of a run whose arrays were written to `output`, if anywhere."""
     path = ran.facts.path or "model"
-    return Report("run", list(_blocks(ran, output)), about=Code(path), title=f"{path}: tflq run")
+    what = f"{counted(len(ran.promised), 'output')} of {counted(ran.inputs.samples, 'sample')}"
+    headline = f"{what}, computed under {ran.profile}"
+    return Report("run", list(_blocks(ran, output)), Code(path), f"{path}: tflq run", headline)
 
 
 def _blocks(ran: Ran, output: str) -> Iterator[Block]:
-    yield OnPage(lambda view: [Verdict(_headline(view, ran))])
     yield from (Text(top, "strong") for top in ran.tops)
     seed = "" if ran.inputs.seed is None else f", seed {ran.inputs.seed}"
     yield Fact(f"inputs: {ran.inputs.source}{seed}; profile {ran.profile}")
@@ -94,20 +94,11 @@ def top_text(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -
     return f"top {len(best)} of {shown(name)}: {', '.join(texts)}"
 
 
-def _outputs(view: ModelView, ran: Ran) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(t for t in view.inspection.outputs if t in ran.values))
-
-
-def _headline(view: ModelView, ran: Ran) -> str:
-    what = f"{counted(len(_outputs(view, ran)), 'output')} of {counted(ran.inputs.samples, 'sample')}"
-    return f"{what}, computed under {ran.profile}"
-
-
 def _page(view: ModelView, ran: Ran) -> Iterator[Block]:
     from tflq.report.graph.activations import activation_colourings, tensor_figures
 
     inspection, values = view.inspection, ran.values
-    outputs = _outputs(view, ran)
+    outputs = tuple(ran.promised)
     tensors = [inspection.tensors[t] for t in outputs]
     rows = [
         [str(t), shown(tensor.name), f"{tensor.type} {list(values[t].shape)}", str(ran.promised[t])]
