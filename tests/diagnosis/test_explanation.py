@@ -21,7 +21,8 @@ from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import PROFILES
-from tflq.report.fit.lines import fit_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.fit.report import fit_report
 
 Array = NDArray[Any]
 
@@ -135,7 +136,7 @@ def test_where_elements_sit_is_told() -> None:
 
 def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
     only_inputs = Dump("", {t: clean[t] for t in model.subgraphs[0].inputs})
-    (line,) = fit_lines(fit(model, [only_inputs]))
+    (line,) = lines_of(fit_report(fit(model, [only_inputs])))
     assert line.text.startswith("Nothing could be compared")
 
 

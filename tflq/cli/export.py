@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from shlex import quote
 
 import click
 
@@ -12,7 +11,7 @@ from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.golden import samples_option
 from tflq.cli.options import json_option
-from tflq.cli.output import say, say_document
+from tflq.cli.output import say_document, say_report
 
 
 @click.group("export")
@@ -48,8 +47,8 @@ def c_command(
     The firmware provides NAME_invoke. The test needs nothing but the C library, and returns how many outputs differ.
     """
     from tflq.errors import GoldenError
-    from tflq.report.export.c import c_name, export_c
-    from tflq.report.render.line import Line
+    from tflq.report.verbs.export.c import c_name, export_c
+    from tflq.report.verbs.export.report import export_report
     from tflq.verification.goldens import load_golden
 
     called = c_name(name or Path(golden.rstrip("/")).stem)
@@ -71,5 +70,5 @@ def c_command(
     if as_json:
         say_document({"schema": "tflq/export-c/1", "files": paths, "samples": len(chosen.observations)})
     else:
-        say([Line(" ".join(paths)), Line(f"Next: cc -DTFLQ_MAIN {quote(paths[1])} invoke.c", "strong")])
+        say_report(export_report(paths))
     return Exit.SAME

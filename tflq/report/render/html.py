@@ -129,7 +129,8 @@ def _(block: Section, view: ModelView | None) -> Markup:
 
 @_part.register(Fold)
 def _(block: Fold, view: ModelView | None) -> Markup:
-    return parts.details(block.summary, parts_of(block.blocks, view), opened=block.opened)
+    body = parts_of(block.blocks, view)
+    return parts.details(block.summary, body, opened=block.opened) if body else body
 
 
 @_part.register(Bars)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tflq.conformance.judging import Judged
 from tflq.errors import OptionError
-from tflq.report.conform.document import case_document
+from tflq.report.verbs.conform.document import case_document
 from tflq.storage.output import written
 
 #: Rows of a group of a Parquet file.

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from tflq.conformance.judging import Result, SuiteVerdict, Verdicts
 from tflq.escaping import printable
-from tflq.report.conform.lines import verdict_text
+from tflq.report.verbs.conform.report import verdict_text
 
 
 def junit(verdicts: Verdicts) -> str:
