@@ -18,6 +18,7 @@ from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.siblings import held_elsewhere
+from tflq.display import displayed_by
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
@@ -25,7 +26,6 @@ from tflq.ir import Model
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 from tflq.surgery.results import last_makers, results_of
-from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
@@ -66,7 +66,7 @@ class Divergence:
         return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
 
 
-@told("explain")
+@displayed_by("explain.report:explain_report")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
     """A dump held against a profile. What speaks of one operator is None where no operator differs or is asked for."""

@@ -15,13 +15,14 @@ from tflq.inspection.model_diff import diff
 from tflq.profiles import by_name
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import compare
-from tflq.report.explain.page import explain_colourings, explain_page
 from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import facts_of, view_of
 from tflq.report.render.html import page_of
 from tflq.report.verbs.compare.figures import fidelity_colourings
 from tflq.report.verbs.compare.report import compare_report
 from tflq.report.verbs.diff import diff_colourings, diff_report
+from tflq.report.verbs.explain.figures import explain_colourings
+from tflq.report.verbs.explain.report import explain_report
 from tflq.report.verbs.inspect.report import inspect_report
 from tflq.report.verbs.verify.report import verify_colourings, verify_report
 from tflq.verification import verify
@@ -59,7 +60,7 @@ def picture(model: str, other: str | None = None, profile: str = "litert-ref", d
         report = verify(model, Path(other), profile=profile)
         return Picture(page_of(verify_report(report), view), verify_colourings(report) or facts_of(view.inspection))
     findings = investigate(view.model, load_dumps(view.model, other, None, None), by_name(profile))
-    return Picture(explain_page(view, model, other, findings), explain_colourings(findings))
+    return Picture(page_of(explain_report(findings, model, other), view), explain_colourings(findings))
 
 
 def _two_models(model: str, other: str, profile: str, data: str | None) -> Picture:

@@ -9,7 +9,7 @@ from tflq.diagnosis.compatibility import compatible
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.profile_fit import Fit
 from tflq.profiles import by_name
-from tflq.report.explain.document import discrimination_document
+from tflq.report.verbs.explain.document import discrimination_document
 
 
 def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict[str, Any]:

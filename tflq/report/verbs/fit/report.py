@@ -11,8 +11,8 @@ from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Column, Fit, FitVerdict, exact_operators
 from tflq.profiles import by_name
 from tflq.report.blocks import Block, Brief, Code, Fact, InText, Listing, OnPage, Report, Table, Text, Verdict
-from tflq.report.explain.lines import discrimination_texts
 from tflq.report.numbers import counted
+from tflq.report.verbs.explain.texts import discrimination_texts
 from tflq.report.verbs.fit.figures import page_blocks
 
 #: Names, and rows of the table, that are shown.

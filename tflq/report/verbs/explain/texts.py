@@ -1,4 +1,4 @@
-"""The findings about a dump in lines: the first differing operator, its differences and their cause."""
+"""Statements about a dump's findings, each in one line, and rows of tables."""
 
 from __future__ import annotations
 
@@ -10,56 +10,14 @@ from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Kind
 from tflq.inspection.difference import Difference, First
-from tflq.report.differences import histogram_text
-from tflq.report.explain.element_lines import element_lines
-from tflq.report.explain.growth_lines import growth_lines, outcome_lines
-from tflq.report.render.line import Line
-from tflq.report.render.text import table
 from tflq.verification.results import Located, Verdict
 
 #: Partial hypotheses and names of one cause that are shown.
-PARTIAL, NAMES = 5, 4
-STYLES = {Verdict.SAME: "good", Verdict.CLOSE: "warning", Verdict.DIFFERS: "bad", Verdict.INCOMPLETE: "warning"}
+PARTIAL, _NAMES = 5, 4
 
 
-def explain_lines(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[Line]:
-    """Yield the verdict, the first divergent operator with its differences, the cause with its evidence, a worked
-    element, the next command, how the differences grow, and a row for each operator that differs or was not compared.
-    """
-    yield Line(verdict_text(findings), STYLES[findings.verdict])
-    if findings.first is not None:
-        yield Line(f"First divergent operator: {findings.first.index} {findings.first.op}")
-    if findings.explained is not None and findings.explanation is not None:
-        yield from map(Line, _difference_lines(findings, findings.explained))
-        yield from (Line(f"  {place}") for place in findings.explanation.places)
-        if findings.explained.assumed:
-            missing = list(findings.explained.assumed)
-            text = f"computed, as the dump lacks them: input tensors {missing}; what makes them may be at fault instead"
-            yield Line(f"  {text}", "warning")
-        if findings.first is not None:
-            yield from _cause_lines(findings.explanation)
-    yield from (Line(f"  {text}", "warning") for text in fault_texts(findings))
-    if findings.discrimination is not None:
-        yield from (Line(f"  {text}") for text in discrimination_texts(findings.discrimination))
-    if findings.element is not None:
-        yield from element_lines(findings.element, findings.sample)
-    for position, command in enumerate(next_steps(model, dump, findings, inputs)):
-        yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
-    if findings.amplification is not None:
-        yield from growth_lines(findings.amplification)
-    yield from outcome_lines(findings.growths, len(findings.differing))
-    if findings.unknown:
-        yield Line(
-            f"note: {len(findings.unknown)} entries of {dump} name no tensor: {listed(findings.unknown)}", "warning"
-        )
-    shown = [o for o in findings.operators if o.differs or o.reason]
-    if shown:
-        columns = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("not compared because", "<"))
-        yield from table(columns, (operator_row(o) for o in shown))
-
-
-def verdict_text(findings: Findings) -> str:
-    """The verdict in one line, its word first."""
+def verdict_words(findings: Findings) -> tuple[str, str]:
+    """Return the verdict's word, and how many operators it is about."""
     differing = len(findings.differing)
     compared = sum(bool(o.differences) for o in findings.operators)
     how_many = (
@@ -67,12 +25,12 @@ def verdict_text(findings: Findings) -> str:
     )
     word, total = findings.verdict.value.upper(), len(findings.operators)
     if not compared:
-        return f"{word}: none of {total} operators could be compared"
-    return f"{word} {how_many} {compared} operators compared ({total} in the model)"
+        return f"{word}:", f"none of {total} operators could be compared"
+    return word, f"{how_many} {compared} operators compared ({total} in the model)"
 
 
 def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[str]:
-    """The command to type next, ready to be copied, and another one that may help."""
+    """Yield the command to type next, ready to be copied, and another one that may help."""
     e = findings.explanation
     if inputs is None and e is None and not any(o.differences for o in findings.operators):
         yield f"tflq explain {quote(model)} --dump {quote(dump)} --inputs SOURCE"
@@ -92,7 +50,7 @@ def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = N
 
 
 def operator_row(o: Located) -> list[str]:
-    """Index, operator, differing elements of all, largest difference, and why nothing was compared."""
+    """Return the index, operator, differing elements of all, largest difference, and why nothing was compared."""
     parts = list(o.differences.values())
     counts = f"{sum(d.differing for d in parts):,} of {sum(d.elements for d in parts):,}" if parts else ""
     worst = max(parts, key=lambda d: d.largest, default=None)
@@ -101,17 +59,8 @@ def operator_row(o: Located) -> list[str]:
     return [str(o.index), o.op, counts, largest, o.reason or problem]
 
 
-def _difference_lines(findings: Findings, where: Located) -> Iterator[str]:
-    for tensor, d in where.differences.items():
-        yield f"  operator {where.index} {where.op}, tensor {tensor}: {d.problem or how_far(d)}"
-        if d.histogram:
-            yield f"  dump - profile: {histogram_text(d)}"
-        if d.first is not None:
-            yield f"  {first_text(d.first, findings.sample is not None)}"
-
-
 def first_text(first: First, several: bool) -> str:
-    """Where the first differing element is, in which of `several` samples, and what was expected and got."""
+    """Return the index of the first differing element, its sample if there are several, and both values."""
     sample = f" of sample {first.sample}" if several else ""
     return f"first at {list(first.index)}{sample}: profile {first.expected}, dump {first.got}"
 
@@ -139,7 +88,7 @@ def cause_text(e: Explanation) -> str:
 
 
 def less_likely_texts(e: Explanation) -> Iterator[str]:
-    """The mistakes that reproduce every bit where a profile does."""
+    """Yield the mistakes that reproduce every bit, although a profile does too."""
     for h in e.less_likely:
         yield f"less likely: {hypothesis_text(h)}"
     for h in e.possible:
@@ -147,7 +96,7 @@ def less_likely_texts(e: Explanation) -> Iterator[str]:
 
 
 def alike_texts(e: Explanation) -> Iterator[str]:
-    """Return what other operators say of the causes."""
+    """Yield which other operators the causes reproduce, and which not."""
     held = [index for index in e.alike if all(index not in cause.not_at for cause in e.fitting)]
     if held:
         yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
@@ -171,12 +120,12 @@ def fault_texts(findings: Findings) -> Iterator[str]:
 
 
 def partial_ones(e: Explanation) -> list[Cause]:
-    """The best hypotheses that reproduce more than the profile does, where none reproduces all."""
+    """Return the best hypotheses that reproduce more than the profile does, if none reproduces all."""
     return [] if e.fitting else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
 
 
 def hypothesis_text(h: Cause) -> str:
-    """Kind, names and evidence."""
+    """Return the kind, the names and the evidence of a cause."""
     text = f"{h.kind.value}: {h.name}, {evidence_text(h)}"
     return f"{text}; {alike_text(h)}: {listed(h.also)}" if h.also else text
 
@@ -187,25 +136,14 @@ def alike_text(h: Cause) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - NAMES
-    return "; ".join(names[:NAMES]) + (f"; and {more} more" if more > 0 else "")
+    """Return the first names, and how many more there are."""
+    more = len(names) - _NAMES
+    return "; ".join(names[:_NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def evidence_text(h: Cause) -> str:
     """Return the share of elements that a hypothesis reproduces."""
     return f"reproduces {h.matching:,} of {h.elements:,} elements"
-
-
-def _cause_lines(e: Explanation) -> Iterator[Line]:
-    yield Line(f"Cause. {cause_text(e)}", "strong" if e.exact else "warning")
-    for h in e.exact:
-        yield Line(f"  {hypothesis_text(h)}")
-    yield from (Line(f"  {text}", "faint") for text in (*less_likely_texts(e), *alike_texts(e)))
-    partial = partial_ones(e)
-    if partial:
-        yield Line(f"  best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):")
-        yield from (Line(f"  {hypothesis_text(h)}", "faint") for h in partial)
 
 
 def discrimination_texts(discrimination: Discrimination) -> Iterator[str]:
