@@ -22,7 +22,7 @@ from tflq.cli.options import (
     python_option,
     tolerance_option,
 )
-from tflq.cli.output import say, say_document, say_report
+from tflq.cli.output import say_document, say_report
 from tflq.cli.several import filled, models_argument
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _verify_several(
     models: tuple[str, ...], against: str | None, baseline: str | None, options: dict[str, Any], *, as_json: bool
 ) -> int:
     """One summary; a model that fails is one row of it."""
-    from tflq.report.verbs.verify.summary import Outcome, summary_document, summary_lines
+    from tflq.report.verbs.verify.summary import Outcome, summary_document, summary_report
 
     outcomes = []
     for model in models:
@@ -163,7 +163,7 @@ def _verify_several(
     if as_json:
         say_document(summary_document(outcomes, code))
     else:
-        say(summary_lines(outcomes))
+        say_report(summary_report(outcomes))
     return code
 
 

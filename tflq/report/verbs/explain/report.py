@@ -59,7 +59,9 @@ def explain_report(findings: Findings, model: str = "MODEL", dump: str = "DUMP",
     """Build the report of what was found of the dump at `dump`; `inputs` are the device's, if they were given."""
     about = ("model ", Code(model), ", dump ", Code(dump), f", profile {findings.profile}, {findings.mode.value}")
     word, _ = verdict_words(findings)
-    return Report("explain", list(_blocks(findings, model, dump, inputs)), about=about, title=f"{word.rstrip(':')}: {model}")
+    return Report(
+        "explain", list(_blocks(findings, model, dump, inputs)), about=about, title=f"{word.rstrip(':')}: {model}"
+    )
 
 
 def discrimination_card(found: Discrimination) -> Report:

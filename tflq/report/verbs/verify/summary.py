@@ -1,29 +1,29 @@
-"""Verifications of several models at one glance."""
+"""The summary of verifications of several models."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from shlex import quote
 from typing import Any
 
+from tflq.report.blocks import Block, Next, Report, Table, Text, Verdict
 from tflq.report.json import error_document
 from tflq.report.numbers import counted
-from tflq.report.render.line import Line
-from tflq.report.render.text import table
 from tflq.report.verbs.verify.document import verify_document
-from tflq.verification.report import Report
-from tflq.verification.results import Status, Verdict
+from tflq.verification.report import Report as Verification
+from tflq.verification.results import Status
+from tflq.verification.results import Verdict as Word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What became of one model: a report or an error, and the exit code that stands for it."""
+    """The outcome of one model: a verification or an error, and its exit code."""
 
     path: str
-    report: Report | None
+    report: Verification | None
     error: Exception | None
     code: IntEnum
 
@@ -34,33 +34,26 @@ class Outcome:
 
 
 #: Verdicts, the gravest first.
-_ORDER = (
-    Verdict.DIFFERS.value,
-    "failed",
-    Verdict.NOTHING.value,
-    Verdict.INCOMPLETE.value,
-    Verdict.CLOSE.value,
-    Verdict.SAME.value,
-)
+_ORDER = (Word.DIFFERS.value, "failed", Word.NOTHING.value, Word.INCOMPLETE.value, Word.CLOSE.value, Word.SAME.value)
 
 
-def summary_lines(outcomes: Sequence[Outcome]) -> Iterator[Line]:
-    """The worst verdict with counts; which model first; what to type next; a row a model."""
+def summary_report(outcomes: Sequence[Outcome]) -> Report:
+    """Build the summary of several models: the worst verdict with counts, the first such model, a row for each."""
     counts = Counter(outcome.verdict for outcome in outcomes)
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     worst = next(verdict for verdict in _ORDER if counts[verdict])
     style = {"same": "good", "differs": "bad", "failed": "bad", "nothing compared": "bad"}.get(worst, "warning")
-    yield Line(f"{worst.upper()} {counted(len(outcomes), 'model')}: {parts}", style)
-    first = next((o for o in outcomes if o.verdict == worst), None)
-    if first is not None and worst != "same":
-        yield Line(f"First: {first.path}: {_where(first)}")
-        if first.report is not None:
-            yield Line(f"Next: tflq verify {quote(first.path)}{_again(first.report)}", "strong")
     columns = (("verdict", "<"), ("differing", ">"), ("operators exact", ">"), ("model", "<"), ("first", "<"))
-    yield from table(columns, map(_row, outcomes))
+    first = next(outcome for outcome in outcomes if outcome.verdict == worst)
+    blocks: list[Block] = [Verdict(parts, style, worst.upper(), counted(len(outcomes), "model"))]
+    if worst != "same":
+        blocks.append(Text(f"First: {first.path}: {_where(first)}"))
+        if first.report is not None:
+            blocks.append(Next([f"tflq verify {quote(first.path)}{_again(first.report)}"]))
+    return Report("verify", [*blocks, Table(columns, list(map(_row, outcomes)))])
 
 
-def _again(report: Report) -> str:
+def _again(report: Verification) -> str:
     if report.golden:
         return f" --golden {quote(report.golden)}"
     name = getattr(report.against, "name", "litert-ref")
@@ -84,7 +77,7 @@ def _row(outcome: Outcome) -> list[str]:
 
 
 def summary_document(outcomes: Sequence[Outcome], code: IntEnum) -> dict[str, Any]:
-    """The summary as a document, with the whole report of each model."""
+    """Return the summary as a document, with the whole report of each model."""
     models = [
         {
             "path": outcome.path,

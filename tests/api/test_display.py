@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ import tflq
 from support import suites
 from support.hostile import NAMES
 from tflq.ir import Model
-from tflq.report.card import Card
-from tflq.report.render.line import Line
+from tflq.report.blocks import Brief, Report, Text
+from tflq.report.render.card import card_html
 
 GOLDEN = suites.ROOT / "golden" / "models"
 INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilenet_float.tflite"
@@ -138,6 +140,16 @@ def test_what_is_measured() -> None:
 
 
 def test_a_long_report_ends() -> None:
-    card = Card("what", "where", "then", report=lambda: (Line(f"line {i}") for i in range(10_000)))
-    assert card.html.count("line ") == 400
-    assert card.html.endswith("...</pre></details></div>")
+    lines = [Text(f"line {i}") for i in range(10_000)]
+    made = card_html(Report("verb", [Brief("where", "then", "what"), *lines]))
+    assert made.count("line ") == 400
+    assert made.endswith("...</pre></details></div>")
+
+
+def test_a_result_of_each_class_finds_its_builder() -> None:
+    """A class names its builder in a text, which no import checks."""
+    named = re.compile(r'@displayed_by\("([\w.]+):(\w+)"\)')
+    found = [match for path in (suites.ROOT / "tflq").rglob("*.py") for match in named.findall(path.read_text())]
+    assert len(found) > 15
+    for module, function in found:
+        assert callable(getattr(import_module(f"tflq.report.verbs.{module}"), function)), module
