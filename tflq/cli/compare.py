@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import html_option, json_option, limit_options, overlay_option, python_option, scaling_options
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, only_of_one
 from tflq.cli.sources import float_subject
 
@@ -93,5 +93,5 @@ def compare_command(
     if as_json:
         say_document(compare_document(first.facts, second.facts, comparison))
     else:
-        say_report(shown)
+        say(shown)
     return Exit.SAME

@@ -11,7 +11,7 @@ from tflq.cli.continuous import Continuous, baseline_option, continuous_options,
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_page, write_text
 from tflq.cli.options import html_option, json_option, profile_option, python_option, whole_number
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 LEVELS = ("smoke", "standard", "exhaustive")
 _level = click.option(
@@ -107,7 +107,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
         cases = len(written.suite.cases)
         say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": written.left_out})
     else:
-        say_report(suite_report(output, len(written.suite.cases), written.suite.profile))
+        say(suite_report(output, len(written.suite.cases), written.suite.profile))
     return Exit.SAME
 
 
@@ -198,7 +198,7 @@ def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as
     if as_json:
         say_document({"schema": "tflq/conform-pack/1", "output": output, "cases": count})
     else:
-        say_report(packed_report(suite, output, count))
+        say(packed_report(suite, output, count))
     return Exit.SAME
 
 
@@ -251,7 +251,7 @@ def _said(
     if as_json:
         say_document(verdict_document(verdicts))
     else:
-        say_report(shown)
+        say(shown)
     kept = Continuous(baseline, sarif, accept_until, reason)
     issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
     return exit_of_run(verdicts.verdict, verdicts.rest, issues, compared, kept)

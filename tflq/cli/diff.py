@@ -7,7 +7,7 @@ import click
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import html_option, json_option, overlay_option, profile_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("diff")
@@ -52,5 +52,5 @@ def diff_command(
     if as_json:
         say_document(diff_document(model_diff))
     else:
-        say_report(shown)
+        say(shown)
     return exit_of_verdict("differs" if model_diff.changes else "same")

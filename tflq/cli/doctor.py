@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.options import json_option, python_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("doctor")
@@ -29,5 +29,5 @@ def doctor_command(python: str | None, as_json: bool) -> int:
     if as_json:
         say_document(doctor_document(examination))
     else:
-        say_report(doctor_report(examination))
+        say(doctor_report(examination))
     return exit_of_verdict("fails" if examination.failing else "passes" if examination.tested else "nothing compared")

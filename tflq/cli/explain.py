@@ -19,7 +19,7 @@ from tflq.cli.options import (
     profile_option,
     sample_option,
 )
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] | None:
@@ -124,7 +124,7 @@ def explain_command(
     if as_json:
         say_document(explain_document(model, dump, findings, inputs))
     else:
-        say_report(shown)
+        say(shown)
     return exit_of_verdict(findings.verdict)
 
 
@@ -151,5 +151,5 @@ def _work_out(
     if as_json:
         say_document(element_run_document(path, drawn.facts, worked))
     else:
-        say_report(element_report(worked))
+        say(element_report(worked))
     return Exit.SAME

@@ -11,7 +11,7 @@ from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.golden import samples_option
 from tflq.cli.options import json_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.group("export")
@@ -70,5 +70,5 @@ def c_command(
     if as_json:
         say_document({"schema": "tflq/export-c/1", "files": paths, "samples": len(chosen.observations)})
     else:
-        say_report(export_report(paths))
+        say(export_report(paths))
     return Exit.SAME

@@ -7,7 +7,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option
 from tflq.cli.options import json_option, model_argument
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("extract")
@@ -37,5 +37,5 @@ def extract_command(model: str, operators: tuple[str, ...], output: str, force: 
     if as_json:
         say_document(extract_document(target.facts, part, chosen, output))
     else:
-        say_report(extract_report(part, chosen, output))
+        say(extract_report(part, chosen, output))
     return Exit.SAME

@@ -16,7 +16,7 @@ from tflq.cli.options import (
     overlay_option,
     sample_option,
 )
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("fit")
@@ -87,5 +87,5 @@ def fit_command(
     if as_json:
         say_document(fit_document(result, discrimination))
     else:
-        say_report(shown)
+        say(shown)
     return exit_of_verdict(result.verdict)

@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
 from tflq.cli.options import json_option, whole_number
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 _output = click.option(
     "-o",
@@ -62,7 +62,7 @@ def show_command(golden: str, as_json: bool) -> int:
     if as_json:
         say_document(golden_document(recording, golden, arrays))
     else:
-        say_report(golden_report(recording, golden, arrays))
+        say(golden_report(recording, golden, arrays))
     return Exit.SAME
 
 
@@ -86,7 +86,7 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     if as_json:
         say_document(drift_document(result))
     else:
-        say_report(drift_report(result))
+        say(drift_report(result))
     return exit_of_verdict(result.verdict)
 
 
@@ -127,5 +127,5 @@ def _said(schema: str, output: str, count: int, *, as_json: bool) -> int:
     if as_json:
         say_document({"schema": schema, "output": output, "samples": count})
     else:
-        say_report(written_report(output, count))
+        say(written_report(output, count))
     return Exit.SAME

@@ -7,7 +7,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.options import html_option, json_option, limit_options, profile_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 
@@ -79,7 +79,7 @@ def inspect_command(
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
-        say_report(inspect_report(inspection) if op is None else operator_report(inspection, op))
+        say(inspect_report(inspection) if op is None else operator_report(inspection, op))
     return Exit.SAME
 
 
@@ -108,5 +108,5 @@ def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:
     if as_json:
         say_document(overflow_document(model, profile, bounds, bits))
     else:
-        say_report(overflow_report(bounds, bits))
+        say(overflow_report(bounds, bits))
     return Exit.DIFFERS if any(bound.bits > bits for bound in bounds) else Exit.SAME

@@ -11,7 +11,7 @@ from tflq.cli.continuous import Continuous, baseline_option, continuous_options,
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_page
 from tflq.cli.options import html_option, json_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def lint_command(
     if as_json:
         say_document(lint_document(result, fix, len(corrected)))
     else:
-        say_report(shown)
+        say(shown)
     from tflq.report.issues import issues_of_lint
 
     verdict = "findings" if len(result.findings) > len(corrected) else "clean"

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tflq.errors import FileAccessError
 
 if TYPE_CHECKING:
     from tflq.report.blocks import Report
-    from tflq.report.render.line import Line
 
 #: The path that errors of printing name.
 STANDARD_OUTPUT = "standard output"
 
 
-def say(lines: Iterable[Line]) -> None:
-    """Print lines of a report; with --quiet only the first."""
-    from itertools import islice
-
-    from tflq.report.render.text import fitted, text_of, wants_colour
-
-    if is_quiet():
-        lines = islice(lines, 1)
-    _print(text_of(fitted(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
-
-
-def say_report(report: Report) -> None:
-    """Print a report; with --quiet only its verdict."""
+def say(report: Report) -> None:
+    """Print a report; with --quiet only its verdict, or its first line if it has none."""
     from tflq.report.render.line import Line
-    from tflq.report.render.text import lines_of
+    from tflq.report.render.text import fitted, lines_of, text_of, wants_colour
 
-    verdict = report.verdict
-    say([Line(verdict.line, verdict.style)] if is_quiet() and verdict is not None else lines_of(report))
+    lines = lines_of(report)
+    if is_quiet():
+        verdict = report.verdict
+        lines = islice(lines, 1) if verdict is None else iter([Line(verdict.line, verdict.style)])
+    _print(text_of(fitted(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
 
 
 def is_quiet() -> bool:

@@ -10,7 +10,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import from_stdin, html_option, json_option, overlay_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, only_of_one
 
 
@@ -93,7 +93,7 @@ def profiles_command(
         if as_json:
             say_document(effects_document(effects))
         else:
-            say_report(shown)
+            say(shown)
         return Exit.SAME
     if prove:
         raise OptionError("--prove is of a --model")
@@ -104,7 +104,7 @@ def profiles_command(
         if as_json:
             say_document(list_document(listed))
         else:
-            say_report(list_report(listed))
+            say(list_report(listed))
         return Exit.SAME
     if len(names) != 2:
         raise OptionError("give two profiles to compare, or none to list them")
@@ -117,7 +117,7 @@ def profiles_command(
     if as_json:
         say_document(pair_document(found.first, found.second, found.differences))
     else:
-        say_report(pair_report(found))
+        say(pair_report(found))
     return Exit.SAME
 
 
@@ -155,4 +155,4 @@ def _say_releases(model: str, since: str, as_json: bool) -> None:
     if as_json:
         say_document(agreements_document(found))
     else:
-        say_report(agreements_report(found))
+        say(agreements_report(found))

@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays
 from tflq.cli.options import json_option, limit_options, model_argument
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("prove")
@@ -42,7 +42,7 @@ def prove_command(
     if as_json:
         say_document(prove_document(proof))
     else:
-        say_report(prove_report(proof))
+        say(prove_report(proof))
     return exit_of_verdict(proof.word)
 
 

@@ -22,7 +22,7 @@ from tflq.cli.options import (
     python_option,
     scaling_options,
 )
-from tflq.cli.output import is_quiet, say_document, say_error, say_report
+from tflq.cli.output import is_quiet, say, say_document, say_error
 from tflq.cli.sources import float_subject
 from tflq.errors import RuntimeMissing, TflqError
 
@@ -191,7 +191,7 @@ def quantize_command(
 
         say_document(quantize_document(making))
     else:
-        say_report(quantize_report(making))
+        say(quantize_report(making))
     check = result.report.check
     return _exit(None if check.report is None else check.report.verdict.value, check.error)
 

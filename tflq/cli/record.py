@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, check_golden, force_option, write_page
 from tflq.cli.options import html_option, input_options, json_option, model_argument, preparation_options, python_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("record")
@@ -65,7 +65,7 @@ def record_command(
 
         say_document(record_document(subject(model).facts, golden, output))
     else:
-        say_report(shown)
+        say(shown)
     return Exit.SAME
 
 

@@ -19,7 +19,7 @@ from tflq.cli.options import (
     profile_option,
     sample_option,
 )
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
     from tflq.diagnosis.reduction import Check, Reduced, Sample
@@ -99,7 +99,7 @@ def reduce_command(
     if as_json:
         say_document(reduce_document(target.facts, reduced, output, line))
     else:
-        say_report(reduce_report(reduced, output, line))
+        say(reduce_report(reduced, output, line))
     return Exit.SAME
 
 

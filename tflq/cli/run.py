@@ -12,7 +12,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_page
 from tflq.cli.options import html_option, input_options, json_option, limit_options, preparation_options, profile_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, filled, models_argument, only_of_one
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run_command(
     if as_json and not to_stdout:
         say_document(run_document(ran, written))
     elif not to_stdout:
-        say_report(run_report(ran, written))
+        say(run_report(ran, written))
     return Exit.SAME
 
 

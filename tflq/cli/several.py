@@ -10,7 +10,7 @@ import click
 
 from tflq.cli.exits import Exit, exit_of, gravest
 from tflq.cli.options import from_stdin
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 models_argument = click.argument(
     "models",
@@ -41,7 +41,7 @@ def each_model(
     if as_json:
         say_document(summary_document(verb, outcomes, code))
     else:
-        say_report(summary_report(verb, columns, outcomes, code))
+        say(summary_report(verb, columns, outcomes, code))
     return code
 
 

@@ -22,7 +22,7 @@ from tflq.cli.options import (
     python_option,
     tolerance_option,
 )
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 from tflq.cli.several import filled, models_argument
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def verify_command(
 
         say_document(verify_document(report))
     else:
-        say_report(shown)
+        say(shown)
     from tflq.report.issues import compared_of_report, issues_of_report
 
     kept = Continuous(known, sarif, accept_until, reason)
@@ -163,7 +163,7 @@ def _verify_several(
     if as_json:
         say_document(summary_document(outcomes, code))
     else:
-        say_report(summary_report(outcomes))
+        say(summary_report(outcomes))
     return code
 
 

@@ -69,12 +69,11 @@ def view_command(
     import threading
     import webbrowser
 
-    from tflq.report.render.line import Line
-    from tflq.report.view.server import Watched, follow, served
+    from tflq.report.view.server import Watched, follow, served, served_report
 
     watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
     with served(watched, port) as address:
-        say([Line(address, "strong"), Line("made again when a file changes; Ctrl-C ends", "faint")])
+        say(served_report(address))
         if not no_browser:
             webbrowser.open(address)
         follow(watched, threading.Event())

@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.options import json_option, limit_options, profile_option
-from tflq.cli.output import say_document, say_report
+from tflq.cli.output import say, say_document
 
 
 @click.command("warm")
@@ -32,5 +32,5 @@ def warm_command(models: tuple[str, ...], profile: str, as_json: bool) -> int:
     if as_json:
         say_document(warm_document(warmed))
     else:
-        say_report(warm_report(warmed))
+        say(warm_report(warmed))
     return Exit.SAME

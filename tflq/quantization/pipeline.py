@@ -179,7 +179,7 @@ def _made(
             raise
         notes.kept = True
         task = replace(task, methods=leader.ranked.methods)
-        return _interrupted(source, task, replace(leader.ranked, left=""), leader.built, outlying_samples, known)
+        return _interrupted(source, task, replace(leader.ranked, left=None), leader.built, outlying_samples, known)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tflq.report.blocks import Report, Text, Verdict
 from tflq.report.html.page import live
 
 #: Seconds between two looks at the files, and how long a browser's question is held open.
@@ -115,6 +116,11 @@ def served(watched: Watched, port: int = 0) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def served_report(address: str) -> Report:
+    """Build the report of a page that is served at an address."""
+    return Report("view", [Verdict(address), Text("made again when a file changes; Ctrl-C ends", "faint")])
 
 
 def follow(watched: Watched, stop: threading.Event) -> None:

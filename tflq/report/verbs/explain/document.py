@@ -12,7 +12,7 @@ from tflq.diagnosis.element import ElementTrace
 from tflq.diagnosis.element.steps import Read
 from tflq.diagnosis.findings import Findings, Worked
 from tflq.report.documents import difference_document
-from tflq.report.verbs.explain.texts import PARTIAL, next_steps
+from tflq.report.verbs.explain.texts import PARTIAL, next_steps, place_texts
 from tflq.verification.results import InputFacts, Located
 
 
@@ -52,7 +52,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "certainty": e.certainty.value,
         "doubts": list(e.doubts),
         "evidence": {"telling": e.evidence.telling, "stimuli": e.evidence.stimuli, "bits": e.evidence.bits},
-        "places": list(e.places),
+        "places": list(place_texts(e.places)),
         "matching": e.matching,
         "elements": e.elements,
         "exact": [_cause(h) for h in e.exact],

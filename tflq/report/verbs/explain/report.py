@@ -45,6 +45,7 @@ from tflq.report.verbs.explain.texts import (
     next_steps,
     operator_row,
     partial_ones,
+    place_texts,
     verdict_words,
 )
 from tflq.verification.results import Located
@@ -121,7 +122,7 @@ def _first(findings: Findings) -> Iterator[Block]:
     title = f"First divergent operator: {first.index} {first.op}" if first is not None else "The operator asked for"
     blocks = [*_difference_blocks(findings, where)]
     if findings.explanation is not None:
-        blocks.append(Listing(findings.explanation.places))
+        blocks.append(Listing(list(place_texts(findings.explanation.places))))
     if where.assumed and findings.explanation is not None:
         text = f"computed, as the dump lacks them: input tensors {list(where.assumed)}"
         blocks.append(Text(f"{text}; what makes them may be at fault instead", "warning", indent=1))

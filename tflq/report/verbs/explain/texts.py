@@ -9,11 +9,14 @@ from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Kind
+from tflq.diagnosis.placement import Places
 from tflq.inspection.difference import Difference, First
 from tflq.verification.results import Located, Verdict
 
 #: Partial hypotheses and names of one cause that are shown.
 PARTIAL, _NAMES = 5, 4
+#: Channels that are named; more are counted.
+_CHANNELS = 8
 
 
 def verdict_words(findings: Findings) -> tuple[str, str]:
@@ -63,6 +66,17 @@ def first_text(first: First, several: bool) -> str:
     """Return the index of the first differing element, its sample if there are several, and both values."""
     sample = f" of sample {first.sample}" if several else ""
     return f"first at {list(first.index)}{sample}: profile {first.expected}, dump {first.got}"
+
+
+def place_texts(places: Places) -> Iterator[str]:
+    """Yield what the places of all differing elements have in common."""
+    if places.hit:
+        names = f": {', '.join(map(str, places.hit))}" if len(places.hit) <= _CHANNELS else ""
+        yield f"in {len(places.hit)} of {places.channels} channels{names}"
+    for block in places.tails:
+        yield f"only in the channels beyond the last whole block of {block}"
+    if places.at_border:
+        yield "only at the border of the image"
 
 
 def how_far(d: Difference) -> str:

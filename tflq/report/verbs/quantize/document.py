@@ -11,6 +11,7 @@ from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.recipe.files import digest, document_of, plain
 from tflq.report.documents import runtime_document
 from tflq.report.verbs.compare.document import comparison_document
+from tflq.report.verbs.quantize.methods import left_text
 from tflq.report.verbs.quantize.runtimes import agreement_document
 from tflq.report.verbs.quantize.texts import Making, next_step
 
@@ -49,7 +50,7 @@ def _ranked(candidate: Ranked) -> dict[str, Any]:
         "differing": None if candidate.score is None else candidate.differing,
         "agreement": _known(candidate.agreement),
         "error": candidate.error or None,
-        "left": candidate.left or None,
+        "left": None if candidate.left is None else left_text(candidate.left),
     }
 
 

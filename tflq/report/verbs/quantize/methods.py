@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflq.quantization.judge.selection import Left
 from tflq.quantization.recipe.ranging import Order, RangeRule, Ranging, Search, Solving, Target
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 
 
 def methods_text(methods: Methods) -> str:
-    """What it does beside the observer, in the order of acting; what is as usual is left out."""
+    """Return the methods in the order in which they act; defaults are left out."""
     steps = [] if methods.equalize is None else [f"equalize {methods.equalize:g}"]
     return ", ".join([*steps, *_ranging(methods.ranging), *_refining(methods.refining)])
+
+
+def left_text(left: Left) -> str:
+    """Return when and why a configuration was dropped."""
+    own = "its ranges alone " if left.ranges_alone else ""
+    when = f"in the heat of {left.samples} samples"
+    if left.turns:
+        when = "after the first turn" if left.turns == 1 else f"after {left.turns} turns"
+    return f"{own}lost {left.ratio:.1f} times as much as the best {when}"
 
 
 def _ranging(ranging: Ranging) -> Iterator[str]:

@@ -23,7 +23,7 @@ from tflq.quantization.recipe.recipe import Mode
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
 from tflq.report.verbs.compare.texts import decibels, more_text, quality_text, samples_text
-from tflq.report.verbs.quantize.methods import methods_text
+from tflq.report.verbs.quantize.methods import left_text, methods_text
 from tflq.verification import Verdict
 
 #: Operators that a remark names.
@@ -112,7 +112,7 @@ def budget_texts(making: Making) -> Iterator[str]:
 
 def ranking_row(candidate: Ranked) -> list[str]:
     """Return a row: a configuration's figures on the held-out samples, then its methods."""
-    what = methods_text(candidate.methods) + (f": left, {candidate.left}" if candidate.left else "")
+    what = methods_text(candidate.methods) + (f": left, {left_text(candidate.left)}" if candidate.left else "")
     if candidate.score is None and not candidate.error:
         return ["", "", "", what]
     if candidate.score is None:
