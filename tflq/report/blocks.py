@@ -1,4 +1,4 @@
-"""Reports as blocks: what a verb found, as values that know nothing of how they are rendered.
+"""Reports as blocks: the findings of a verb, as values that know nothing of how they are rendered.
 
 Builders in `report/verbs` make a `Report`; `report/render` turns it into text for a terminal, an HTML page or a card
 for a notebook. All three show the blocks in the same order.
@@ -36,7 +36,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A word, which a page shows with a dot in the colour of its style."""
+    """A word with a dot in the colour of its style on a page."""
 
     text: str
     style: str
@@ -78,8 +78,14 @@ def plain(value: Inline) -> str:
 # --- Blocks ----------------------------------------------------------------------------------------------------------
 
 
+class Block:
+    """A part of a report. Renderers show it, or skip it if it is for other renderers only."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Block):
     """The verdict in one line. A page shows it as its headline, without the subject.
 
     `word` is the verdict itself, as in DIFFERS; `headline` is the page's text if it is not `text`.
@@ -98,15 +104,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """What was read or compared, and how. A page shows it below the headline."""
+class Fact(Block):
+    """A fact about what was read or compared. A page shows it below the headline."""
 
     text: Inline
     style: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Block):
     """One statement: a line of text, a paragraph of a page."""
 
     text: Inline
@@ -115,19 +121,19 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Note(Block):
     """A warning to read before the details."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Block):
     """A blank line in text; nothing on a page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Block):
     """Short statements of one kind. Text indents them."""
 
     values: Sequence[Inline]
@@ -136,7 +142,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Block):
     """Rows of cells.
 
     Text lists the first `most` rows, then `rest`, in which {left}, {shown} and {of} are counts of rows. A page has all
@@ -153,14 +159,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class Next(Block):
     """Commands to type next, the most useful one first."""
 
     commands: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Block):
     """Blocks below one heading on a page, with the anchor `name`. Text has the blocks without the heading."""
 
     name: str
@@ -169,7 +175,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Block):
     """Blocks that a page folds below a summary. Text omits them."""
 
     summary: Inline
@@ -178,14 +184,14 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Verbatim:
+class Verbatim(Block):
     """Text whose line breaks and spaces are kept, as of a file."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Block):
     """Names and values. Text shows them as a table without a head, a page as a list of definitions."""
 
     pairs: Sequence[tuple[str, Inline]]
@@ -202,7 +208,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Block):
     """A chart of bars, on pages only. `full` is a value that fills the chart even if no bar reaches it.
 
     `key` is a style with its meaning.
@@ -216,14 +222,14 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Block):
     """Drawings side by side, on pages only."""
 
     drawings: Sequence[Markup]
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Block):
     """The model as a picture, on pages only.
 
     Operators are coloured by the first colouring at the start; `panels` has the blocks about each operator, by index;
@@ -236,26 +242,26 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Block):
     """Bytes of activations over the operators of the model, on pages only."""
 
 
 @dataclass(frozen=True, slots=True)
-class OnPage:
+class OnPage(Block):
     """Blocks for pages only. They are built from the page's model when the page is rendered."""
 
     build: Callable[[ModelView], Iterable[Block]]
 
 
 @dataclass(frozen=True, slots=True)
-class InText:
+class InText(Block):
     """Blocks for text only."""
 
     blocks: Sequence[Block]
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class Brief(Block):
     """The lines of a card below the verdict: where to look first, and what to do next in Python.
 
     `verdict` replaces the verdict's line.
@@ -266,32 +272,9 @@ class Brief:
     verdict: str = ""
 
 
-Block = (
-    Verdict
-    | Fact
-    | Text
-    | Note
-    | Gap
-    | Listing
-    | Table
-    | Next
-    | Section
-    | Fold
-    | Verbatim
-    | Pairs
-    | Bars
-    | Figures
-    | Graph
-    | Memory
-    | OnPage
-    | InText
-    | Brief
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a verb found.
+    """The findings of a verb.
 
     `about` names what was read, in one line; `title` is that of the page's window; `headline` is that of the page, if
     the blocks have no verdict.

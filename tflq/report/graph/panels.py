@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -163,8 +163,3 @@ def _channel_ranges(tensor: TensorFacts, value: Array) -> Markup:
     return figure(
         chart, f"range of each of {len(tensor.scale)} channels; the widest is {short(float(ratio))} times the narrowest"
     )
-
-
-def by_operator(parts: Mapping[int, Markup]) -> Extra:
-    """An addition for the operators that have one."""
-    return lambda index: parts.get(index, Markup(""))

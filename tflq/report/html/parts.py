@@ -122,11 +122,6 @@ def commands(values: Iterable[str]) -> Markup:
     return Markup("\n").join(Markup("<pre>{}</pre>").format(text(value)) for value in values)
 
 
-def next_section(values: Iterable[str]) -> Markup:
-    """What to type next."""
-    return section("next", "Next", commands(values))
-
-
 def figure(drawing: Markup, caption: object) -> Markup:
     """A drawing and what it shows; nothing where there is no drawing."""
     if not drawing:

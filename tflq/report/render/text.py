@@ -6,29 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import singledispatch
 from textwrap import wrap
 from typing import TextIO
 
 from tflq.escaping import printable
-from tflq.report.blocks import (
-    Block,
-    Columns,
-    Fact,
-    Gap,
-    InText,
-    Listing,
-    Next,
-    Note,
-    Pairs,
-    Report,
-    Section,
-    Table,
-    Text,
-    Verbatim,
-    Verdict,
-    plain,
-)
+from tflq.report import blocks
+from tflq.report.blocks import Block, Columns, Report, plain
 from tflq.report.render.grid import GAP, Grid
 from tflq.report.render.line import Line
 
@@ -50,79 +33,42 @@ def lines_of(report: Report) -> Iterator[Line]:
         yield from _lines(block)
 
 
-@singledispatch
-def _lines(_block: Block) -> Iterator[Line]:
-    return iter(())
+def _lines(block: Block) -> Iterator[Line]:
+    match block:
+        case blocks.Verdict(style=style):
+            yield Line(block.line, style)
+        case blocks.Fact(text, style):
+            yield Line(plain(text), style)
+        case blocks.Text(text, style, indent):
+            yield Line(GAP * indent + plain(text), style)
+        case blocks.Note(text):
+            yield Line(f"note: {text}", "warning")
+        case blocks.Gap():
+            yield Line("")
+        case blocks.Verbatim(text):
+            yield from map(Line, text.split("\n"))
+        case blocks.Listing(values, style, indent):
+            yield from (Line(GAP * indent + plain(value), style) for value in values)
+        case blocks.Pairs(pairs):
+            yield from table([("", "<"), ("", "<")], [(name, plain(value)) for name, value in pairs])
+        case blocks.Table():
+            yield from _table_lines(block)
+        case blocks.Next(commands):
+            for position, command in enumerate(commands):
+                yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
+        case blocks.Section() | blocks.InText():
+            for part in block.blocks:
+                yield from _lines(part)
 
 
-@_lines.register
-def _(block: Verdict) -> Iterator[Line]:
-    yield Line(block.line, block.style)
-
-
-@_lines.register
-def _(block: Fact) -> Iterator[Line]:
-    yield Line(plain(block.text), block.style)
-
-
-@_lines.register
-def _(block: Text) -> Iterator[Line]:
-    yield Line(GAP * block.indent + plain(block.text), block.style)
-
-
-@_lines.register
-def _(block: Note) -> Iterator[Line]:
-    yield Line(f"note: {block.text}", "warning")
-
-
-@_lines.register
-def _(_block: Gap) -> Iterator[Line]:
-    yield Line("")
-
-
-@_lines.register
-def _(block: Listing) -> Iterator[Line]:
-    for value in block.values:
-        yield Line(GAP * block.indent + plain(value), block.style)
-
-
-@_lines.register
-def _(block: Next) -> Iterator[Line]:
-    for position, command in enumerate(block.commands):
-        yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")
-
-
-@_lines.register
-def _(block: Table) -> Iterator[Line]:
-    shown = block.rows[: block.most]
+def _table_lines(block: blocks.Table) -> Iterator[Line]:
+    shown, indent = block.rows[: block.most], GAP * block.indent
     if shown:
         for text, style in table(block.columns, [[plain(cell) for cell in row] for row in shown]):
-            yield Line(GAP * block.indent + text, style)
+            yield Line(indent + text, style)
     left = len(block.rows) - len(shown)
     if left:
-        yield Line(GAP * block.indent + block.rest.format(left=left, shown=len(shown), of=len(block.rows)), "faint")
-
-
-@_lines.register
-def _(block: Verbatim) -> Iterator[Line]:
-    yield from map(Line, block.text.split("\n"))
-
-
-@_lines.register
-def _(block: Pairs) -> Iterator[Line]:
-    yield from table([("", "<"), ("", "<")], [(name, plain(value)) for name, value in block.pairs])
-
-
-@_lines.register
-def _(block: Section) -> Iterator[Line]:
-    for part in block.blocks:
-        yield from _lines(part)
-
-
-@_lines.register
-def _(block: InText) -> Iterator[Line]:
-    for part in block.blocks:
-        yield from _lines(part)
+        yield Line(indent + block.rest.format(left=left, shown=len(shown), of=len(block.rows)), "faint")
 
 
 def table(columns: Columns, rows: Iterable[Sequence[str]]) -> Iterator[Line]:
