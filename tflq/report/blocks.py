@@ -248,7 +248,7 @@ class Memory(Block):
 
 @dataclass(frozen=True, slots=True)
 class OnPage(Block):
-    """Blocks for pages only. They are built from the page's model when the page is rendered."""
+    """Blocks for pages of a model only. They are built from the model when the page is rendered."""
 
     build: Callable[[ModelView], Iterable[Block]]
 

@@ -11,6 +11,7 @@ from tflq.report.blocks import (
     Block,
     Brief,
     Code,
+    Fold,
     Inline,
     InText,
     Listing,
@@ -145,7 +146,9 @@ def _difference_blocks(findings: Findings, where: Located) -> Iterator[Block]:
 def _cause(findings: Findings) -> Iterator[Block]:
     e = findings.explanation
     if e is not None and findings.first is not None:
-        yield Text(("Cause. ", cause_text(e)), "strong" if e.exact else "warning")
+        style = "strong" if e.exact else "warning"
+        yield InText([Text(f"Cause. {cause_text(e)}", style)])
+        yield OnPage(lambda _view: [Text(cause_text(e), style)])
         yield from _hypotheses(e.exact)
         yield from (Text(text, "faint", indent=1) for text in (*less_likely_texts(e), *alike_texts(e)))
         yield from _partial(e)
@@ -162,14 +165,15 @@ def _partial(e: Explanation) -> Iterator[Block]:
 
 
 def _hypotheses(causes: Sequence[Cause], style: str = "") -> Iterator[Block]:
-    """Yield a line for each cause; a page has all its other names."""
+    """Yield a line for each cause; a page folds the other names of the cause."""
     yield InText([Listing([hypothesis_text(cause) for cause in causes], style)])
-    yield OnPage(lambda _view: [Listing([_hypothesis(cause) for cause in causes])])
+    yield OnPage(lambda _view: [block for cause in causes for block in _hypothesis(cause)])
 
 
-def _hypothesis(h: Cause) -> Inline:
-    said = (f"{h.kind.value}: ", Styled(h.name, "strong"), f", {evidence_text(h)}")
-    return (*said, Styled(f"; {alike_text(h)}: {'; '.join(h.also)}", "soft")) if h.also else said
+def _hypothesis(h: Cause) -> Iterator[Block]:
+    yield Listing([(f"{h.kind.value}: ", Styled(h.name, "strong"), f", {evidence_text(h)}")])
+    if h.also:
+        yield Fold(f"{alike_text(h)}: {listed(h.also)}", [Text("; ".join(h.also), "soft")])
 
 
 # --- Operators -------------------------------------------------------------------------------------------------------

@@ -77,18 +77,19 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     path = found.model.path or "the model"
     yield VerdictBlock(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
     yield _brief(found)
-    if first is not None:
-        text = first_text(first.worst, sides_of(found))
-        yield InText([Text(f"First divergent operator: {first.index} {first.op} {text}")])
+    details: list[Block] = []
+    if first is not None and first.worst is not None:
+        head = Text(f"First divergent operator: {first.index} {first.op} {first_text(first.worst, sides_of(found))}")
+        title = f"First divergent operator: {first.index} {first.op} (version {first.version})"
+        details = list(_tensor_blocks(found, first.worst, first.constants))
+        yield InText([head])
+        yield OnPage(lambda _view: [Section("first", title, details)])
     elif output is not None:
         yield InText([Text(f"First divergent output: {quoted(output.name)} {first_text(output, sides_of(found))}")])
-    yield Next(list(next_steps(found)))
-    if first is not None and first.worst is not None:
-        title = f"First divergent operator: {first.index} {first.op} (version {first.version})"
-        yield Section("first", title, list(_tensor_blocks(found, first.worst, first.constants)))
-    elif output is not None:
         outputs = (tensor for tensor in found.outputs if tensor.covered_by is None)
-        yield InText([block for tensor in outputs for block in _tensor_blocks(found, tensor)])
+        details = [block for tensor in outputs for block in _tensor_blocks(found, tensor)]
+    yield Next(list(next_steps(found)))
+    yield InText(details)
     yield from map(Fact, promise_texts(found))
     yield from map(Fact, coverage_texts(found))
     yield Section("notes", "Notes", list(map(Note, found.notes)))
