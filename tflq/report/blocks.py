@@ -47,7 +47,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A path, name or number as it is typed."""
+    """Return a path, name or number as it is typed."""
 
     text: str
 

@@ -9,7 +9,7 @@ from tflq.report.numbers import counted
 
 
 def runtime_text(runtime: Any) -> str:
-    """Exactly what ran, on one line."""
+    """Return the package, version and settings of a runtime in one line."""
     fact = runtime.get if isinstance(runtime, Mapping) else lambda name, default="": getattr(runtime, name, default)
     if not fact("package", ""):
         return "an unnamed runtime"

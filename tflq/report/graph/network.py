@@ -58,7 +58,7 @@ def network(model: Model) -> Network:
 
 
 def operator_type(model: Model, opcode: int) -> str:
-    """The operator's name, of a custom one its own; "?" where the code is none of the model's."""
+    """Return the operator's name, or a custom one's own; "?" if the model has no such code."""
     if not 0 <= opcode < len(model.operator_codes):
         return "?"
     code = model.operator_codes[opcode]
@@ -66,7 +66,7 @@ def operator_type(model: Model, opcode: int) -> str:
 
 
 def tensor_type(model: Model, tensor: int) -> str:
-    """Element type and shape: "int8 [1, 8, 8, 16]"; "" where there is no such tensor."""
+    """Return the element type and the shape, as in "int8 [1, 8, 8, 16]"; "" if there is no such tensor."""
     tensors = model.subgraphs[0].tensors
     if not 0 <= tensor < len(tensors):
         return ""

@@ -43,18 +43,18 @@ class Grid:
         return sum(self.widths) + len(GAP) * max(len(self.titles) - 1, 0)
 
     def only(self, columns: Sequence[int]) -> Grid:
-        """The grid with these columns."""
+        """Return the grid with these columns."""
         rows = [[row[k] for k in columns] for row in self.rows]
         return Grid([self.titles[k] for k in columns], [self.ways[k] for k in columns], rows)
 
     def without_empty_columns(self) -> Grid:
-        """The grid without the columns in which nothing stands."""
+        """Return the grid without empty columns."""
         if not self.rows:
             return self
         return self.only([k for k in range(len(self.titles)) if any(any(row[k]) for row in self.rows)])
 
     def without_constant_columns(self, width: int) -> tuple[Grid, list[str]]:
-        """The grid without columns that say the same in every row, the last first, as many as have to go; and these."""
+        """Return the grid without columns of equal cells, dropped from the last on until it fits; and their texts."""
         grid, said = self, []
         for k in reversed(range(1, len(self.titles))):
             same = len(self.rows) > 1 and all(row[k] == self.rows[0][k] for row in self.rows)
@@ -65,7 +65,7 @@ class Grid:
         return grid, said
 
     def wrapped(self, width: int) -> Grid:
-        """The grid with the widest columns of words wrapped between words; as it is where even that does not fit."""
+        """Return the grid with the widest columns of words wrapped; unchanged if even that does not fit."""
         widths = self.widths
         least = [self._least(k) for k in range(len(self.titles))]
         excess = self.width - width
@@ -80,14 +80,14 @@ class Grid:
         return Grid(self.titles, self.ways, rows)
 
     def _least(self, k: int) -> int:
-        """How narrow a column can be: columns of numbers as they are, those of words as their longest one."""
+        """Return the least width of a column: its own for numbers, that of the longest word for words."""
         if self.ways[k] != "<":
             return self.widths[k]
         words = [word for row in self.rows for text in row[k] for word in _words(text)]
         return max([len(self.titles[k]), *(min(len(word), LONGEST_WORD) for word in words)])
 
     def lines(self, width: int | None) -> Iterator[Line]:
-        """The head, and the rows; where they are wider than `width`, the last columns of a row stand below it."""
+        """Yield the head and the rows; if they are wider than `width`, the last columns of a row go below it."""
         count = len(self.titles)
         while width is not None and count > 1 and self.only(range(count)).wrapped(width).width > width:
             count -= 1
@@ -115,7 +115,7 @@ def _line(texts: Sequence[str], ways: Sequence[str], widths: Sequence[int]) -> s
 
 
 def _filled(parts: Sequence[str], width: int) -> Iterator[str]:
-    """Lines of as many parts as fit."""
+    """Yield lines of as many parts as fit."""
     line = ""
     for part in (piece for whole in parts for piece in _pieces(whole, width - len(INDENT))):
         if line and len(line) + len(GAP) + len(part) > width:
@@ -131,7 +131,7 @@ def _pieces(part: str, width: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """What must not be divided: words, and lists of numbers in brackets."""
+    """Return the pieces that must not be divided: words, and lists of numbers in brackets."""
     words: list[str] = []
     for word in text.split(" "):
         if words and words[-1].count("[") > words[-1].count("]"):
@@ -154,7 +154,7 @@ def _wrapped(cell: Cell, width: int | None) -> Cell:
 
 
 def _shortened(word: str, width: int) -> str:
-    """The word; the middle of a long one left out."""
+    """Return the word; the middle of a long one is left out."""
     if len(word) <= width:
         return word
     head = (width - 1) // 2

@@ -28,7 +28,7 @@ _DARK = ("hot5", "cool5")
 
 
 def overlay(colouring: Colouring) -> dict[str, Any]:
-    """Return node data of one colouring; numbers where it has them, else the words that stand in the boxes."""
+    """Return node data of one colouring: its numbers, or the words in the boxes if it has none."""
     thresholds: dict[str, float] = {}
     results = {}
     for operator, mark in colouring.marks.items():

@@ -1,4 +1,4 @@
-"""The page about a model, or about a model and a dump, a recording or another model; and what colours its operators."""
+"""The page about a model, or about a model and a dump, a recording or another model; and its colourings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tflq.verification.goldens import model_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A page, and what its operators can be coloured by, that which it shows first in front."""
+    """A page and its colourings, the one shown first in front."""
 
     page: str
     colourings: Sequence[Colouring]
@@ -74,7 +74,7 @@ def _two_models(model: str, other: str, profile: str, data: str | None) -> Pictu
 
 
 def _is_recording(path: str) -> bool:
-    """Whether a file says of which model it is a recording."""
+    """Return True if a file is a recording that names its model."""
     try:
         return os.path.isfile(path) and bool(model_of(path))
     except TflqError:

@@ -1,4 +1,4 @@
-"""A page for the browser on this machine, made again when a file that it is about changes.
+"""A page for the browser on this machine, rebuilt when one of its files changes.
 
 The server listens on the loopback interface only, answers only requests that name it so (a foreign page cannot read it
 by a name of its own), and only below a path that nobody can guess.
@@ -19,12 +19,12 @@ from tflq.report.html.page import live
 #: Seconds between two looks at the files, and how long a browser's question is held open.
 _PERIOD, _PATIENCE = 0.5, 20.0
 
-#: What a file looks like from outside: its size and time of change; None where there is none.
+#: Size and time of change of a file; None if there is none.
 _Look = tuple[int, int] | None
 
 
 class Watched:
-    """A page and the files that it is made of. `version` grows whenever the page was made again."""
+    """A page and its files. `version` grows whenever the page is rebuilt."""
 
     def __init__(self, make: Callable[[], str], paths: Sequence[str], tell: Callable[[str], None]) -> None:
         self.page = make()
@@ -37,7 +37,7 @@ class Watched:
         return [_look(path) for path in self._paths]
 
     def refresh(self) -> bool:
-        """Make the page again if a file has changed; keep the old page if a file cannot be read at the moment."""
+        """Rebuild the page if a file has changed; keep the old page if a file cannot be read at the moment."""
         state = self._look()
         if state == self._seen:
             return False
@@ -60,7 +60,7 @@ class Watched:
 
 
 def _look(path: str) -> _Look:
-    """Size and time of a file; of a folder the sum of sizes and the newest time. None where there is none."""
+    """Return the size and time of a file, or the sum of sizes and the newest time of a folder; None without either."""
     with suppress(OSError):
         if os.path.isdir(path):
             stats = [entry.stat() for entry in os.scandir(path)]

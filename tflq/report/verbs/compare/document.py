@@ -14,7 +14,7 @@ from tflq.report.verbs.compare.texts import mean_error
 
 
 def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparison) -> dict[str, Any]:
-    """The comparison of two files."""
+    """Return the document of a comparison of two files."""
     return {
         "schema": "tflq/compare/1",
         "reference": asdict(first),
@@ -24,7 +24,7 @@ def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparis
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """All figures of a comparison; `first` and `worst` are positions in `tensors`."""
+    """Return all figures of a comparison; `first` and `worst` are positions in `tensors`."""
     return {
         "samples": comparison.samples,
         "sqnr": comparison.sqnr,

@@ -10,7 +10,7 @@ from tflq.report.verbs.conform.report import verdict_text
 
 
 def junit(verdicts: Verdicts) -> str:
-    """The document as text. An error of the whole run has a test case of its own."""
+    """Return the document as text. An error of the whole run has a test case of its own."""
     error = "" if verdicts.rest == SuiteVerdict.PASSES else verdict_text(verdicts)
     suite = ElementTree.Element(
         "testsuite",

@@ -1,1 +1,1 @@
-"""What `tflq explain` says."""
+"""The reports of `tflq explain`."""

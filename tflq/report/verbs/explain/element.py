@@ -73,7 +73,7 @@ def _all_taps(trace: ElementTrace) -> Iterator[Block]:
 
 
 def _steps(worked: Worked) -> Table:
-    """Return the profile's steps and the cause's side by side; rows in which they differ stand out."""
+    """Return the profile's steps and the cause's side by side; rows in which they differ are marked."""
     others = [] if worked.other is None else [(worked.other.profile, ">")]
     columns = [("step", "<"), (worked.trace.profile, ">"), *others, ("how", "<")]
     rows: list[list[Inline]] = []

@@ -1,4 +1,4 @@
-"""How differences grow in the operators after those that made them."""
+"""Blocks about how differences grow in later operators."""
 
 from __future__ import annotations
 

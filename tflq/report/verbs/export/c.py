@@ -120,13 +120,13 @@ def _comment(text: str) -> str:
 
 
 def _type(dtype: np.dtype[Any]) -> str:
-    """The integer type that has the same bits; complex numbers are two of half the size."""
+    """Return the integer type that has the same bits; complex numbers are two of half the size."""
     size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
     return f"{'' if dtype.kind == 'i' else 'u'}int{8 * size}_t"
 
 
 def _array(name: str, value: Array, *, aligned: bool = False) -> Iterator[str]:
-    """An array's definition, and its size in bytes as a macro."""
+    """Yield an array's definition, and its size in bytes as a macro."""
     kind = _type(value.dtype)
     numbers = np.frombuffer(_raw(value), np.dtype(kind.removesuffix("_t")).newbyteorder("<"))
     yield f"/* {value.dtype.name} {list(value.shape)} */"
@@ -141,7 +141,7 @@ def _array(name: str, value: Array, *, aligned: bool = False) -> Iterator[str]:
 
 
 def _literal(number: int, kind: str) -> str:
-    """A literal of that type; the lowest numbers of signed types have no literal of their own."""
+    """Return a literal of that type; the lowest numbers of signed types have no literal of their own."""
     if kind.startswith("u"):
         return f"0x{number:x}u" if kind != "uint64_t" else f"UINT64_C(0x{number:x})"
     if kind == "int64_t":
@@ -175,7 +175,7 @@ _CHECK_SUMS = """static int same(const char *what, uint32_t expected, const void
 
 
 def _test(name: str, samples: Sequence[_Sample], *, checksums: bool) -> Iterator[str]:
-    """The test: how many outputs differ. main() is there where TFLQ_MAIN is defined."""
+    """Yield the test, which counts the outputs that differ. It has a main() if TFLQ_MAIN is defined."""
     slots = max((max(s.outputs, default=-1) + 1 for s in samples), default=0)
     sizes = [max((s.outputs[i].nbytes for s in samples if i in s.outputs), default=1) for i in range(slots)]
     yield f"/* Holds {name}_invoke against {name}.h, to the bit. For a host: cc -DTFLQ_MAIN {name}_test.c invoke.c */"

@@ -13,7 +13,7 @@ from tflq.report.verbs.explain.document import discrimination_document
 
 
 def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict[str, Any]:
-    """Return the fit as a document. `best` is null if no profile explains any operator, or if none can be told."""
+    """Return the fit as a document. `best` is null if no profile explains any operator, or if none can be named."""
     none = not fit.names_best
     return {
         "schema": "tflq/fit/1",

@@ -11,7 +11,7 @@ from tflq.report.json import json_value
 
 
 def inspect_document(inspection: Inspection) -> dict[str, Any]:
-    """An inspection: `schemas/inspect.schema.json`."""
+    """Return the document of an inspection: `schemas/inspect.schema.json`."""
     return {
         "schema": INSPECT,
         "model": model_document(inspection.model),

@@ -1,4 +1,4 @@
-"""How a model was quantized, as a document (`schemas/quantize.schema.json`)."""
+"""A quantization as a document: `schemas/quantize.schema.json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tflq.report.verbs.quantize.texts import Making, next_step
 
 
 def quantize_document(making: Making) -> dict[str, Any]:
-    """Everything that the lines say, and all figures behind it. `ranking[0]` was taken."""
+    """Return all figures of a quantization. `ranking[0]` was taken."""
     report = making.report
     return {
         "schema": "tflq/quantize/1",

@@ -60,7 +60,7 @@ def budget_blocks(report: Report) -> Iterator[Block]:
 
 
 def _candidate(number: int, candidate: Ranked, *, known: bool) -> Bar:
-    """Return a bar of what ranks a configuration, divergence or else decibels; the chosen one stands out."""
+    """Return a bar of a configuration's divergence, or else decibels; the chosen one has its own colour."""
     label = methods_text(candidate.methods)
     value = candidate.divergence if known else candidate.sqnr
     if candidate.score is None or math.isnan(value):

@@ -152,7 +152,7 @@ def check_style(check: Check) -> str:
 
 
 def remark_texts(report: Report) -> Iterator[str]:
-    """Yield which operators stay in float, were changed or spared, and which samples stand out."""
+    """Yield which operators stay in float, were changed or spared, and which samples are outliers."""
     yield from _remarks("stays in float", report.kept_float)
     yield from _remarks("changed to fit", report.notes)
     yield from _remarks("spared by the budget", report.spared)

@@ -19,7 +19,7 @@ from tflq.verification.results import OperatorResult, TensorResult
 
 
 def verify_document(report: Report) -> dict[str, Any]:
-    """A verification: `schemas/verify.schema.json`."""
+    """Return the document of a verification: `schemas/verify.schema.json`."""
     first = report.first_divergent
     return {
         "schema": VERIFY,

@@ -28,7 +28,7 @@ class _Case:
 
 
 def junit(report: Report) -> str:
-    """The document as text. A report in which nothing was compared has an error."""
+    """Return the document as text. A report in which nothing was compared has an error."""
     cases = list(_cases(report))
     counts = {status: sum(case.status == status for case in cases) for status in Status}
     nothing = report.verdict == Verdict.NOTHING

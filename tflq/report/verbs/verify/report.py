@@ -160,7 +160,7 @@ _COLUMNS = (
 
 
 def _row(operator: OperatorResult) -> list[Inline]:
-    """Index, operator, status, differing elements, largest difference, bias, promise, and the tensor or a reason."""
+    """Return the cells of _COLUMNS; the last one is the tensor, or the reason why it was not compared."""
     tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
     difference = tensor.difference if tensor else None
     return [

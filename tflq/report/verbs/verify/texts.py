@@ -40,7 +40,7 @@ def coverage_texts(found: Verification) -> Iterator[str]:
 
 
 def promise_texts(found: Verification) -> Iterator[str]:
-    """Yield what the profile promises where that is less than equal bits, and the largest difference seen there."""
+    """Yield the promises that are weaker than equal bits, and the largest difference in their results."""
     promises = [r.promise for r in found.operators or found.outputs if r.promise is not None]
     if any(promise != EXACT for promise in promises):
         counts = Counter(str(promise) for promise in promises)
