@@ -16,6 +16,7 @@ from tflq.diagnosis.certainty import Certainty, Evidence
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
 from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.placement import Places
 from tflq.ir import Model
 from tflq.profiles import by_name
 from tflq.report.render.text import lines_of
@@ -191,4 +192,4 @@ def test_places_are_those_of_all_samples() -> None:
         dumps.append(dump(model, [x], [made]))
     found = explained(model, *dumps)
     assert found.explanation is not None
-    assert found.explanation.places == ("in 2 of 4 channels: 0, 2",)
+    assert found.explanation.places == Places(4, (0, 2))

@@ -27,7 +27,7 @@ from tflq.profiles import by_name
 from tflq.report.graph.standard import ModelView, view_of
 from tflq.report.render import html
 from tflq.report.verbs.inspect.report import inspect_report
-from tflq.report.view.server import Watched, follow, served
+from tflq.report.verbs.view.server import Watched, follow, served
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.results import InputFacts
 

@@ -67,7 +67,7 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
     """
     from tflq.errors import InputError
     from tflq.report.json import dumps
-    from tflq.report.view.overlay import overlay
+    from tflq.report.verbs.view.overlay import overlay
 
     first = next(iter(colourings), None)
     if first is None:

@@ -52,8 +52,8 @@ def view_command(
         raise click.UsageError("--once writes --html or --overlay: give one of them")
     check_files([html, overlay], [model, other, data], force=force)
     from tflq.report.json import dumps
-    from tflq.report.view.overlay import overlay as overlay_of
-    from tflq.report.view.picture import picture
+    from tflq.report.verbs.view.overlay import overlay as overlay_of
+    from tflq.report.verbs.view.picture import picture
 
     def make() -> str:
         drawn = picture(model, other, profile, data)
@@ -69,7 +69,7 @@ def view_command(
     import threading
     import webbrowser
 
-    from tflq.report.view.server import Watched, follow, served, served_report
+    from tflq.report.verbs.view.server import Watched, follow, served, served_report
 
     watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
     with served(watched, port) as address:

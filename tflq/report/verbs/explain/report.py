@@ -27,7 +27,7 @@ from tflq.report.blocks import (
     Text,
     Verdict,
 )
-from tflq.report.differences import histogram_text
+from tflq.report.differences import histogram_text, how_far
 from tflq.report.verbs.explain.element import element_blocks
 from tflq.report.verbs.explain.figures import error_blocks, explain_graph, status_of
 from tflq.report.verbs.explain.growth import growth_blocks
@@ -39,7 +39,6 @@ from tflq.report.verbs.explain.texts import (
     evidence_text,
     fault_texts,
     first_text,
-    how_far,
     hypothesis_text,
     less_likely_texts,
     listed,

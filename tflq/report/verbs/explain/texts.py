@@ -10,7 +10,7 @@ from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.placement import Places
-from tflq.inspection.difference import Difference, First
+from tflq.inspection.difference import First
 from tflq.verification.results import Located, Verdict
 
 #: Partial hypotheses and names of one cause that are shown.
@@ -77,14 +77,6 @@ def place_texts(places: Places) -> Iterator[str]:
         yield f"only in the channels beyond the last whole block of {block}"
     if places.at_border:
         yield "only at the border of the image"
-
-
-def how_far(d: Difference) -> str:
-    """Return how many elements differ, the largest distance in LSB or ULP, and the direction."""
-    text = f"{d.differing:,} of {d.elements:,} elements differ"
-    if d.above + d.below:
-        text += f", by up to {d.largest:,} {d.unit}: {d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
-    return text
 
 
 def cause_text(e: Explanation) -> str:

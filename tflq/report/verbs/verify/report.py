@@ -27,7 +27,7 @@ from tflq.report.blocks import (
 )
 from tflq.report.blocks import Status as Word
 from tflq.report.blocks import Verdict as VerdictBlock
-from tflq.report.differences import histogram_text
+from tflq.report.differences import histogram_text, how_far
 from tflq.report.graph.colouring import Colouring
 from tflq.report.names import short_name
 from tflq.report.numbers import counted
@@ -35,7 +35,6 @@ from tflq.report.stages import stage_text
 from tflq.report.verbs.verify.texts import (
     LISTED,
     coverage_texts,
-    distance_text,
     first_text,
     next_steps,
     promise_texts,
@@ -124,7 +123,7 @@ def _tensor_blocks(found: Verification, tensor: TensorResult, constants: Constan
         return
     lines = [f"tensor {tensor.index} {quoted(tensor.name)} {tensor.type} {list(tensor.shape)}"]
     lines += [d.problem] if d.problem else []
-    lines += [f"{d.differing:,} of {d.elements:,} elements differ{distance_text(d)}"] if d.differing else []
+    lines += [how_far(d)] if d.differing else []
     lines += [f"got - expected: {histogram_text(d)}"] if d.histogram else []
     yield from (Text(line, indent=1) for line in lines)
     if d.first is not None:

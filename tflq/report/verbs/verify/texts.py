@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
-from tflq.inspection.difference import Difference
 from tflq.kernels.exactness import EXACT
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
@@ -70,14 +69,6 @@ def first_text(tensor: TensorResult | None, sides: tuple[str, str]) -> str:
         return ""
     sample = f" of sample {first.sample}" if first.sample else ""
     return f"at {list(first.index)}{sample}: expected {first.expected} ({sides[0]}), got {first.got} ({sides[1]})"
-
-
-def distance_text(d: Difference) -> str:
-    """Return how far elements are from the expected ones, and in which direction."""
-    if not d.unit or not d.above + d.below:
-        return ""
-    floats = "" if d.absolute is None else f" ({d.absolute:.3g} absolute, {d.relative:.3g} relative)"
-    return f", by up to {d.largest:,} {d.unit}{floats}: {d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
 
 
 def next_steps(found: Verification) -> Iterator[str]:
