@@ -35,7 +35,7 @@ def text(*given: Block) -> list[str]:
         ),
         (blocks.Text(("a ", blocks.Code("b")), "faint", 1), ["  a b"], '<p class="soft">a <code>b</code></p>'),
         (blocks.Text(blocks.Styled("x", "strong")), ["x"], "<p><strong>x</strong></p>"),
-        (blocks.Note("late"), ["note: late"], '<p class="warning">'),
+        (blocks.Note("late"), ["note: late"], '<p><span class="warning">'),
         (blocks.Gap(), [""], ""),
         (blocks.Listing(["a", "b"]), ["  a", "  b"], "<ul><li>a</li><li>b</li></ul>"),
         (

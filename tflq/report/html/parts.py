@@ -28,12 +28,17 @@ def text(value: object) -> Markup:
     if isinstance(value, Code):
         return code(value.text)
     if isinstance(value, Status):
-        dot = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>')
-        return dot.format(value.style, text(value.text))
+        return dotted(value.text, value.style)
     if isinstance(value, Styled):
         styled = Markup("<strong>{1}</strong>" if value.style == "strong" else '<span class="{0}">{1}</span>')
         return styled.format(value.style, text(value.text))
     return escape("\n".join(printable(line) for line in str(value).split("\n")))
+
+
+def dotted(value: object, style: str) -> Markup:
+    """Return text with a dot, both in the colour of its style."""
+    dot = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>')
+    return dot.format(style, text(value))
 
 
 def together(*parts: object) -> Markup:
@@ -55,11 +60,6 @@ def paragraph(value: object, style: str = "") -> Markup:
     if not value:
         return Markup("")
     return Markup("<p{}>{}</p>").format(_class(style), text(value))
-
-
-def note(value: object, style: str) -> Markup:
-    """Return a paragraph with a dot in the colour of its style."""
-    return Markup('<p class="{}"><span class="dot" aria-hidden="true"></span>{}</p>').format(style, text(value))
 
 
 def code(value: object) -> Markup:

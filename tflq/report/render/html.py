@@ -42,10 +42,7 @@ def _built(given: Iterable[Block], view: ModelView | None) -> Iterator[Block]:
 
 
 def _fact(text: Inline, style: str) -> Markup:
-    if style not in ("good", "bad", "warning"):
-        return parts.text(text)
-    dot = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>')
-    return dot.format(style, parts.text(text))
+    return parts.dotted(text, style) if style in ("good", "bad", "warning") else parts.text(text)
 
 
 def parts_of(given: Iterable[Block], view: ModelView | None = None) -> Markup:
@@ -61,7 +58,7 @@ def _part(block: Block, view: ModelView | None) -> Markup:
         case blocks.Text(text, style):
             return parts.paragraph(parts.text(text), _CLASSES.get(style, style))
         case blocks.Note(text):
-            return parts.note(text, "warning")
+            return parts.paragraph(parts.dotted(text, "warning"))
         case blocks.Verbatim(text):
             return parts.commands([text])
         case blocks.Listing(values):

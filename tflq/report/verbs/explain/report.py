@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
 from tflq.report.blocks import (
     Block,
     Brief,
     Code,
-    Fold,
     Inline,
     InText,
     Listing,
@@ -22,29 +20,22 @@ from tflq.report.blocks import (
     Report,
     Section,
     Status,
-    Styled,
     Table,
     Text,
     Verdict,
 )
 from tflq.report.differences import histogram_text, how_far
+from tflq.report.verbs.explain.cause import cause_blocks, cause_text
 from tflq.report.verbs.explain.element import element_blocks
 from tflq.report.verbs.explain.figures import error_blocks, explain_graph, status_of
 from tflq.report.verbs.explain.growth import growth_blocks
 from tflq.report.verbs.explain.texts import (
-    alike_text,
-    alike_texts,
-    cause_text,
     discrimination_texts,
-    evidence_text,
     fault_texts,
     first_text,
-    hypothesis_text,
-    less_likely_texts,
     listed,
     next_steps,
     operator_row,
-    partial_ones,
     place_texts,
     verdict_words,
 )
@@ -143,36 +134,11 @@ def _difference_blocks(findings: Findings, where: Located) -> Iterator[Block]:
 
 
 def _cause(findings: Findings) -> Iterator[Block]:
-    e = findings.explanation
-    if e is not None and findings.first is not None:
-        style = "strong" if e.exact else "warning"
-        yield InText([Text(f"Cause. {cause_text(e)}", style)])
-        yield OnPage(lambda _view: [Text(cause_text(e), style)])
-        yield from _hypotheses(e.exact)
-        yield from (Text(text, "faint", indent=1) for text in (*less_likely_texts(e), *alike_texts(e)))
-        yield from _partial(e)
+    if findings.explanation is not None and findings.first is not None:
+        yield from cause_blocks(findings.explanation)
     yield Listing(list(fault_texts(findings)), "warning")
     if findings.discrimination is not None:
         yield Listing(list(discrimination_texts(findings.discrimination)))
-
-
-def _partial(e: Explanation) -> Iterator[Block]:
-    ones = partial_ones(e)
-    if ones:
-        yield Text(f"best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):", indent=1)
-        yield from _hypotheses(ones, "faint")
-
-
-def _hypotheses(causes: Sequence[Cause], style: str = "") -> Iterator[Block]:
-    """Yield a line for each cause; a page folds the other names of the cause."""
-    yield InText([Listing([hypothesis_text(cause) for cause in causes], style)])
-    yield OnPage(lambda _view: [block for cause in causes for block in _hypothesis(cause)])
-
-
-def _hypothesis(h: Cause) -> Iterator[Block]:
-    yield Listing([(f"{h.kind.value}: ", Styled(h.name, "strong"), f", {evidence_text(h)}")])
-    if h.also:
-        yield Fold(f"{alike_text(h)}: {listed(h.also)}", [Text("; ".join(h.also), "soft")])
 
 
 # --- Operators -------------------------------------------------------------------------------------------------------

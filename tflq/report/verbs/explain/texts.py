@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
+from tflq.diagnosis.causes import CauseVerdict
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Kind
@@ -79,41 +79,6 @@ def place_texts(places: Places) -> Iterator[str]:
         yield "only at the border of the image"
 
 
-def cause_text(e: Explanation) -> str:
-    """Return one line: the causes that reproduce all bits, or that none does."""
-    doubts = "; ".join(e.doubts)
-    return {
-        CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
-        CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
-        CauseVerdict.LIKELY: f"Likely, not certain ({doubts}):",
-        CauseVerdict.UNTOLD: f"Cannot tell: a wrong cause may reproduce every bit, too ({doubts}):",
-        CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
-        CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
-        CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
-    }[e.verdict]
-
-
-def less_likely_texts(e: Explanation) -> Iterator[str]:
-    """Yield the mistakes that reproduce every bit, although a profile does too."""
-    for h in e.less_likely:
-        yield f"less likely: {hypothesis_text(h)}"
-    for h in e.possible:
-        yield f"possible: {hypothesis_text(h)}"
-
-
-def alike_texts(e: Explanation) -> Iterator[str]:
-    """Yield which other operators the causes reproduce, and which not."""
-    held = [index for index in e.alike if all(index not in cause.not_at for cause in e.fitting)]
-    if held:
-        yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
-    beyond = e.fitting[0].also_at if e.fitting else ()
-    if beyond:
-        yield f"reproduces divergent operators of other types as well: {', '.join(map(str, beyond))}"
-    for h in (*e.only_here, *(h for h in e.fitting if h.not_at)):
-        missed = h.not_at or tuple(index for index in beyond if index not in h.also_at)
-        yield f"reproduces every bit here, but not operator {', '.join(map(str, missed))}: {h.name}"
-
-
 def fault_texts(findings: Findings) -> Iterator[str]:
     """Yield the hypotheses, and the parts of the explanation, that raised an exception."""
     faults = () if findings.explanation is None else findings.explanation.faults
@@ -125,31 +90,10 @@ def fault_texts(findings: Findings) -> Iterator[str]:
         yield f"could not be computed: {part}"
 
 
-def partial_ones(e: Explanation) -> list[Cause]:
-    """Return the best hypotheses that reproduce more than the profile does, if none reproduces all."""
-    return [] if e.fitting else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
-
-
-def hypothesis_text(h: Cause) -> str:
-    """Return the kind, the names and the evidence of a cause."""
-    text = f"{h.kind.value}: {h.name}, {evidence_text(h)}"
-    return f"{text}; {alike_text(h)}: {listed(h.also)}" if h.also else text
-
-
-def alike_text(h: Cause) -> str:
-    """Return how the other names of a cause are known to be the same."""
-    return "proved to be the same function" if h.is_proved else "the same on these inputs"
-
-
 def listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = len(names) - _NAMES
     return "; ".join(names[:_NAMES]) + (f"; and {more} more" if more > 0 else "")
-
-
-def evidence_text(h: Cause) -> str:
-    """Return the share of elements that a hypothesis reproduces."""
-    return f"reproduces {h.matching:,} of {h.elements:,} elements"
 
 
 def discrimination_texts(discrimination: Discrimination) -> Iterator[str]:
