@@ -15,7 +15,7 @@ from tflq.report.render.html import page_of, parts_of
 from tflq.report.render.text import lines_of
 
 EVIL = "<b>\x1b[31m"
-ROWS = [[str(n), blocks.Operator(n, "ADD"), blocks.Status("same", "good")] for n in range(3)]
+ROWS = [[str(n), blocks.Operator(n, "ADD"), blocks.Badge("same", "good")] for n in range(3)]
 COLUMNS = (("#", ">"), ("operator", "<"), ("status", "<"))
 VERDICT = blocks.Verdict("2 differ", "bad", "DIFFERS", "m")
 TABLE = blocks.Table(COLUMNS, ROWS, most=1, rest="{left} left of {of}, {shown} shown", fold="all rows", indent=1)

@@ -35,7 +35,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Badge:
     """A word with a dot in the colour of its style on a page."""
 
     text: str
@@ -67,7 +67,7 @@ class Styled:
 
 
 #: Part of a line; a tuple is rendered one part after the other.
-Inline = str | Operator | Status | Code | Styled | tuple["Inline", ...]
+Inline = str | Operator | Badge | Code | Styled | tuple["Inline", ...]
 
 
 def plain(value: Inline) -> str:

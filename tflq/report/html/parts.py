@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup, escape
 
 from tflq.escaping import printable
-from tflq.report.blocks import Bar, Code, Columns, Operator, Status, Styled
+from tflq.report.blocks import Badge, Bar, Code, Columns, Operator, Styled
 
 #: Lines of a cell that are not folded.
 _CELL_LINES = 5
@@ -27,7 +27,7 @@ def text(value: object) -> Markup:
         return operator_link(value.index, value.op)
     if isinstance(value, Code):
         return code(value.text)
-    if isinstance(value, Status):
+    if isinstance(value, Badge):
         return dotted(value.text, value.style)
     if isinstance(value, Styled):
         styled = Markup("<strong>{1}</strong>" if value.style == "strong" else '<span class="{0}">{1}</span>')

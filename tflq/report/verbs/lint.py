@@ -11,6 +11,7 @@ from typing import Any
 from tflq.escaping import shown
 from tflq.linting import Finding, Level, Lint
 from tflq.report.blocks import (
+    Badge,
     Bar,
     Bars,
     Block,
@@ -23,7 +24,6 @@ from tflq.report.blocks import (
     Pairs,
     Report,
     Section,
-    Status,
     Table,
     Text,
     Verdict,
@@ -116,7 +116,7 @@ def _status(findings: list[Finding]) -> tuple[str, str]:
 def _panel(findings: list[Finding]) -> Iterable[Block]:
     for f in findings:
         tensor = "" if f.tensor is None else str(f.tensor)
-        yield Text(Status(f"{f.rule}: {f.summary}", _STYLES[f.level]))
+        yield Text(Badge(f"{f.rule}: {f.summary}", _STYLES[f.level]))
         yield Pairs([("required", f.required), ("found", f.found), ("tensor", tensor)])
 
 

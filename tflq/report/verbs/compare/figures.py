@@ -10,7 +10,7 @@ from markupsafe import Markup
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.report.blocks import Bar, Bars, Block, Figures, Graph, Operator, Status, Text
+from tflq.report.blocks import Badge, Bar, Bars, Block, Figures, Graph, Operator, Text
 from tflq.report.graph.colouring import Colouring, ladder, scale
 from tflq.report.html import parts
 from tflq.report.html.charts import LEVELS
@@ -48,7 +48,7 @@ def fidelity_graph(comparison: Comparison, *more: Colouring) -> Graph:
     panels: dict[int, list[Block]] = {}
     for tensor in comparison.tensors:
         text = f"{decibels(tensor.sqnr)}, {error_text(tensor)}, n = {tensor.elements:,} ({short_name(tensor.name)})"
-        note = Text(Status(text, "bad" if tensor.sqnr < DAMAGED else "good"))
+        note = Text(Badge(text, "bad" if tensor.sqnr < DAMAGED else "good"))
         panels.setdefault(tensor.index, []).append(note)
     focus = comparison.first or comparison.worst
     index = None if focus is None or focus.index < 0 else focus.index

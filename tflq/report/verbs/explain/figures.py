@@ -8,12 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from tflq.diagnosis.findings import Divergence, Findings
-from tflq.report.blocks import Block, Figures, Graph, Status, Text
+from tflq.report.blocks import Badge, Block, Figures, Graph, Text
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.html.differences import difference_colourings, distance_figure, error_figures
 from tflq.report.names import short_name
-from tflq.verification.results import Located, Verdict
-from tflq.verification.results import Status as Word
+from tflq.verification.results import Located, Status, Verdict
 
 
 def explain_colourings(findings: Findings) -> list[Colouring]:
@@ -34,7 +33,7 @@ def status_of(o: Located) -> tuple[str, str]:
     """Return the status of an operator in a word, and its shade."""
     if o.differs:
         return "differs", "bad"
-    if o.status == Word.CLOSE:
+    if o.status == Status.CLOSE:
         return "close", "warning"
     return ("same", "good") if o.differences else ("not compared", "unknown")
 
@@ -45,7 +44,7 @@ def explain_graph(findings: Findings, differences: Callable[[Findings, Located],
     def panel(o: Located) -> Iterator[Block]:
         word, shade = status_of(o)
         reason = f": {o.reason}" if o.reason else ""
-        yield Text(Status(word + reason, "soft" if shade == "unknown" else shade))
+        yield Text(Badge(word + reason, "soft" if shade == "unknown" else shade))
         if o.differs:
             yield from differences(findings, o)
         yield Figures([distance_figure(d, f"tensor {tensor}", "dump - profile") for tensor, d in o.differences.items()])

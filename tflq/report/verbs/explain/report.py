@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
 from tflq.report.blocks import (
+    Badge,
     Block,
     Brief,
     Code,
@@ -19,7 +20,6 @@ from tflq.report.blocks import (
     Operator,
     Report,
     Section,
-    Status,
     Table,
     Text,
     Verdict,
@@ -147,4 +147,4 @@ def _cause(findings: Findings) -> Iterator[Block]:
 def _page_row(o: Located) -> list[Inline]:
     index, op, *rest = operator_row(o)
     word, shade = status_of(o)
-    return [index, Operator(o.index, op), Status(word, "soft" if shade == "unknown" else shade), *rest]
+    return [index, Operator(o.index, op), Badge(word, "soft" if shade == "unknown" else shade), *rest]

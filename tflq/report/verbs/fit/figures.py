@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
 from tflq.diagnosis.profile_fit import Fit
-from tflq.report.blocks import Bar, Bars, Block, Graph, Inline, Next, Section, Status, Styled, Table, Text
+from tflq.report.blocks import Badge, Bar, Bars, Block, Graph, Inline, Next, Section, Styled, Table, Text
 from tflq.report.graph.colouring import Colouring, scale, states
 
 Cell = tuple[int, int] | None
@@ -83,7 +83,7 @@ def _panel(index: int, matrix: Matrix) -> Iterator[Block]:
         if (cell := row[index]) is None or cell[0] != cell[1]
     ]
     same = [name for name, row in matrix.items() if _explains(row[index])]
-    yield Text(Status(f"reproduced by {len(same)} of {len(matrix)} profiles", "good" if same else "bad"))
+    yield Text(Badge(f"reproduced by {len(same)} of {len(matrix)} profiles", "good" if same else "bad"))
     yield Text(", ".join(same))
     yield Table((("profile", "<"), ("elements that differ", ">")), rows, fold="where elements differ")
 

@@ -8,6 +8,7 @@ from tflq.inspection.profile_effects import Effects, OperatorEffects
 from tflq.inspection.releases import Agreement, Agreements
 from tflq.profiles.history import RELEASES
 from tflq.report.blocks import (
+    Badge,
     Bar,
     Bars,
     Block,
@@ -19,7 +20,6 @@ from tflq.report.blocks import (
     OnPage,
     Report,
     Section,
-    Status,
     Table,
     Text,
     Verdict,
@@ -115,12 +115,12 @@ def _graph(effects: Effects, touched: Sequence[OperatorEffects]) -> Graph:
 
 def _panel(effects: Effects, operator: OperatorEffects) -> list[Block]:
     if not operator.effects:
-        return [Text(Status("the same bits under every profile", "good"))]
+        return [Text(Badge("the same bits under every profile", "good"))]
     apart = {effect.profile for effect in operator.effects}
     text = f"{len(apart)} of {counted(len(effects.profiles), 'profile')} can give other bits"
     columns = (("profile", "<"), ("differs in", "<"), (effects.base, "<"), ("there", "<"))
     rows = [(e.profile, e.field, e.base, e.here) for e in operator.effects]
-    return [Text(Status(text, "bad")), Table(columns, rows)]
+    return [Text(Badge(text, "bad")), Table(columns, rows)]
 
 
 def effects_colourings(effects: Effects) -> list[Colouring]:

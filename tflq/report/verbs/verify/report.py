@@ -8,6 +8,7 @@ from tflq.escaping import quoted
 from tflq.inspection.constants import Constants
 from tflq.inspection.difference import Difference
 from tflq.report.blocks import (
+    Badge,
     Block,
     Brief,
     Code,
@@ -24,9 +25,8 @@ from tflq.report.blocks import (
     Section,
     Table,
     Text,
+    Verdict,
 )
-from tflq.report.blocks import Status as Word
-from tflq.report.blocks import Verdict as VerdictBlock
 from tflq.report.differences import histogram_text, how_far
 from tflq.report.graph.colouring import Colouring
 from tflq.report.names import short_name
@@ -43,14 +43,15 @@ from tflq.report.verbs.verify.texts import (
     what_ran,
 )
 from tflq.verification.report import Report as Verification
-from tflq.verification.results import OperatorResult, Status, TensorResult, Verdict
+from tflq.verification.results import OperatorResult, Status, TensorResult
+from tflq.verification.results import Verdict as Word
 
 STYLES = {
-    Verdict.SAME: "good",
-    Verdict.CLOSE: "warning",
-    Verdict.DIFFERS: "bad",
-    Verdict.INCOMPLETE: "warning",
-    Verdict.NOTHING: "bad",
+    Word.SAME: "good",
+    Word.CLOSE: "warning",
+    Word.DIFFERS: "bad",
+    Word.INCOMPLETE: "warning",
+    Word.NOTHING: "bad",
 }
 _SHADES = {Status.EXACT: "good", Status.CLOSE: "warning", Status.DIFFERS: "bad", Status.NOT_COMPARED: "unknown"}
 
@@ -74,7 +75,7 @@ def verify_card(found: Verification) -> Report:
 def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     first, output = found.first_divergent, _first_output(found)
     path = found.model.path or "the model"
-    yield VerdictBlock(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
+    yield Verdict(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
     yield _brief(found)
     details: list[Block] = []
     if first is not None and first.worst is not None:
@@ -100,7 +101,7 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
 
 def _first_output(found: Verification) -> TensorResult | None:
     """Return the first output that differs, if no operator explains the difference."""
-    if found.first_divergent is not None or found.verdict != Verdict.DIFFERS:
+    if found.first_divergent is not None or found.verdict != Word.DIFFERS:
         return None
     return next((tensor for tensor in found.outputs if tensor.status == Status.DIFFERS), None)
 
@@ -213,7 +214,7 @@ def _graph(found: Verification) -> Graph:
 def _panel(found: Verification, operator: OperatorResult) -> Iterable[Block]:
     style = _SHADES[operator.status]
     reason = f": {operator.reason}" if operator.reason else ""
-    yield Text(Word(operator.status.value + reason, "soft" if style == "unknown" else style))
+    yield Text(Badge(operator.status.value + reason, "soft" if style == "unknown" else style))
     for tensor in operator.tensors:
         if tensor.status != Status.EXACT:
             yield from _tensor(found, tensor)
