@@ -60,7 +60,7 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
 
 
 class Lines:
-    """Progress as lines, one every INTERVAL seconds of `clock`: what is done, how much of it, seconds gone and left.
+    """Progress as lines, one every INTERVAL seconds of `clock`: the task, its share done, seconds gone and left.
 
     Seconds left are guessed from the share that is done since the total was last another one.
     """

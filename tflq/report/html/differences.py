@@ -17,7 +17,7 @@ from tflq.report.numbers import short
 
 Array = NDArray[Any]
 
-#: Elements of a row of a map of what has no height and width; of more than a square of these.
+#: Elements of a row of the map of a tensor without height and width, and of a larger one.
 _ROW, _LONG_ROW = 16, 64
 #: Channels that are drawn one by one; more are taken together.
 _CHANNELS = 512

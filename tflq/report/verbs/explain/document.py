@@ -67,7 +67,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
 
 
 def discrimination_document(discrimination: Discrimination) -> dict[str, Any]:
-    """Return the groups of causes that new inputs tell apart, and whose inputs these are."""
+    """Return the groups of causes that new inputs distinguish, and the owner of these inputs."""
     return {
         "operator": discrimination.index,
         "inputs_of": "model" if discrimination.of_model else "operator",

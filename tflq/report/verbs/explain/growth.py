@@ -36,7 +36,7 @@ def _spreads(growth: Amplification) -> Iterator[Block]:
         return
     if not growth.reason:
         head = Text(f"How operator {growth.index}'s difference grows, all else being equal:")
-        yield InText([head, Table(_SPREAD_COLUMNS, list(map(_spread_row, _telling(growth.reached))), indent=1)])
+        yield InText([head, Table(_SPREAD_COLUMNS, list(map(_spread_row, _most_important(growth.reached))), indent=1)])
     bars = [
         Bar(Operator(s.index, s.op), s.difference.largest, f"{s.difference.largest:,} {s.difference.unit}")
         for s in growth.spreads
@@ -47,7 +47,7 @@ def _spreads(growth: Amplification) -> Iterator[Block]:
     yield Fold(f"{len(growth.spreads)} later operators", [every])
 
 
-def _telling(reached: Sequence[Spread]) -> Sequence[Spread]:
+def _most_important(reached: Sequence[Spread]) -> Sequence[Spread]:
     """Return the operators that it reaches first, the one where it is largest, and the last ones."""
     if len(reached) <= _SPREADS:
         return reached

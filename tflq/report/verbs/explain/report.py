@@ -57,7 +57,7 @@ def explain_report(findings: Findings, model: str = "MODEL", dump: str = "DUMP",
 
 
 def discrimination_card(found: Discrimination) -> Report:
-    """Build the report of inputs that tell causes apart."""
+    """Build the report of inputs that distinguish causes."""
     what, *groups = discrimination_texts(found)
     of = "the model" if found.index is None else f"operator {found.index}"
     where = f"{len(found.causes)} causes of {of} in {len(found.groups)} groups: {listed(found.causes)}"

@@ -97,7 +97,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def discrimination_texts(discrimination: Discrimination) -> Iterator[str]:
-    """Yield the groups of causes that new inputs tell apart, and whose inputs these are."""
+    """Yield the groups of causes that new inputs distinguish, and the owner of these inputs."""
     of = "the model" if discrimination.of_model else f"operator {discrimination.index} alone (tflq extract)"
     samples = "sample" if len(discrimination.trials) == 1 else "samples"
     if discrimination.trials:

@@ -1,4 +1,4 @@
-"""A golden as C99: a header with inputs and expected outputs, and a test that holds a firmware's `invoke` against them.
+"""A golden as C99: a header with inputs and expected outputs, and a test that compares a firmware's outputs with them.
 
 Arrays are named and sized as the test data of TensorFlow Lite Micro's examples are (g_NAME_data, g_NAME_data_size).
 Floats are bit patterns, so that every bit arrives.
@@ -90,7 +90,7 @@ def export_c(golden: Golden, name: str, model: bytes | None = None, *, checksums
 
 
 class _Sample:
-    """One sample's arrays, and what they are called."""
+    """One sample's arrays with their names."""
 
     def __init__(self, name: str, number: int, observation: Observation) -> None:
         self.name = f"g_{name}_sample{number}"

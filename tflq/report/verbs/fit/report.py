@@ -31,7 +31,7 @@ _STYLES = {
 def fit_report(
     fit: Fit, discrimination: Discrimination | None = None, *, model: str = "MODEL", dump: str = "DUMP"
 ) -> Report:
-    """Build the report of how profiles fit the dump at `dump`; `discrimination` has inputs that tell them apart."""
+    """Build the report of how profiles fit the dump at `dump`; `discrimination` has inputs that distinguish them."""
     about = ("model ", Code(model), ", dump ", Code(dump))
     blocks = [_brief(fit), *_blocks(fit, discrimination, model, dump)]
     return Report("fit", blocks, about=about, title=f"{model}: tflq fit")
@@ -104,7 +104,7 @@ def _foreign(fit: Fit) -> str:
 
 
 def _compared_text(fit: Fit) -> str:
-    """Return how many operators and elements were compared, and how many elements tell profiles apart."""
+    """Return how many operators and elements were compared, and on how many of them profiles differ."""
     text = f"compared: {len(fit.compared)} of {counted(len(fit.operators), 'operator')}, "
     text += f"{counted(fit.elements, 'element')}, "
     return text + (f"{fit.telling:,} of them tell profiles apart" if fit.telling else "none tells profiles apart")

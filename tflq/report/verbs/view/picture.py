@@ -31,7 +31,7 @@ from tflq.verification.goldens import model_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A page and its colourings, the one shown first in front."""
+    """A page and its colourings, in the order in which it offers them."""
 
     page: str
     colourings: Sequence[Colouring]
