@@ -1,4 +1,4 @@
-"""Compiled functions are linked if numba has the interfaces for it, else compiled by themselves, with the same results."""
+"""Compiled functions are linked if numba has the interfaces for it, else compiled alone; results are the same."""
 
 from __future__ import annotations
 

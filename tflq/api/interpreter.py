@@ -17,6 +17,7 @@ from tflq.api.options import check_delegates, check_threads, profile_of
 from tflq.api.session import Session
 from tflq.api.signature import SignatureRunner, by_name
 from tflq.api.values import give
+from tflq.display import displayed_by
 from tflq.errors import InputError, StateError, UnknownNameError
 from tflq.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
 from tflq.ir import Model, SignatureDef
@@ -24,10 +25,9 @@ from tflq.ir.structure import check_structure
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
-from tflq.telling import told
 
 
-@told("inspect")
+@displayed_by("inspect.cards:interpreter_card")
 class Interpreter:
     """An interpreter of `.tflite` models with the arithmetic of `profile`, bit by bit.
 

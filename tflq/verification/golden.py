@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.display import displayed_by
 from tflq.errors import GoldenError, InputError, LimitError
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import Model, view
 from tflq.runtimes import Description
 from tflq.runtimes.transport import pack, unpack
 from tflq.storage.archive import Archive, opened, write_arrays
-from tflq.telling import told
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
@@ -111,7 +111,7 @@ class Tolerance:
     expires: str
 
 
-@told("record")
+@displayed_by("record:golden_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Golden:
     """A runtime's recorded results of a model. `tensors` is True if observations hold all operators' results.
