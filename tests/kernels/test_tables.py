@@ -8,8 +8,9 @@ from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import valid
 from tflq.kernels.leaky_relu.reference import KERNELS
 from tflq.kernels.table import table
-from tflq.kernels.tables.rows import rows_of, table_of
+from tflq.kernels.tables.rows import LAYERS, modules_of, rows_of, table_of
 from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
+from tflq.profiles import PROFILES
 
 REFERENCE = table_of(Runtime())
 
@@ -18,6 +19,19 @@ REFERENCE = table_of(Runtime())
 def test_every_operator_has_rows_in_its_room(op: str) -> None:
     assert rows_of(op)
     assert REFERENCE[op]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_module_is_imported_wherever_one_of_its_rows_is_valid(layer: str) -> None:
+    runtimes = {profile.runtime for profile in PROFILES.values()}
+    for op in OPERATORS:
+        for module in modules_of(op):
+            if not module.__name__.rpartition(".")[2].startswith(layer):
+                continue
+            valid = {
+                runtime for row in getattr(module, "KERNELS", ()) for runtime in runtimes if row.when.holds(runtime)
+            }
+            assert all(any(when.holds(runtime) for when in LAYERS[layer]) for runtime in valid), module.__name__
 
 
 def test_an_unknown_operator_is_a_key_error() -> None:
