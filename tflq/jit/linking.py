@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 #: Minor versions of numba whose private interfaces these are; with others plain functions are compiled.
-TESTED = ("0.68",)
+TESTED = tuple(f"0.{minor}" for minor in range(61, 69))
 
 
 def linked(function: Any) -> Any:
@@ -34,7 +34,7 @@ def is_known() -> bool:
     import numba
 
     minor = ".".join(numba.__version__.split(".")[:2])
-    reason = "" if minor in TESTED else f"tested with {', '.join(TESTED)}"
+    reason = "" if minor in TESTED else f"tested with {TESTED[0]} to {TESTED[-1]}"
     if not reason:
         try:
             _parts()
