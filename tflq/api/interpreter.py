@@ -85,10 +85,9 @@ class Interpreter:
                 AUTO mean profile `litert-xnnpack`, BUILTIN_WITHOUT_DEFAULT_DELEGATES `litert-opt`, BUILTIN_REF
                 `litert-ref`. None leaves it to `profile`.
             experimental_preserve_all_tensors: Keep intermediate tensors, for get_tensor and tensor.
-            experimental_disable_delegate_clustering: Accepted; there are no delegates.
+            experimental_disable_delegate_clustering, experimental_disable_delegate_node_fusion: Accepted.
             experimental_default_delegate_latest_features: Refused if true: no profile has them.
             experimental_compress_quantization_zero_points: Accepted; changes LiteRT's memory only.
-            experimental_disable_delegate_node_fusion: Accepted; there are no delegates.
             experimental_force_delegate_node_profiling: Accepted; there are none.
             custom_op_registerers: Custom operators as Python callables, by name: `{"MyOp": function}`, where
                 `function(*inputs, options: bytes)` gives the outputs; or functions that fill a `CustomOperators`.
@@ -293,9 +292,9 @@ class Interpreter:
     def _session(self, index: int) -> Session:
         session = self._sessions.get(index)
         if session is None:
-            if not 0 <= index < (count := len(self._model.subgraphs)):
-                error = UnknownNameError("subgraph", index, range(count))
-                raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {count}")
+            if not 0 <= index < self.num_subgraphs():
+                error = UnknownNameError("subgraph", index, range(self.num_subgraphs()))
+                raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {self.num_subgraphs()}")
             shared = self._keep_all, self._limits, self._resources, self._strict, self._threads
             session = self._sessions[index] = Session(self._model, self._profile, index, *shared)
         return session
