@@ -23,11 +23,10 @@ from tflq.kernels.families import scaled_sum, two_tables
 from tflq.kernels.families import unary as unary_kernels
 from tflq.kernels.fully_connected import reference as fully_connected
 from tflq.kernels.leaky_relu import reference as leaky_relu
-from tflq.kernels.mean_sum import mean
-from tflq.kernels.mean_sum import optimized_mean as mean_over_image
-from tflq.kernels.mean_sum import optimized_sum as sum_in_float32
-from tflq.kernels.mean_sum import sum as sum_
-from tflq.kernels.mean_sum import xnnpack_mean as mean_by_xnnpack
+from tflq.kernels.mean_sum import images as mean_over_image
+from tflq.kernels.mean_sum import optimized as mean_sum_optimized
+from tflq.kernels.mean_sum import reference as mean_sum
+from tflq.kernels.mean_sum import xnnpack as mean_sum_by_xnnpack
 from tflq.kernels.mul import reference as mul
 from tflq.kernels.prelu import reference as prelu
 from tflq.kernels.quantize import optimized as quantize_in_blocks
@@ -76,11 +75,11 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     quantize_by_xnnpack.eval_float: quantizing.by_product,
     average_pool_2d.eval_quantized: gathering.averaged,
     max_pool_2d.eval_quantized: gathering.largest,
-    mean.eval_quantized: gathering.mean,
+    mean_sum.eval_mean: gathering.mean,
     mean_over_image.eval_over_image: gathering.mean_by_pipeline,
-    mean_by_xnnpack.evaluate: gathering.scaled_in_float32,
-    sum_.eval_quantized: gathering.summed,
-    sum_in_float32.eval_quantized: gathering.summed_in_float32,
+    mean_sum_by_xnnpack.evaluate: gathering.scaled_in_float32,
+    mean_sum.eval_sum: gathering.summed,
+    mean_sum_optimized.eval_sum: gathering.summed_in_float32,
     softmax.eval_8bit: rows.in_fixed_point,
     softmax_in_float32.eval_8bit: rows.in_float32,
 }

@@ -1,4 +1,4 @@
-"""`tflq/kernels/mean_sum/optimized_mean_float.py` against live LiteRT."""
+"""`tflq/kernels/mean_sum/optimized.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 import tflq
 from support.kernel_runs import assert_drawn_models_match
 from support.single_op import T, build
-from tflq.kernels.mean_sum import optimized_mean_float as mean_float
+from tflq.kernels.mean_sum import optimized as mean_sum
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(mean_float, "litert-opt")
+    assert_drawn_models_match(mean_sum, "litert-opt")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""SUM of TensorFlow Lite Micro: codes are read and written as what they are.
+"""SUM of TensorFlow Lite Micro: codes are read and written as the type that the model declares.
 
 | operand | shape                | types       | quantization |
 |---------|----------------------|-------------|--------------|
@@ -12,17 +12,8 @@ Source: tflite-micro (October 2026), reduce_common.cc EvalSumHelper, QuantizedMe
 
 from __future__ import annotations
 
-from functools import partial
-
-from tflq.kernels.families.reduction import AXES
-from tflq.kernels.kernel import Kernel, valid
-from tflq.kernels.mean_sum import sum as reference
+from tflq.kernels.kernel import valid
+from tflq.kernels.mean_sum.reference import prepare_sum_as_declared, sum_rows
 from tflq.kernels.validity import SPEC, micro
 
-KERNELS = valid(
-    micro(SPEC),
-    *(
-        Kernel("SUM", f"{t} int32 -> {t}", partial(reference.prepare_quantized, read_as=t), (1, 2), AXES)
-        for t in ("int8", "int16")
-    ),
-)
+KERNELS = valid(micro(SPEC), *sum_rows(prepare_sum_as_declared, "int8", "int16"))
