@@ -17,7 +17,7 @@ import numpy as np
 from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.roots.rsqrt import inverse_multiplier, inverse_roots
+from tflq.kernels.roots.reference import inverse_multiplier, inverse_roots
 from tflq.kernels.validity import micro
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.multiplier import Multiplier
