@@ -9,8 +9,8 @@
 DIV: option fused_activation_function. FLOOR_DIV and FLOOR_MOD ignore quantization. Integer division by zero raises when
 run, and so does FLOOR_DIV of float32, as the source's Eval returns an error.
 Refused: FLOOR_DIV of the lowest int8 or int16 by -1. The source converts a float64 that its type cannot hold, which is
-undefined: LiteRT's build saturates where it computes several elements at once and wraps elsewhere. In 2.3, optimized DIV
-of int32 goes through float32, which is not modelled: refused.
+undefined: LiteRT's build saturates where it computes several elements at once and wraps elsewhere. In 2.3, optimized
+DIV of int32 goes through float32, which is not modelled: refused.
 AArch64 up to 2.14: see tflq/kernels/families/float_limits.py. XNNPACK: see tflq/kernels/families/xnnpack_floats.py.
 Source: LiteRT 2.3, div.cc Prepare, CheckNonZero; reference/div.h DivElementwise, Div, BroadcastDivSlow; floor_div.cc,
 floor_mod.cc EvalImpl; reference/floor_div.h FloorDiv; reference/floor_mod.h FloorMod.

@@ -11,10 +11,9 @@ from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Teller
-from tflq.kernels import average_pool_2d, max_pool_2d
+from tflq.kernels import average_pool_2d, concatenation, max_pool_2d
 from tflq.kernels.add_sub import optimized_add as add_in_blocks
 from tflq.kernels.batch_matmul import reference as batch_matmul
-from tflq.kernels.concatenation import reference as concatenation
 from tflq.kernels.conv_2d import reference as conv_2d
 from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
 from tflq.kernels.dequantize import reference as dequantize

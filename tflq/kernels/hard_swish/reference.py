@@ -122,8 +122,11 @@ def eval_float(data: None, x: Array) -> Array:
     return np.asarray(x * gate / np.float32(6))
 
 
-KERNELS = (
+ROWS = (
     Kernel("HARD_SWISH", "float32 -> float32", prepare_float, (1, 1)),
     Kernel("HARD_SWISH", "uint8 -> uint8", prepare_quantized, (1, 1)),
     Kernel("HARD_SWISH", "int8 -> int8", prepare_quantized, (1, 1)),
 )
+
+
+KERNELS = (*ROWS,)

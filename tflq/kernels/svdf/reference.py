@@ -13,7 +13,7 @@ F = U * rank filters with M moments each. All quantization is per tensor.
 Options: rank, fused_activation_function (8-bit activations: RELU only, and it is the output range that clamps),
 asymmetric_quantize_inputs (8-bit weights).
 The whole state moves down by one element; the last moment of every filter is then overwritten.
-Refused: an int8 state, which the source reads as int16.
+Refused: an int8 state, which the source reads as int16. Float results up to 2.14 are not claimed.
 Source: LiteRT 2.3 svdf.cc; reference/svdf.h EvalFloatSVDF, EvalHybridSVDF, EvalIntegerSVDF.
 """
 
@@ -29,8 +29,10 @@ from numpy.typing import DTypeLike
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.recurrent.activation import RELU, activate, function_of
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, bind, optional_matrix
+from tflq.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.kernels.families.recurrent.rnn import check_state, is_asymmetric
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import Contraction
@@ -182,9 +184,12 @@ def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
     raise UndefinedResultError(node.op, "an int8 state, read as int16")
 
 
-KERNELS = (
+ROWS = (
     Kernel("SVDF", "float32 float32 float32 float32? float32 -> float32", prepare_float, (1, 4)),
     Kernel("SVDF", "float32 int8|uint8 int8|uint8 float32? float32 -> float32", prepare_float, (1, 4)),
     Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_integer, (1, 4)),
     Kernel("SVDF", "int8 int8 int8|int16 int32? int8 -> int8", refuse_int8_state, (1, 4)),
 )
+
+
+KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(ROWS)))

@@ -1,22 +1,25 @@
-"""BIDIRECTIONAL_SEQUENCE_RNN: two plain recurrent cells over a sequence, one from each end.
+"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: plain recurrent cells, for a step or over a sequence.
 
-| operand                      | shape                  | types                                          |
-|------------------------------|------------------------|------------------------------------------------|
-| x                            | (B, T, I) or (T, B, I) | float32                                        |
-| forward cell: W, R, b, state | as RNN, U units        | float32; int8, uint8 (read as int8) per tensor |
-| backward cell: the same      | as RNN, V units        | the same                                       |
-| auxiliary x                  | as x, A last; optional | float32                                        |
-| auxiliary weights, both      | (U, A), (V, A)         | as W; optional                                 |
-| y                            | as x, U last           | float32                                        |
-| backward y                   | as x, V last           | float32                                        |
+| operand           | RNN    | UNIDIRECTIONAL_        | BIDIRECTIONAL_                   | types                |
+|-------------------|--------|------------------------|----------------------------------|----------------------|
+| x                 | (B, I) | (B, T, I) or (T, B, I) | as UNIDIRECTIONAL_               | float32              |
+| weights           | (U, I) | (U, I)                 | of each cell; U and V units      | float32; int8, uint8 |
+| recurrent weights | (U, U) | (U, U)                 | of each cell                     | as weights           |
+| bias              | (U)    | (U)                    | of each cell                     | float32              |
+| hidden state      | (B, U) | (B, U)                 | of each cell                     | float32, variable    |
+| auxiliary x       |        |                        | as x, A last; optional           | float32              |
+| auxiliary weights |        |                        | (U, A), (V, A); optional         | as weights           |
+| y                 | (B, U) | as x, U last           | U last; backward: V last         | float32              |
 
-Options: time_major, merge_outputs (one output, U + V last), fused_activation_function, asymmetric_quantize_inputs.
+8-bit weights are per tensor, and uint8 is read as int8. Options: time_major (sequences), fused_activation_function,
+asymmetric_quantize_inputs (8-bit weights), merge_outputs (BIDIRECTIONAL_: one output, U + V last).
 An auxiliary x without weights is what the backward cell reads instead of x.
-Faults of the source, kept: with the batch first that auxiliary x is not read at all; 8-bit weights with time first run
-the whole sequence T times over; where A is not I the auxiliary x is read at strides of I (but for float weights with
+Faults of the source, kept: with the batch first, that auxiliary x is not read at all; 8-bit weights with time first run
+the whole sequence T times over; if A is not I, the auxiliary x is read at strides of I (except for float weights with
 the batch first). With 8-bit weights, symmetric quantization, merged outputs, time first and several batches it crashes:
-refused.
-Source: LiteRT 2.3 bidirectional_sequence_rnn.cc; kernel_utils.cc RnnBatchStep.
+refused. Float results up to 2.14 are not claimed.
+Source: LiteRT 2.3 basic_rnn.cc; unidirectional_sequence_rnn.cc; bidirectional_sequence_rnn.cc; kernel_utils.cc
+RnnBatchStep.
 """
 
 from __future__ import annotations
@@ -30,18 +33,112 @@ from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.families.recurrent.activation import function_of
 from tflq.kernels.families.recurrent.binding import Inputs, bind
+from tflq.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.kernels.families.recurrent.rnn import Cell, check_cell, is_asymmetric
 from tflq.kernels.families.recurrent.sequence import run, state_of
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 
+_CELL = (1, 2, 3)
+_STATE = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepData:
+    """What a step needs."""
+
+    cell: Callable[[Inputs], Cell]
+    units: int
+
+
+def prepare_step(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Check the shapes and bind the cell."""
+    x = node.input(0)
+    node.check(len(x.shape) == 2, "number of dimensions", x, expected=2, got=len(x.shape))
+    batch, depth = x.shape
+    units = check_cell(node, _CELL, node.input(_STATE), batch, depth)
+    activation = function_of(node)
+    data = StepData(bind(node, _CELL, lambda inputs: Cell.of(node, inputs, _CELL, activation)), units)
+    return Prepared(((batch, units),), data, eval_step, updates=(_STATE,))
+
+
+def eval_step(data: StepData, *inputs: Array | None) -> tuple[Array, Array]:
+    """Source: rnn::EvalFloat, EvalHybrid. The output and the new hidden state are the same."""
+    x = inputs[0]
+    assert x is not None
+    hidden = state_of(inputs[_STATE], data.units)
+    run(data.cell(inputs), x[None], None, (hidden,), np.empty((1, *hidden.shape), np.float32), time_major=True)
+    return hidden, hidden
+
+
+STEP = (
+    Kernel("RNN", "float32 float32 float32 float32 float32 -> float32", prepare_step, (1, 3)),
+    Kernel("RNN", "float32 int8|uint8 int8|uint8 float32 float32 -> float32", prepare_step, (1, 3)),
+)
+
+
+_SEQUENCE_CELL = (1, 2, 3)
+_SEQUENCE_STATE = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceData:
+    """What the loop needs."""
+
+    cell: Callable[[Inputs], Cell]
+    units: int
+    time_major: bool
+
+
+def prepare_sequence(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Check the shapes and bind the cell."""
+    x = node.input(0)
+    node.check(len(x.shape) == 3, "number of dimensions", x, expected=3, got=len(x.shape))
+    time_major = bool(node.options.get("time_major", False))
+    batch = x.shape[1 if time_major else 0]
+    units = check_cell(node, _SEQUENCE_CELL, node.input(_SEQUENCE_STATE), batch, x.shape[2])
+    activation = function_of(node)
+    data = SequenceData(
+        bind(node, _SEQUENCE_CELL, lambda inputs: Cell.of(node, inputs, _SEQUENCE_CELL, activation)), units, time_major
+    )
+    return Prepared(((*x.shape[:2], units),), data, eval_sequence, updates=(_SEQUENCE_STATE,))
+
+
+def eval_sequence(data: SequenceData, *inputs: Array | None) -> tuple[Array, Array]:
+    """Source: unidirectional_sequence_rnn EvalFloat, EvalHybrid."""
+    x = inputs[0]
+    assert x is not None
+    hidden = state_of(inputs[_SEQUENCE_STATE], data.units)
+    out = np.empty((*x.shape[:2], data.units), np.float32)
+    run(data.cell(inputs), x, None, (hidden,), out, time_major=data.time_major)
+    return out, hidden
+
+
+SEQUENCE = (
+    Kernel(
+        "UNIDIRECTIONAL_SEQUENCE_RNN", "float32 float32 float32 float32 float32 -> float32", prepare_sequence, (1, 3)
+    ),
+    Kernel(
+        "UNIDIRECTIONAL_SEQUENCE_RNN",
+        "float32 int8|uint8 int8|uint8 float32 float32 -> float32",
+        prepare_sequence,
+        (1, 3),
+    ),
+)
+
+
 _FORWARD, _FORWARD_STATE, _FORWARD_AUX = (1, 2, 3), 4, 10
+
+
 _BACKWARD, _BACKWARD_STATE, _BACKWARD_AUX = (5, 6, 7), 8, 11
+
+
 _AUX = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OpData:
+class BothData:
     """What the loops need."""
 
     cells: Callable[[Inputs], tuple[Cell, Cell]]
@@ -54,7 +151,7 @@ class OpData:
     crossed: bool  # whether it is the backward cell's input
 
 
-def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_both(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check the shapes and bind both cells."""
     node.check(len(node.inputs) == 12, "number of inputs", expected=12, got=len(node.inputs))
     x, aux = node.input(0), node.optional(_AUX)
@@ -82,7 +179,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
             Cell.of(node, inputs, _BACKWARD, activation, _BACKWARD_AUX if use_aux else -1),
         )
 
-    data = OpData(
+    data = BothData(
         cells=bind(node, (*_FORWARD, *_BACKWARD, _FORWARD_AUX, _BACKWARD_AUX), build),
         units=units,
         time_major=time_major,
@@ -94,7 +191,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     )
     depths = (sum(units),) if merge else units
     shapes = tuple((*x.shape[:2], d) for d in depths)
-    return Prepared(shapes, data, evaluate, updates=(_FORWARD_STATE, _BACKWARD_STATE))
+    return Prepared(shapes, data, eval_both, updates=(_FORWARD_STATE, _BACKWARD_STATE))
 
 
 def _check_auxiliary(node: Node, x: Operand, aux: Operand | None, units: tuple[int, int]) -> bool:
@@ -116,7 +213,7 @@ def _check_auxiliary(node: Node, x: Operand, aux: Operand | None, units: tuple[i
     return True
 
 
-def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, ...]:
+def eval_both(data: BothData, *inputs: Array | None) -> tuple[Array, ...]:
     """Source: bidirectional_sequence_rnn EvalFloat, EvalHybrid."""
     x, aux = inputs[0], inputs[_AUX]
     assert x is not None
@@ -131,7 +228,7 @@ def evaluate(data: OpData, *inputs: Array | None) -> tuple[Array, ...]:
     return (np.concatenate(outs, axis=2), *states) if data.merge else (*outs, *states)
 
 
-def _moments(data: OpData, x: Array, aux: Array) -> Array:
+def _moments(data: BothData, x: Array, aux: Array) -> Array:
     """The auxiliary input as the source walks over it: moments `aux_stride` apart, rows as deep as they are."""
     if data.aux_stride == aux.shape[2]:
         return aux
@@ -151,7 +248,10 @@ def _types(w: str) -> str:
     return f"float32 {cell} {cell} float32? {w}? {w}? -> float32 float32?"
 
 
-KERNELS = (
-    Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("float32"), prepare, (1, 3)),
-    Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("int8|uint8"), prepare, (1, 3)),
+BOTH = (
+    Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("float32"), prepare_both, (1, 3)),
+    Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("int8|uint8"), prepare_both, (1, 3)),
 )
+
+
+KERNELS = (*STEP, *SEQUENCE, *BOTH, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(STEP, SEQUENCE, BOTH)))

@@ -2,19 +2,20 @@
 
 | operand | shape                    | types                                        | quantization           |
 |---------|--------------------------|----------------------------------------------|------------------------|
-| x...    | equal but for the axis   | float32, float16, bfloat16, uint8, int8,     | int8: as y             |
+| x...    | equal except on the axis | float32, float16, bfloat16, uint8, int8,     | int8: as y             |
 |         |                          | int16, int32, uint32, int64, bool, int4      | int16: zero point 0    |
 | y       | x's, summed on the axis  | as x                                         | per tensor             |
 
 Options: axis (negative: from the back); fused_activation_function must be NONE.
 uint8 inputs whose scale or zero point is not the output's are rescaled; scales of int16 are ignored. Scalars give a
-vector.
-Source: LiteRT 2.3, concatenation.cc Prepare; reference/concatenation.h ConcatenationWithScaling.
+vector. On AArch64 up to 2.14, uint8 loses its zero point before the product: the wheel was built with float arithmetic
+that may be reordered.
+Source: LiteRT 2.3 and TensorFlow 2.14, concatenation.cc Prepare; reference/concatenation.h ConcatenationWithScaling.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -23,10 +24,11 @@ from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.families.movement import moving
 from tflq.kernels.filling import Call, filling, in_turn
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, valid
 from tflq.kernels.operands import axis_within, require_same_quantization, require_same_type, require_zero_point_zero
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.rounding import INT32_MAX
+from tflq.numerics.rounding import INT32_MAX, nearest_half_away
 from tflq.numerics.tables import look_up_8bit
 
 
@@ -108,4 +110,28 @@ def _put(place: Array, x: Array, table: Array) -> None:
 
 _X = "float32|float16|bfloat16|uint8|int8|int16|int32|uint32|int64|bool|int4"
 
-KERNELS = (Kernel("CONCATENATION", f"{_X}* -> {_X}", prepare, (1, 7)),)
+
+def prepare_factored(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """The reference's, with tables of its own for the inputs that are rescaled."""
+    prepared = prepare(node, arithmetic)
+    y = node.outputs[0]
+    tables = tuple(
+        None if table is None else rescaling_factored(node.input(position), y)
+        for position, table in enumerate(prepared.data.tables)
+    )
+    return replace(prepared, data=replace(prepared.data, tables=tables))
+
+
+def rescaling_factored(x: Operand, y: Operand) -> Array:
+    """Output codes of the 256 input codes. Rounding: float32 product, then half away, then clamped to 0..255."""
+    scale = x.scale * (np.float32(1) / y.scale)
+    real = (np.arange(256) - x.zero_point).astype(np.float32) * scale
+    return np.clip(nearest_half_away(real).astype(np.int64) + y.zero_point, 0, 255).astype(np.uint8)
+
+
+KERNELS = (
+    Kernel("CONCATENATION", f"{_X}* -> {_X}", prepare, (1, 7)),
+    *valid(
+        tflite(until="tflite-2.14", cpu="arm64"), Kernel("CONCATENATION", "uint8* -> uint8", prepare_factored, (1, 7))
+    ),
+)

@@ -11,19 +11,22 @@
 Options, bit i for entry i: begin_mask, end_mask (from, to the border), ellipsis_mask (as many whole dimensions as are
 left over), new_axis_mask (a new dimension of size 1), shrink_axis_mask (one position, the dimension disappears);
 offset (end counts from begin).
+Refused: slices without elements in 2.3, which leaves one element.
 Source: LiteRT 2.3, strided_slice.cc BuildStridedSliceParams, ResizeOutputTensor; reference/strided_slice.h.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.element_types import SIZED
 from tflq.kernels.families.movement import moving
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.operands import integers, require_same_type
+from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import INT32_MIN
 
@@ -194,5 +197,19 @@ def eval_strided_slice(data: OpData, out: Array, x: Array, *_: Array) -> Call:
 
 
 _X = f"{SIZED}|string"
+ROWS = (Kernel("STRIDED_SLICE", f"{_X} int32 int32 int32 -> {_X}", prepare, (1, 8), shape_operands=(1, 2, 3)),)
 
-KERNELS = (Kernel("STRIDED_SLICE", f"{_X} int32 int32 int32 -> {_X}", prepare, (1, 8), shape_operands=(1, 2, 3)),)
+
+def _not_empty(row: Kernel) -> Kernel:
+    """`row` that refuses slices without elements."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        prepared = row.prepare(node, arithmetic)
+        if any(shape is not None and prod(shape) == 0 for shape in prepared.shapes):
+            raise UndefinedResultError(node.op, "slices without elements have other shapes in 2.3")
+        return prepared
+
+    return replace(row, prepare=prepare)
+
+
+KERNELS = (*ROWS, *valid(opt(until="tf-2.3"), *map(_not_empty, ROWS)))

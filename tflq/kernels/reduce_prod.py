@@ -1,14 +1,16 @@
 """REDUCE_PROD: y = product of x over the axes.
 
-| operand | shape                | types                            | quantization                            |
-|---------|----------------------|----------------------------------|-----------------------------------------|
-| x       | any                  | float32, int32, int64            | none                                    |
-|         |                      | int8, int16                      | none; or per tensor, int16: zero point 0 |
-| axes    | any                  | int32                            |                                         |
-| y       | x without, or with 1 | as x                             | as x has any                            |
+| operand | shape                | types                 | quantization                             |
+|---------|----------------------|-----------------------|------------------------------------------|
+| x       | any                  | float32, int32, int64 | none                                     |
+|         |                      | int8, int16           | none; or per tensor, int16: zero point 0 |
+| axes    | any                  | int32                 |                                          |
+| y       | x without, or with 1 | as x                  | as x has any                             |
 
-Options: keep_dims.
+Options: keep_dims. Over axes of size 1 alone, the optimized resolver copies quantized integers without any scaling; up
+to LiteRT 2.0 it reads memory that nothing has written, which is refused.
 Source: LiteRT 2.3, reduce.cc PrepareProd, GetQuantProdScaling, EvalQuantizedProd; reference/reduce.h
+QuantizedReduceProd; optimized/reduce.h QuantizedReduceProd, ReduceIsCopy. TensorFlow 2.14, optimized/reduce.h
 QuantizedReduceProd.
 """
 
@@ -23,7 +25,8 @@ from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.multiplier import Multiplier, multiply_wide, quantize_multiplier
@@ -101,7 +104,36 @@ def _narrow(products: Array, mantissa: Int, shift: Int, zero_out: Int, low: Int,
             out[o, i] = clamp(wrap_int32(multiply_wide(products[o, i], mantissa, shift)) + zero_out, low, high)
 
 
+TYPES = ("int8", "int16")
+
+
+def prepare_copying(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Whether something is multiplied at all follows from the shapes."""
+    prepared = prepare_integer(node, arithmetic)
+    reduced = reduced_axes(node)
+    return prepared if reduced.count > 1 else Prepared(prepared.shapes, reduced.shape, eval_copy)
+
+
+def eval_copy(shape: Shape, x: Array, axes: Array) -> Array:
+    """Source: ReduceIsCopy. No rounding."""
+    return x.reshape(shape)
+
+
+def prepare_multiplied(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refused where nothing is multiplied."""
+    if node.input(0).is_quantized and reduced_axes(node).count == 1:
+        raise UndefinedResultError("QuantizedReduceProd", "nothing to multiply: temporary memory is read unwritten")
+    return prepare_integer(node, arithmetic)
+
+
 KERNELS = (
     *PLAIN[:3],
     *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_integer, (1, 2), AXES) for t in ("int8", "int16")),
+    *valid(
+        opt("litert-2.3"), *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_copying, (1, 2), AXES) for t in TYPES)
+    ),
+    *valid(
+        opt(until="litert-2.0"),
+        *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_multiplied, (1, 2), AXES) for t in TYPES),
+    ),
 )

@@ -8,21 +8,23 @@
 | default | one element             | as values                          | passed by    |
 | y       | shape                   | as values                          | passed by    |
 
-Of several values for one position the last one counts. A position outside the shape fails the run.
-Source: LiteRT 2.3, sparse_to_dense.cc CheckDimensionsMatch; reference_ops.h SparseToDense.
+Of several values for one position the last one counts. A position outside the shape fails the run. Up to 2.14, one
+value for several positions is refused.
+Source: LiteRT 2.3 and TensorFlow 2.14, sparse_to_dense.cc CheckDimensionsMatch; reference_ops.h SparseToDense.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from tflq.kernels.families.element_types import INDEX
 from tflq.kernels.families.indices import coordinates
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.operands import integers, require_rank, require_same_type, require_size
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 
 MAX_RANK = 4
@@ -62,5 +64,15 @@ def eval_sparse_to_dense(data: OpData, indices: Array, shape: Array, values: Arr
 
 
 _X = "float32|uint8|int8|int32|int64"
+ROWS = (Kernel("SPARSE_TO_DENSE", f"{INDEX} {INDEX} {_X} {_X} -> {_X}", prepare, (1, 3), shape_operands=(1,)),)
 
-KERNELS = (Kernel("SPARSE_TO_DENSE", f"{INDEX} {INDEX} {_X} {_X} -> {_X}", prepare, (1, 3), shape_operands=(1,)),)
+
+def prepare_one_each(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse one value for several positions."""
+    indices, values = node.input(0), node.input(2)
+    count = prod(indices.shape[:1])
+    node.check(bool(values.shape) or count == 1, "number of values", values, expected=count, got="a scalar")
+    return prepare(node, arithmetic)
+
+
+KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *(replace(row, prepare=prepare_one_each) for row in ROWS)))

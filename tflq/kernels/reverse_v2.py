@@ -7,16 +7,19 @@
 | axes    | (n), n >= 1        | int32                                                    |              |
 | y       | as x               | as x                                                     | passed by    |
 
-The axes, negative ones counted from the back, must follow one another without a gap.
-Source: LiteRT 2.3, reverse.cc Prepare, Eval; reference/reverse.h Reverse.
+The axes, negative ones counted from the back, must follow one another without a gap. Up to 2.14 only the first counts.
+Source: LiteRT 2.3, reverse.cc Prepare, Eval; reference/reverse.h Reverse. TensorFlow 2.14, reverse.cc Eval.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.operands import axis_within, integers, require_rank, require_same_type
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -39,5 +42,18 @@ def eval_reverse(axes: tuple[int, ...], x: Array, _: Array) -> Array:
 
 
 _X = "float32|float16|bfloat16|uint8|int8|int16|int32|int64|bool"
+ROWS = (Kernel("REVERSE_V2", f"{_X} int32 -> {_X}", prepare, (1, 4), shape_operands=(1,)),)
 
-KERNELS = (Kernel("REVERSE_V2", f"{_X} int32 -> {_X}", prepare, (1, 4), shape_operands=(1,)),)
+
+def prepare_first_axis(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Take the first axis only; the release ignores further ones."""
+    x, operand = node.input(0), node.input(1)
+    require_same_type(node, x, node.outputs[0])
+    require_rank(node, operand, 1)
+    require_rank(node, x, 1, 8)
+    axes = integers(node, 1)
+    node.check(len(axes) > 0, "number of axes", operand, expected="at least 1", got=0)
+    return Prepared((x.shape,), (axis_within(node, axes[0], len(x.shape)),), eval_reverse)
+
+
+KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *(replace(row, prepare=prepare_first_axis) for row in ROWS)))
