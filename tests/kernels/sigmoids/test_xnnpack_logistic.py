@@ -1,4 +1,4 @@
-"""`tflq/kernels/sigmoids/xnnpack_logistic.py` against live LiteRT."""
+"""`tflq/kernels/sigmoids/xnnpack.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import tflq
 from support.kernel_runs import assert_drawn_models_match
 from support.single_op import T, build
-from tflq.kernels.sigmoids import xnnpack_logistic as logistic
+from tflq.kernels.sigmoids import xnnpack as logistic
 
 CODES = {"uint8": np.arange(256, dtype=np.uint8), "int8": np.arange(-128, 128, dtype=np.int8)}
 

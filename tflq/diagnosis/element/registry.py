@@ -12,7 +12,7 @@ from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Teller
 from tflq.kernels import average_pool_2d, concatenation, max_pool_2d
-from tflq.kernels.add_sub import optimized_add as add_in_blocks
+from tflq.kernels.add_sub import optimized as add_in_blocks
 from tflq.kernels.batch_matmul import reference as batch_matmul
 from tflq.kernels.conv_2d import reference as conv_2d
 from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
@@ -28,11 +28,10 @@ from tflq.kernels.mean_sum import reference as mean_sum
 from tflq.kernels.mean_sum import xnnpack as mean_sum_by_xnnpack
 from tflq.kernels.mul import reference as mul
 from tflq.kernels.prelu import reference as prelu
-from tflq.kernels.quantize import optimized as quantize_in_blocks
-from tflq.kernels.quantize import optimized_scalar as quantize_scalar
+from tflq.kernels.quantize import optimized as quantize_optimized
 from tflq.kernels.quantize import reference as quantize
 from tflq.kernels.quantize import xnnpack as quantize_by_xnnpack
-from tflq.kernels.sigmoids import logistic, tanh
+from tflq.kernels.sigmoids import reference as sigmoids
 from tflq.kernels.softmax import optimized_softmax as softmax_in_float32
 from tflq.kernels.softmax import softmax
 from tflq.kernels.transpose_conv import optimized as transpose_conv_in_blocks
@@ -62,12 +61,12 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     two_tables.eval_tables: unary.tabulated_in_blocks,
     unary_kernels.eval_table_8bit: unary.looked_up,
     unary_kernels.eval_table_16bit: unary.interpolated,
-    logistic.eval_int16: unary.by_sigmoid_table(9, logistic_int16),
-    tanh.eval_int16: unary.by_sigmoid_table(8, tanh_int16),
+    sigmoids.eval_logistic_int16: unary.by_sigmoid_table(9, logistic_int16),
+    sigmoids.eval_tanh_int16: unary.by_sigmoid_table(8, tanh_int16),
     quantize.eval_requantize: unary.requantized,
     quantize.eval_float: quantizing.by_quotient,
-    quantize_in_blocks.eval_blocks: quantizing.by_blocks,
-    quantize_scalar.eval_scalar: quantizing.by_wide_quotient,
+    quantize_optimized.eval_blocks: quantizing.by_blocks,
+    quantize_optimized.eval_scalar: quantizing.by_wide_quotient,
     concatenation.eval_concatenation: moving.concatenated,
     leaky_relu.eval_quantized: unary.leaky,
     dequantize.eval_dequantize: unary.dequantized,

@@ -1,7 +1,8 @@
-"""Sums and differences of 8-bit codes: what ADD and SUB share in XNNPACK.
+"""ADD and SUB by XNNPACK. Operands, options and refusals: tflq/kernels/add_sub/reference.py.
 
-Both ratios of scales become integers with a common shift, chosen so that the larger one has 21 bits; what an input's
-code adds is tabulated when the operator is prepared.
+8-bit codes: both ratios of scales become integers with a common shift, chosen so that the larger one has 21 bits; the
+contribution of each input's code is tabulated when the operator is prepared.
+float32: see tflq/kernels/families/xnnpack_floats.py.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitBinaryNode; XNNPACK's qs8 and qu8 vadd.
 """
 
@@ -9,16 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.delegation import has_shape, is_quantized, ratio_lies
+from tflq.kernels.add_sub import reference
+from tflq.kernels.delegation import delegate, has_shape, is_quantized, ratio_lies
 from tflq.kernels.families.binary import both
 from tflq.kernels.families.scaled_sum import OpData, eval_general
+from tflq.kernels.families.xnnpack_floats import computing
 from tflq.kernels.families.xnnpack_scaling import even_range
 from tflq.kernels.geometry.broadcast import broadcast_shape
-from tflq.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import OutputPipeline, SingleRounding
 
 #: Bits of the larger multiplier below its highest.
 _PRECISION = 20
+
 
 _LOWEST, _BEYOND = 2.0**-10, 256.0
 
@@ -61,3 +67,25 @@ def halved_up(shift: int) -> SingleRounding:
 def _scaled_codes(operand: Operand, multiplier: int) -> Array:
     codes = np.arange(256, dtype=np.uint8).view(operand.type.label).astype(np.int64)
     return ((codes - operand.zero_point) * multiplier).astype(np.int32)
+
+
+def prepare_add(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare x + y."""
+    return prepare_sum(node, 1)
+
+
+def prepare_sub(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare x - y, the sum of x and y with the sign -1."""
+    return prepare_sum(node, -1)
+
+
+KERNELS = (
+    *valid(
+        xnnpack(), *(delegate(Kernel("ADD", f"{t} {t} -> {t}", prepare_add, (1, 5)), takes) for t in ("uint8", "int8"))
+    ),
+    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("ADD", reference.ADD, np.add)),
+    *valid(
+        xnnpack(), *(delegate(Kernel("SUB", f"{t} {t} -> {t}", prepare_sub, (1, 5)), takes) for t in ("uint8", "int8"))
+    ),
+    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("SUB", reference.SUB, np.subtract)),
+)

@@ -1,9 +1,12 @@
-"""ADD of quantized inputs by vector code: inputs reach the common scale with one rounding less than in the reference.
+"""ADD and SUB of the optimized resolver. Operands, options and refusals: tflq/kernels/add_sub/reference.py.
 
-Operands, options and refusals: tflq/kernels/add_sub/add.py. The sum is scaled as there; what is left over after whole
-blocks is the reference's altogether. Where one operand stands still, int8 goes as uint8 does.
+ADD of codes runs vector code: inputs reach the common scale with one rounding less than in the reference. The sum is
+scaled as there; what is left over after whole blocks is identical to the reference. If one operand is broadcast whole,
+int8 goes as uint8 does. Up to 2.5, 16-bit ADD is the reference's. In 2.3, 16-bit ADD and SUB always go by shifts,
+whatever the options say; broadcast operands are refused.
 Source: LiteRT 2.3 optimized_ops.h AddElementwise, AddScalarBroadcast (uint8); optimized/integer_ops/add.h
-AddElementwiseInt8, AddElementwiseInt16, AddScalarBroadcast, all with USE_NEON and without AVX2.
+AddElementwiseInt8, AddElementwiseInt16, AddScalarBroadcast, all with USE_NEON and without AVX2. TensorFlow 2.3 and 2.5,
+add.cc, sub.cc Prepare, EvalAddQuantized.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.add_sub import add
+from tflq.kernels.add_sub import reference
 from tflq.kernels.families.binary import both
 from tflq.kernels.families.scaled_sum import OpData as General
-from tflq.kernels.families.scaled_sum import centred_codes, common_scale, unsigned
+from tflq.kernels.families.scaled_sum import centred_codes, common_scale, prepare_pot, unsigned, without_broadcast
 from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
 from tflq.kernels.geometry.broadcast import spread
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
@@ -27,6 +30,7 @@ from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.multiplier import quantize_multiplier
 from tflq.numerics.rounding import wrap_int32
+from tflq.numerics.scaling import checked_log2
 
 Scaled = Callable[[Array, int, int, int], Array]
 
@@ -68,15 +72,15 @@ FORMS: dict[tuple[TensorType, bool], tuple[int, Scaled]] = {
 }
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Multipliers are the reference's."""
-    return in_vectors(node, add.prepare_quantized(node, arithmetic))
+    return in_vectors(node, reference.prepare_add(node, arithmetic))
 
 
-def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_int16_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Vector code for the general form of equal shapes only."""
     a, b, _ = both(node)
-    prepared = add.prepare_int16(node, arithmetic)
+    prepared = reference.prepare_add_int16(node, arithmetic)
     return in_vectors(node, prepared) if isinstance(prepared.data, General) and a.shape == b.shape else prepared
 
 
@@ -140,8 +144,39 @@ def _add_looked_up(
             out[r, c] = wrap_int32(np.int64(rest_first[a[r, c]]) + np.int64(rest_second[b[r, c]]))
 
 
-KERNELS = valid(
-    opt(vectors=True),
-    *(Kernel("ADD", f"{t} {t} -> {t}", prepare_quantized, (1, 6)) for t in ("uint8", "int8")),
-    Kernel("ADD", "int16 int16 -> int16", prepare_int16, (1, 6)),
+def by_shifts(node: Node, sign: int) -> Prepared:
+    """Zero points 0, scales powers of two, operands of one shape."""
+    for operand in both(node):
+        node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+        is_pot = bool(operand.scale > 0) and checked_log2(operand.scale)[1]
+        node.check(is_pot, "scale", operand, expected="a power of two", got=operand.scale)
+    without_broadcast(node)
+    return prepare_pot(node, sign)
+
+
+def prepare_shifted_add(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare a sum."""
+    return by_shifts(node, 1)
+
+
+def prepare_shifted_sub(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare a difference."""
+    return by_shifts(node, -1)
+
+
+KERNELS = (
+    *valid(
+        opt(vectors=True),
+        *(Kernel("ADD", f"{t} {t} -> {t}", prepare_blocks, (1, 6)) for t in ("uint8", "int8")),
+        Kernel("ADD", "int16 int16 -> int16", prepare_int16_blocks, (1, 6)),
+    ),
+    *valid(
+        opt(until="tf-2.5", vectors=True),
+        *(row for row in reference.ADD if row.signature.starts_with(TensorType.INT16)),
+    ),
+    *valid(
+        opt(until="tf-2.3", vectors=True),
+        Kernel("ADD", "int16 int16 -> int16", prepare_shifted_add, (1, 2)),
+        Kernel("SUB", "int16 int16 -> int16", prepare_shifted_sub, (1, 3)),
+    ),
 )
