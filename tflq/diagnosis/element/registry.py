@@ -32,8 +32,8 @@ from tflq.kernels.quantize import optimized as quantize_optimized
 from tflq.kernels.quantize import reference as quantize
 from tflq.kernels.quantize import xnnpack as quantize_by_xnnpack
 from tflq.kernels.sigmoids import reference as sigmoids
-from tflq.kernels.softmax import optimized_softmax as softmax_in_float32
-from tflq.kernels.softmax import softmax
+from tflq.kernels.softmax import float_table as softmax_in_float32
+from tflq.kernels.softmax import reference as softmax
 from tflq.kernels.transpose_conv import optimized as transpose_conv_in_blocks
 from tflq.kernels.transpose_conv import reference as transpose_conv
 from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
@@ -79,5 +79,5 @@ TELLERS: Mapping[Callable[..., Any], Teller] = {
     mean_sum.eval_sum: gathering.summed,
     mean_sum_optimized.eval_sum: gathering.summed_in_float32,
     softmax.eval_8bit: rows.in_fixed_point,
-    softmax_in_float32.eval_8bit: rows.in_float32,
+    softmax_in_float32.eval_table: rows.in_float32,
 }

@@ -2,8 +2,8 @@
 
 Per tensor; several scales are quantized as in the reference.
 Vector code: float32 eight at a time by a float32 reciprocal, rounded half to even; 8-bit codes to 8-bit codes sixteen
-at a time, rounded half up twice, what is left over as the reference. Scalar code, for the rest of float32 and up to 2.14
-without vectors: a float64 quotient, rounded half away from zero. AArch64 up to 2.14, in both resolvers: a float32
+at a time, rounded half up twice, what is left over as the reference. Scalar code, for the rest of float32 and up to
+2.14 without vectors: a float64 quotient, rounded half away from zero. AArch64 up to 2.14, in both resolvers: a float32
 reciprocal, rounded half away from zero, as its wheel may turn quotients into products.
 Source: LiteRT 2.3 and TensorFlow 2.14 optimized_ops.h AffineQuantize, Requantize, with USE_NEON and without;
 RoundToNearest; reference/quantize.h AffineQuantize.

@@ -15,7 +15,7 @@ Source: LiteRT 2.3, resize_bilinear.cc; reference/resize_bilinear.h ResizeBiline
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -74,6 +74,11 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Positions and weights in float32."""
     data = prepare_with(node, float_taps)
     return Prepared((data.shape,), data, eval_float)
+
+
+def truncated(node: Node) -> OpData:
+    """Return taps in float32 for sums that are truncated, with nothing added."""
+    return replace(prepare_with(node, float_taps), offset=np.float32(0))
 
 
 def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -5,8 +5,10 @@
 | x       | rank 1 or more | float32, uint8, int8 | per tensor                                    |
 | y       | as x           | as x                 | scale 16/256, zero point the highest code     |
 
-Source: LiteRT 2.3, activations.cc LogSoftmaxPrepare; reference/log_softmax.h LogSoftmax;
-reference_integer_ops::LogSoftmax.
+In 2.5's reference resolver every result is the lowest code: constants are never prepared, and with a multiplier of 0 no
+difference lies above the smallest one that counts.
+Source: LiteRT 2.3 and TensorFlow 2.5, activations.cc LogSoftmaxPrepare, LogSoftmaxEval; reference/log_softmax.h
+LogSoftmax; reference_integer_ops::LogSoftmax.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ from tflq.numerics.stages import type_range
 
 #: Integer bits of the scaled differences and logarithms, of the sum of exps, and of the output.
 DIFFERENCE_BITS, SUM_BITS, OUTPUT_BITS = 5, 12, 4
+
+
 #: What the search for a row's largest begins with.
 _LOWEST = float(np.finfo(np.float32).min)
 
@@ -154,7 +158,22 @@ def _log_softmax_floats(x: Array, out: Array) -> None:
             out[r, c] = (x[r, c] - largest) - logarithm
 
 
-KERNELS = (
+ROWS = (
     Kernel("LOG_SOFTMAX", "float32 -> float32", prepare_float, (1, 2), exactness=SAME_LIBM),
     *(Kernel("LOG_SOFTMAX", f"{t} -> {t}", prepare_quantized, (1, 2)) for t in ("uint8", "int8")),
 )
+
+
+def prepare_lowest(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare the lowest code alone."""
+    x, _ = check_quantized(node)
+    low, _ = type_range(x.type.label)
+    return Prepared((x.shape,), low, eval_lowest)
+
+
+def eval_lowest(low: int, x: Array) -> Array:
+    """Source: LogSoftmax. Rounding and overflow: none."""
+    return np.full(x.shape, low, x.dtype)
+
+
+LOWEST = tuple(Kernel("LOG_SOFTMAX", f"{t} -> {t}", prepare_lowest, (1, 2)) for t in ("uint8", "int8"))

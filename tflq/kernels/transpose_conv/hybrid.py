@@ -28,7 +28,7 @@ from tflq.kernels.families.hybrid import centred_images, channel_scales
 from tflq.kernels.families.ordered_sums import finish_pixels
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
-from tflq.kernels.transpose_conv.reference import shapes
+from tflq.kernels.transpose_conv.shapes import shapes
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
 
@@ -104,4 +104,4 @@ def spread(x: Array, w: Array, scale: Array, image_scales: Array, window: Window
                                 sums[o] += np.float32(product * scale[o]) * image_scale
 
 
-KERNELS = (Kernel("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", prepare, (1, 5), (0,)),)
+ROWS = (Kernel("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", prepare, (1, 5), (0,)),)

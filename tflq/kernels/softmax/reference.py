@@ -1,4 +1,4 @@
-"""SOFTMAX: y = exp(beta * x) / sum of exp(beta * x), over the last axis.
+"""SOFTMAX: y = exp(beta * x) / sum of exp(beta * x), over the last axis. LOG_SOFTMAX: log_softmax.py.
 
 | operand | shape          | types                                | quantization                                  |
 |---------|----------------|--------------------------------------|-----------------------------------------------|
@@ -6,8 +6,10 @@
 | y       | as x           | as x; for uint8, int8 also int16     | int8: 1/256, -128; int16 of int16: 1/32768, 0 |
 
 Options: beta.
-8 bits: integers throughout; where the sum of exps reaches 512 the source aborts and this raises. int16: two tables.
-Source: LiteRT 2.3, activations.cc SoftmaxPrepare; reference/softmax.h Softmax, SoftmaxInt16, SoftMaxCalculateExp.
+8 bits: integers throughout; if the sum of exps reaches 512 the source aborts and this raises. int16: two tables.
+Only LiteRT's full resolver registers version 4: its 8-bit codes go through float_table.py, floats are refused.
+Source: LiteRT 2.3, activations.cc SoftmaxPrepare, SoftmaxEval; register.cc; reference/softmax.h Softmax, SoftmaxInt16,
+SoftMaxCalculateExp.
 """
 
 from __future__ import annotations
@@ -20,13 +22,17 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.ir import CARRIER, TensorType
+from tflq.ir import CARRIER
 from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.softmax import log_softmax
+from tflq.kernels.softmax.float_table import prepare_table
+from tflq.kernels.softmax.operands import check_8bit, check_output, operands
+from tflq.kernels.validity import ref
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_zeros
 from tflq.numerics.codes import Clamp
@@ -40,6 +46,8 @@ from tflq.numerics.tables import look_up_16bit, table_16bit
 
 #: Integer bits of the scaled differences, and of the sum of exps.
 DIFFERENCE_BITS, SUM_BITS = 5, 12
+
+
 #: What a row's largest float is at least.
 _LOWEST = float(np.finfo(np.float32).min)
 
@@ -65,26 +73,6 @@ def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
     dtype = CARRIER[y.type]
     data = OpData(exps, summands, radius, type_range(dtype), 8 * dtype.itemsize, dtype)
     return Prepared((x.shape,), data, eval_8bit)
-
-
-def check_8bit(node: Node) -> tuple[Operand, Operand]:
-    """Input and output of the 8-bit forms, checked."""
-    x, y = _operands(node)
-    if x.type == y.type == TensorType.INT8:
-        _check_output(node, y, 1 / 256, -128)
-    return x, y
-
-
-def _operands(node: Node) -> tuple[Operand, Operand]:
-    x, y = node.input(0), node.outputs[0]
-    node.check(len(x.shape) >= 1, "must have at least one dimension", x, got=list(x.shape))
-    return x, y
-
-
-def _check_output(node: Node, y: Operand, scale: float, zero_point: int) -> None:
-    node.check(y.zero_point == zero_point, "zero point", y, expected=zero_point, got=y.zero_point)
-    near = bool(abs(y.scale - np.float32(scale)) <= np.float32(0.001) * np.float32(scale))
-    node.check(near, "scale", y, expected=scale, got=y.scale)
 
 
 @filling(lambda data, x: (x.shape, data.dtype))
@@ -162,9 +150,9 @@ def _reciprocal(x: Array) -> Array:
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """scale * beta is a float32 product, then divided in float64."""
-    x, y = _operands(node)
+    x, y = operands(node)
     node.check(x.zero_point == 0, "zero point", x, expected=0, got=x.zero_point)
-    _check_output(node, y, 1 / 32768, 0)
+    check_output(node, y, 1 / 32768, 0)
     real = np.float64(x.scale * np.float32(node.options["beta"])) / (10.0 / 65535.0)
     data = Int16Data(arithmetic.requantize(real), _exp_table(), _reciprocal_table())
     return Prepared((x.shape,), data, eval_int16)
@@ -215,7 +203,7 @@ def _divide_rows(exps: Array, reciprocals: Array, headroom: Array, out: Array) -
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     """No constants but beta."""
-    x, _ = _operands(node)
+    x, _ = operands(node)
     return Prepared((x.shape,), np.float32(node.options["beta"]), eval_float)
 
 
@@ -261,4 +249,8 @@ KERNELS = (
     *(Kernel("SOFTMAX", f"{t} -> {t}", prepare_float, (1, 3), exactness=SAME_LIBM) for t in ("float32", "float16")),
     *(Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 3)) for t in ("uint8", "int8")),
     Kernel("SOFTMAX", "int16 -> int16", prepare_int16, (1, 3)),
+    *(Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_table, (4, 4), exactness=SAME_LIBM) for t in ("uint8", "int8")),
+    Kernel("SOFTMAX", "int16 -> int16", prepare_int16, (4, 4)),
+    *log_softmax.ROWS,
+    *valid(ref(until="tf-2.5"), *log_softmax.LOWEST),
 )

@@ -1,7 +1,7 @@
 """SOFTMAX of 8-bit codes: a float32 table of exps, summed in order, one reciprocal, one product an element.
 
-Operands, options and refusals: tflq/kernels/softmax/softmax.py.
-Exactness: exact on the same libm (expf); the codes hardly ever feel it.
+Operands, options and refusals: tflq/kernels/softmax/reference.py.
+Exactness: exact on the same libm (expf), which hardly ever changes a code.
 Source: LiteRT 2.3 optimized_ops.h PopulateSoftmaxLookupTable, Softmax, QuantizeSoftmaxOutput.
 """
 
@@ -18,9 +18,8 @@ from tflq.jit.compiled import Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.rows import as_rows
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.softmax.softmax import check_8bit
-from tflq.kernels.validity import opt, ref
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.softmax.operands import check_8bit
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.libm import expf
@@ -47,7 +46,7 @@ def exps_below(scale: np.float32, beta: np.float32) -> Array:
     return expf(-scale * beta * np.arange(256, dtype=np.float32))
 
 
-def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_table(node: Node, arithmetic: Arithmetic) -> Prepared:
     """-scale * beta is a float32 product. uint8 has no zero point."""
     x, y = check_8bit(node)
     dtype = CARRIER[y.type]
@@ -60,7 +59,7 @@ def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
         round=half_added if is_unsigned else nearest_half_away,
     )
     scratch = _ELEMENT_BYTES * max(_BLOCK, x.shape[-1])
-    return Prepared((x.shape,), data, eval_8bit, scratch=scratch)
+    return Prepared((x.shape,), data, eval_table, scratch=scratch)
 
 
 def half_added(x: Array) -> Array:
@@ -68,7 +67,7 @@ def half_added(x: Array) -> Array:
     return np.asarray(np.trunc(x + np.float32(0.5)))
 
 
-def eval_8bit(data: OpData, x: Array) -> Array:
+def eval_table(data: OpData, x: Array) -> Array:
     """Source: Softmax. Rounding: float32 throughout, then `round`. Overflow: none."""
     out = np.empty(x.shape, data.dtype)
     rows, codes = as_rows(x), as_rows(out)
@@ -101,7 +100,6 @@ def _scaled_rows(x: Array, exps: Array, scale: Real, out: Array) -> None:
             out[r, c] = exps[largest - np.int64(x[r, c])] * inverse
 
 
-_ROWS = tuple(
-    Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_8bit, (1, 4), exactness=SAME_LIBM) for t in ("uint8", "int8")
+ROWS = tuple(
+    Kernel("SOFTMAX", f"{t} -> {t}|int16", prepare_table, (1, 4), exactness=SAME_LIBM) for t in ("uint8", "int8")
 )
-KERNELS = (*valid(opt(), *_ROWS), *valid(ref(until="tf-2.5"), *_ROWS))
