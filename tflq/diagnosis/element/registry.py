@@ -20,7 +20,7 @@ from tflq.kernels.dequantize import reference as dequantize
 from tflq.kernels.families import binary as binary_kernels
 from tflq.kernels.families import scaled_sum, two_tables
 from tflq.kernels.families import unary as unary_kernels
-from tflq.kernels.fully_connected import reference as fully_connected
+from tflq.kernels.fully_connected import dense as fully_connected
 from tflq.kernels.leaky_relu import reference as leaky_relu
 from tflq.kernels.mean_sum import images as mean_over_image
 from tflq.kernels.mean_sum import optimized as mean_sum_optimized

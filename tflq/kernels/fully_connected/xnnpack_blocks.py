@@ -7,7 +7,7 @@
 | bias | float32 (O), constant, or none | |
 | y | float32 (..., O) | |
 
-Options: as tflq/kernels/fully_connected/reference_hybrid.py.
+Options: as tflq/kernels/fully_connected/hybrid.py.
 Source: LiteRT 2.3 xnnpack_delegate.cc GetXNNPackDatatype, CheckFp16Scale; XNNPACK's qd8-f32-qb4w gemm.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
-from tflq.kernels.fully_connected.reference import output_shape
+from tflq.kernels.fully_connected.shapes import output_shape
 from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.block_products import BlockProduct, Blocks, to_bfloat16

@@ -33,7 +33,7 @@ from tflq.kernels.families.hybrid import unit_scales
 from tflq.kernels.families.recurrent.activation import NONE, activate, apply, function_of
 from tflq.kernels.families.recurrent.binding import Inputs, bind
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.fully_connected.reference import output_shape
+from tflq.kernels.fully_connected.shapes import output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.dynamic_range import ByteMatrix, Integers, Rows, add_quantized, are_finite, quantize_rows
@@ -161,6 +161,4 @@ def eval_empty(shape: Shape, session: Session, x: Array, w: Array, bias: Array |
     return np.zeros(shape, np.float32)
 
 
-KERNELS = (
-    Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14), session=True),
-)
+ROWS = (Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare, (1, 14), session=True),)

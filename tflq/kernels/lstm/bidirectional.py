@@ -122,7 +122,7 @@ def _types(w: str) -> str:
     return f"float32 {cell}{cell}{states}" + f"{w}? " * 8 + "-> float32 float32?"
 
 
-KERNELS = tuple(
+ROWS = tuple(
     Kernel("BIDIRECTIONAL_SEQUENCE_LSTM", _types(w), prepare, (1, 3), exactness=FLOAT_GATES)
     for w in ("float32", "int8|uint8")
 )

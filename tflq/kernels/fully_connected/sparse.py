@@ -25,7 +25,8 @@ from tflq.ir import Record
 from tflq.kernels.families.contraction import Output, centred, code_span, output, require_quantized
 from tflq.kernels.families.hybrid import read_as_int8, unit_scales
 from tflq.kernels.families.recurrent.activation import activate, function_of
-from tflq.kernels.fully_connected.reference import fixed_point_reals, output_shape, prepare_float
+from tflq.kernels.fully_connected.dense import prepare_float
+from tflq.kernels.fully_connected.shapes import fixed_point_reals, output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
@@ -34,7 +35,11 @@ from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
 from tflq.numerics.lanes import is_zero
 
 _BLOCK = 16
+
+
 _DENSE, _COMPRESSED = 0, 1
+
+
 #: What a byte of the hybrid form's ledger holds.
 _LEDGER_LARGEST = 255
 
@@ -164,7 +169,8 @@ def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array | None = None)
 _VERSIONS = (1, 14)
 _WEIGHTS = (1,)
 
-KERNELS = (
+
+ROWS = (
     Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare_float, _VERSIONS, sparse=_WEIGHTS),
     Kernel("FULLY_CONNECTED", "int8 int8 int32? -> int8", prepare_quantized, _VERSIONS, sparse=_WEIGHTS),
     Kernel("FULLY_CONNECTED", "float32 int8|uint8 float32? -> float32", prepare_hybrid, _VERSIONS, sparse=_WEIGHTS),

@@ -24,7 +24,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.activation import code_range
 from tflq.kernels.families.contraction import Output, bias_of, require_quantized
-from tflq.kernels.fully_connected.reference import SHUFFLED, fixed_point_reals, output_shape
+from tflq.kernels.fully_connected.shapes import SHUFFLED, fixed_point_reals, output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
@@ -32,6 +32,8 @@ from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.stages import OutputPipeline, repeated
 
 _UNITS, _INPUTS = 4, 16
+
+
 _TOP_BIT = np.uint8(0x80)
 
 
@@ -81,4 +83,4 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> tuple[Array, Arra
     return out, np.ascontiguousarray(shuffled).reshape(data.workspace)
 
 
-KERNELS = (Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16 uint8", prepare, (1, 14)),)
+ROWS = (Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16 uint8", prepare, (1, 14)),)

@@ -24,7 +24,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.conv_2d.reference import shapes
+from tflq.kernels.conv_2d.shapes import shapes
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.hybrid import centred_images, channel_scales, quantize_images, read_as_int8
 from tflq.kernels.families.ordered_sums import finish_pixels
@@ -148,4 +148,4 @@ def image_of(data: OpData, first: int, count: int) -> Array:
     return np.arange(first, first + count) // (data.window.out_h * data.window.out_w)
 
 
-KERNELS = (Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare, (1, 8)),)
+ROWS = (Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare, (1, 8)),)

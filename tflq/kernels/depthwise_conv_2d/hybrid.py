@@ -23,7 +23,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.depthwise_conv_2d.reference import shapes
+from tflq.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of, require_quantized
 from tflq.kernels.families.hybrid import centred_images, channel_scales
@@ -97,4 +97,4 @@ def accumulate(x: Array, w: Array, window: Window, sums: Array) -> None:
                                 total[o] += np.int32(values[o // times]) * np.int32(weights[o])
 
 
-KERNELS = (Kernel("DEPTHWISE_CONV_2D", "float32 int8 float32? -> float32", prepare, (1, 6)),)
+ROWS = (Kernel("DEPTHWISE_CONV_2D", "float32 int8 float32? -> float32", prepare, (1, 6)),)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.batch_matmul.reference import shapes
+from tflq.kernels.batch_matmul.shapes import shapes
 from tflq.kernels.families.hybrid import unit_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.numerics.arithmetic import Arithmetic
@@ -104,4 +104,4 @@ def summed_indices(lead: Shape, own: Shape) -> Array:
     return np.asarray(sum(index * (size > 1) for index, size in zip(indices, own, strict=True)))
 
 
-KERNELS = (Kernel("BATCH_MATMUL", "float32 int8 -> float32", prepare, (1, 4), session=True),)
+ROWS = (Kernel("BATCH_MATMUL", "float32 int8 -> float32", prepare, (1, 4), session=True),)

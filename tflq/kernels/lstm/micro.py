@@ -16,6 +16,11 @@ x and y are T, N, . with time_major. Gates come in the order input, forget, cell
 projections, layer norms and intermediates take no part. All quantization is per tensor.
 Source: tflite-micro (October 2026), lstm_eval_common.cc CreateGateParams, CreateInterGateMulParams,
 CreateLstmCellStateInfo; lstm_eval.h CalculateLstmGate, UpdateLstmCell, UpdateLstmHidden.
+
+CMSIS-NN does not saturate the second of two addends before their sum, so that bits differ only if a product alone
+exceeds 16 bits.
+Source: CMSIS-NN 99f736a, arm_nn_lstm_calculate_gate_s8_s16, arm_nn_vec_mat_mul_result_acc_s8_s16,
+arm_nn_vec_mat_mul_result_acc_s16, arm_elementwise_mul_acc_s16.
 """
 
 from __future__ import annotations
@@ -29,8 +34,8 @@ from tflq.kernels.exactness import close
 from tflq.kernels.families.contraction import stage_of
 from tflq.kernels.families.recurrent.lstm_operands import CELL, FORMS, SINGLE, Sizes, check, types
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
-from tflq.kernels.lstm import unidirectional_sequence_lstm as reference
-from tflq.kernels.validity import micro
+from tflq.kernels.lstm import reference
+from tflq.kernels.validity import cmsis_nn, micro
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.scaling import checked_log2
@@ -38,6 +43,8 @@ from tflq.numerics.sigmoid_int16 import logistic_int16_into, tanh_int16_into
 from tflq.numerics.stages import OutputPipeline, type_range
 
 _INT16 = np.dtype(np.int16)
+
+
 #: Scale of what goes into sigmoid and tanh, and of what comes out.
 _ENTERS, _LEAVES = np.float32(2.0**-12), np.float32(2.0**-15)
 
@@ -163,11 +170,39 @@ def _tanh(x: Array, multiplier: int, shift: int) -> Array:
 
 
 #: Float activations: the reference's kernel, which is near.
-_FLOAT = tuple(replace(row, exactness=close("float sums are added in another order")) for row in reference.KERNELS[:1])
+_FLOAT = tuple(replace(row, exactness=close("float sums are added in another order")) for row in reference.SEQUENCE[:1])
 
-KERNELS = valid(
+
+MICRO = valid(
     micro(),
     *_FLOAT,
     Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare, (1, 3)),
     Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", types("int16", "int8", "int16", "int64", "int16", "int16"), prepare, (1, 4)),
+)
+
+
+_INT32 = np.dtype(np.int32)
+
+
+def prepare_unsaturated(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like TensorFlow Lite Micro; recurrent products and the input gate's share stay in 32 bits."""
+    prepared = prepare(node, arithmetic)
+    data: OpData = prepared.data
+    enter, forget, cell, leave = map(_unsaturated_gate, data.gates)
+    ours = replace(data, gates=(enter, forget, cell, leave), enter=_unsaturated(data.enter))
+    return replace(prepared, data=ours)
+
+
+def _unsaturated_gate(gate: Gate) -> Gate:
+    from_input, recurrent = gate.pipelines
+    return replace(gate, pipelines=(from_input, _unsaturated(recurrent)))
+
+
+def _unsaturated(pipeline: OutputPipeline) -> OutputPipeline:
+    return replace(pipeline, clamp=type_range(_INT32), dtype=_INT32)
+
+
+KERNELS = (
+    *MICRO,
+    *valid(cmsis_nn(), *(replace(row, prepare=prepare_unsaturated) for row in MICRO if not row.signature.is_float)),
 )
