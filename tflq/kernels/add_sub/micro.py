@@ -18,6 +18,9 @@ from tflq.kernels.kernel import Kernel, valid
 from tflq.kernels.validity import micro
 
 KERNELS = (
-    *valid(micro(), Kernel("ADD", "int16 int16 -> int16", partial(prepare_general, sign=1), (1, 5))),
-    *valid(micro(), Kernel("SUB", "int16 int16 -> int16", partial(prepare_general, sign=-1), (1, 5))),
+    *valid(
+        micro(),
+        Kernel("ADD", "int16 int16 -> int16", partial(prepare_general, sign=1), (1, 5)),
+        Kernel("SUB", "int16 int16 -> int16", partial(prepare_general, sign=-1), (1, 5)),
+    ),
 )

@@ -81,11 +81,13 @@ def prepare_sub(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 KERNELS = (
     *valid(
-        xnnpack(), *(delegate(Kernel("ADD", f"{t} {t} -> {t}", prepare_add, (1, 5)), takes) for t in ("uint8", "int8"))
+        xnnpack(),
+        *(delegate(Kernel("ADD", f"{t} {t} -> {t}", prepare_add, (1, 5)), takes) for t in ("uint8", "int8")),
+        *(delegate(Kernel("SUB", f"{t} {t} -> {t}", prepare_sub, (1, 5)), takes) for t in ("uint8", "int8")),
     ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("ADD", reference.ADD, np.add)),
     *valid(
-        xnnpack(), *(delegate(Kernel("SUB", f"{t} {t} -> {t}", prepare_sub, (1, 5)), takes) for t in ("uint8", "int8"))
+        xnnpack("litert-2.3", cpu="x86-64"),
+        computing("ADD", reference.ADD, np.add),
+        computing("SUB", reference.SUB, np.subtract),
     ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("SUB", reference.SUB, np.subtract)),
 )

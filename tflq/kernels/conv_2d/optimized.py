@@ -140,14 +140,18 @@ def rows(scaling: Scaling) -> tuple[Kernel, ...]:
 
 
 KERNELS = (
-    *valid(opt(), Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8))),
-    *valid(opt(), *unclaimed_floats(beside_dense(reference.ROWS))),
-    *valid(opt("litert-1.0"), Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", multiplied(gemm), (1, 8))),
     *valid(
-        opt("litert-1.0"), Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiplied(gemm), (1, 8))
+        opt(),
+        Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8)),
+        *unclaimed_floats(beside_dense(reference.ROWS)),
+        Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare_by_eigen, (1, 8)),
     ),
-    *valid(opt(), Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare_by_eigen, (1, 8))),
-    *valid(opt("litert-1.0"), Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8))),
+    *valid(
+        opt("litert-1.0"),
+        Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", multiplied(gemm), (1, 8)),
+        Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiplied(gemm), (1, 8)),
+        Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)),
+    ),
     *valid(opt("litert-1.0", cpu="arm64"), *rows(ruy)),
     *valid(opt(until="tflite-2.14", cpu="arm64"), *rows(gemmlowp)),
     *valid(opt(until="tflite-2.12", cpu="x86-64", vectors=True), *by_type(rows(ruy), rows(gemmlowp))),

@@ -41,8 +41,8 @@ from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
 
 _SUM = Rule(divide=False, narrow=Narrow.CLIP)
-_MEAN_2_3 = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, half_step=True)
-_SUM_2_3 = Rule(divide=False, narrow=Narrow.WRAP, half_step=True)
+_RAISED_MEAN = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, half_step=True)
+_RAISED_SUM = Rule(divide=False, narrow=Narrow.WRAP, half_step=True)
 
 
 def prepare_sum(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -90,11 +90,11 @@ KERNELS = (
     *valid(
         opt(until="tf-2.5", vectors=True), *mean_rows(over_image(prepare_truncated, prepare_divided), "uint8", "int8")
     ),
-    *valid(opt(until="tf-2.3"), *sum_rows(added_or(_SUM_2_3.prepare), "uint8", "int8")),
+    *valid(opt(until="tf-2.3"), *sum_rows(added_or(_RAISED_SUM.prepare), "uint8", "int8")),
     *valid(
         opt(until="tf-2.3", vectors=True),
         *(
-            Kernel("MEAN", f"{t} int32 -> {t}", over_image(prepare_truncated, divided_or(_MEAN_2_3)), (1, 2), AXES)
+            Kernel("MEAN", f"{t} int32 -> {t}", over_image(prepare_truncated, divided_or(_RAISED_MEAN)), (1, 2), AXES)
             for t in ("uint8", "int8")
         ),
     ),

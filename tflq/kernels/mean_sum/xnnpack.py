@@ -27,8 +27,8 @@ from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 
-_MEAN_2_0 = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
-_SUM_2_0 = Rule(divide=False, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
+_MEAN_OF_CODES = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
+_SUM_OF_CODES = Rule(divide=False, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +112,8 @@ KERNELS = (
     ),
     *valid(
         xnnpack("litert-1.4", "litert-2.0"),
-        *_taken(mean_rows(_MEAN_2_0.prepare, "uint8", "int8")),
-        *_taken(sum_rows(_SUM_2_0.prepare, "uint8", "int8")),
+        *_taken(mean_rows(_MEAN_OF_CODES.prepare, "uint8", "int8")),
+        *_taken(sum_rows(_SUM_OF_CODES.prepare, "uint8", "int8")),
     ),
     *valid(xnnpack(until="litert-1.0"), *_taken(mean_rows(prepare_pool, "uint8", "int8"), takes_image)),
 )

@@ -118,17 +118,16 @@ def prepare_truncated_tanh(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
-    *valid(opt(), Kernel("LOGISTIC", "int16 -> int16", prepare_logistic_int16, (1, 3))),
-    *valid(opt(until="tflite-2.14"), *unclaimed_floats(reference.LOGISTIC)),
-    *valid(opt(until="tflite-2.14"), *unclaimed_floats(reference.TANH)),
-    *valid(opt(), Kernel("TANH", "int16 -> int16", prepare_tanh_int16, (1, 3))),
+    *valid(
+        opt(),
+        Kernel("LOGISTIC", "int16 -> int16", prepare_logistic_int16, (1, 3)),
+        Kernel("TANH", "int16 -> int16", prepare_tanh_int16, (1, 3)),
+    ),
+    *valid(opt(until="tflite-2.14"), *unclaimed_floats(reference.LOGISTIC), *unclaimed_floats(reference.TANH)),
     *valid(
         opt("litert-1.0"),
         _row("LOGISTIC", eigen_activations.logistic, SAME_LIBM),
         _row("TANH", eigen_activations.tanh, EXACT),
-    ),
-    *valid(
-        opt("litert-1.0"),
         *(
             replace(row, exactness=UNCLAIMED)
             for row in (*reference.LOGISTIC, *reference.TANH)
