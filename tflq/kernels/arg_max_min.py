@@ -33,7 +33,7 @@ def prepare_in_turn(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_in_turn(data: OpData, x: Array, axis: Array) -> Array:
-    """The first of equal elements."""
+    """Return the first of equal elements."""
     absent = np.isnan(x)
     best = data.find(np.where(absent, data.worst, x), axis=data.axis)
     return np.where(absent.take(0, data.axis), 0, best).astype(data.dtype)

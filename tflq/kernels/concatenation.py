@@ -42,7 +42,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Shapes must agree but for the axis."""
+    """Require shapes that agree except on the axis."""
     operands = [node.input(position) for position in range(len(node.inputs))]
     node.check(bool(operands), "number of inputs", expected="at least 1", got=0)
     first, y = operands[0], node.outputs[0]
@@ -60,7 +60,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def joined_shape(node: Node, operands: list[Operand], axis: int) -> Shape:
-    """The output's shape; scalars count as vectors of one element."""
+    """Return the output's shape; scalars count as vectors of one element."""
     shapes = [x.shape or (1,) for x in operands]
     first = shapes[0]
     for x, shape in zip(operands, shapes, strict=True):
@@ -72,7 +72,7 @@ def joined_shape(node: Node, operands: list[Operand], axis: int) -> Shape:
 
 
 def rescaling(x: Operand, y: Operand, arithmetic: Arithmetic) -> Array | None:
-    """Output codes of the 256 input codes, or None where they are the same.
+    """Return the output codes of the 256 input codes, or None if they are the same.
 
     Everything is float32: the scale is x's times the rounded reciprocal of y's, and the zero point is scaled before it
     is added. Rounding: half away from zero, then clamped to 0..255.
@@ -89,7 +89,7 @@ def rescaling(x: Operand, y: Operand, arithmetic: Arithmetic) -> Array | None:
 
 
 def round_half_away_float32(x: Array) -> Array:
-    """Nearest integers, ties away from zero: C's roundf()."""
+    """Return the nearest integers, ties away from zero: C's roundf()."""
     whole = np.trunc(x)
     rounded: Array = whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
     return rounded
@@ -112,7 +112,7 @@ _X = "float32|float16|bfloat16|uint8|int8|int16|int32|uint32|int64|bool|int4"
 
 
 def prepare_factored(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's, with tables of its own for the inputs that are rescaled."""
+    """Prepare like the reference kernel, with other tables for the inputs that are rescaled."""
     prepared = prepare(node, arithmetic)
     y = node.outputs[0]
     tables = tuple(
@@ -123,7 +123,7 @@ def prepare_factored(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def rescaling_factored(x: Operand, y: Operand) -> Array:
-    """Output codes of the 256 input codes. Rounding: float32 product, then half away, then clamped to 0..255."""
+    """Return codes of the 256 input codes. Rounding: float32 product, then half away, then clamped to 0..255."""
     scale = x.scale * (np.float32(1) / y.scale)
     real = (np.arange(256) - x.zero_point).astype(np.float32) * scale
     return np.clip(nearest_half_away(real).astype(np.int64) + y.zero_point, 0, 255).astype(np.uint8)

@@ -48,7 +48,7 @@ _ONCE = "init_subgraph_index"
 
 
 def prepare_call_once(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The subgraph must have neither inputs nor outputs."""
+    """Require a subgraph without inputs and outputs."""
     subgraph = int(node.options[_ONCE])
     callee(node, subgraph, (), 0)
     return Prepared((), subgraph, eval_call_once)
@@ -67,7 +67,7 @@ _IF = ("then_subgraph_index", "else_subgraph_index")
 
 
 def prepare_if(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Both branches are bound to the inputs' shapes."""
+    """Bind both branches to the inputs' shapes."""
     single_value(node, node.input(0))
     branches, shapes = prepare_branches(node, [int(node.options[option]) for option in _IF], 1)
     return Prepared(shapes, branches, eval_if)
@@ -94,7 +94,7 @@ class WhileData:
 
 
 def prepare_while(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Shapes are fixed if the body gives them back as it got them; a scalar and a vector of one element are alike."""
+    """Fix shapes if the body keeps them; a scalar and a vector of one element are alike."""
     arguments = present(node)
     cond_index, body_index = (int(node.options[option]) for option in _WHILE)
     node.check(cond_index != body_index, "condition and body are the same subgraph", got=cond_index)
@@ -152,7 +152,7 @@ def _holds(condition: Array) -> bool:
 
 
 def _copied_in_turn(data: WhileData, carried: tuple[Array, ...], results: tuple[Array, ...]) -> tuple[Array, ...]:
-    """The loop's values after the body: an output that is an input has what lies there when its turn comes."""
+    """Return the loop's values: an output that is an input has the value that lies there at its turn."""
     result = list(results)
     for i, source in enumerate(data.forwarded):
         if source >= 0 and carried[source].shape != results[source].shape:
@@ -163,7 +163,7 @@ def _copied_in_turn(data: WhileData, carried: tuple[Array, ...], results: tuple[
 
 
 def prepare_case(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All branches are bound to the inputs' shapes."""
+    """Bind all branches to the inputs' shapes."""
     single_value(node, node.input(0))
     subgraphs = integers_option(node, "branch_subgraph_indices")
     node.check(len(subgraphs) > 0, "no branches")
@@ -187,7 +187,7 @@ _COMPOSITE = "decomposition_subgraph_index"
 
 
 def prepare_composite(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """At least one input, as LiteRT wants it."""
+    """Require at least one input, as LiteRT does."""
     node.input(0)
     return prepare_call(node, int(node.options[_COMPOSITE]))
 

@@ -33,7 +33,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Empty volumes and filters are refused; an empty batch is not."""
+    """Refuse empty volumes and filters; an empty batch is fine."""
     x, w = node.input(0), node.input(1)
     check_operands(node, x, w, 3, 4, node.optional(2))
     for operand, sizes in ((x, x.shape[1:]), (w, w.shape)):
@@ -55,7 +55,7 @@ ROWS = (Kernel("CONV_3D", "float32 float32 float32? -> float32", prepare, (1, 1)
 
 
 def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Constants are the reference's, and so are sums of dilated windows."""
+    """Prepare like the reference kernel, which also sums dilated windows."""
     prepared = prepare(node, arithmetic)
     is_dilated = any(axis.dilation > 1 for axis in prepared.data.window)
     if is_dilated or 0 in prepared.data.shape:
@@ -73,7 +73,7 @@ def eval_by_eigen(data: OpData, x: Array, w: Array, bias: Array | None = None, *
 
 
 def patches(x: Array, window: Window3D) -> Array:
-    """N, D, H, W, C to N, OD, OH, OW, KD * KH * KW, C; 0 outside of the volume."""
+    """Return N, D, H, W, C as N, OD, OH, OW, KD * KH * KW, C; 0 outside of the volume."""
     taps = list(product(*(range(axis.kernel) for axis in window)))
     out = np.zeros((x.shape[0], *window.out, len(taps), x.shape[4]), np.float32)
     for number, tap in enumerate(taps):
@@ -83,7 +83,7 @@ def patches(x: Array, window: Window3D) -> Array:
 
 
 def _seen(axis: Axis, tap: int) -> tuple[slice, slice]:
-    """The positions at which that tap lies inside, and the elements that it meets there."""
+    """Return the positions at which that tap lies inside, and the elements that it meets there."""
     start = tap - axis.before
     first = max(0, -(start // axis.stride))
     last = min(axis.out, (axis.size - 1 - start) // axis.stride + 1)

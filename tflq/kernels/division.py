@@ -57,7 +57,7 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float32 expression, widened to float64 afterwards."""
+    """Compute the real multiplier in float32, then widen it to float64."""
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
@@ -120,7 +120,7 @@ def _divide(
 
 @compiled
 def divide_by_any_pot(x: Int, exponent: Int) -> Int:
-    """RoundingDivideByPOT of int32 on x86 for any exponent, beyond its domain 0..31 too.
+    """Compute RoundingDivideByPOT of int32 on x86 for any exponent, beyond its domain 0..31, too.
 
     A 64-bit shift that makes the mask takes its count modulo 64, a 32-bit shift of the value modulo 32. A zero dividend
     meets exponents above 31: the mask is then -1, and the result 1.
@@ -131,7 +131,7 @@ def divide_by_any_pot(x: Int, exponent: Int) -> Int:
 
 
 def prepare_int32(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Towards zero."""
+    """Prepare quotients that are truncated."""
     a, b, _ = both(node)
     data = Clamped(np.floor_divide, number_range(node, np.dtype(np.int32)))
     return Prepared((broadcast_shape(node, a, b),), data, eval_int32)
@@ -155,7 +155,7 @@ DIV = (
 
 
 def floor_divide(a: Array, b: Array) -> Array:
-    """Through float64. Rounding: down. Overflow: int32 as x86 converts, narrower types refuse it."""
+    """Divide in float64. Rounding: down. Overflow: int32 as x86 converts, narrower types refuse it."""
     refuse_zero("FloorDiv", b)
     quotient = np.floor(np.asarray(a.astype(np.float64) / b.astype(np.float64)))
     if a.dtype == np.float32:
@@ -170,7 +170,7 @@ _SCRATCH = 24
 
 
 def floor_mod_integer(a: Array, b: Array) -> Array:
-    """The lowest int32 or int64 by -1 traps in the source, and raises here."""
+    """Refuse the lowest int32 or int64 by -1, which traps in the source."""
     refuse_zero("FloorMod", b)
     if a.dtype.itemsize >= 4 and (b == -1).any() and ((a == np.iinfo(a.dtype).min) & (b == -1)).any():
         raise UndefinedResultError("FloorMod", "integer overflow: the lowest value divided by -1")
@@ -178,7 +178,7 @@ def floor_mod_integer(a: Array, b: Array) -> Array:
 
 
 def floor_mod_float(a: Array, b: Array) -> Array:
-    """fmod, exact; the divisor is added where the signs differ, rounded once."""
+    """Return fmod, exact; if the signs differ, the divisor is added, rounded once."""
     rest = np.fmod(a, b)
     return np.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
 

@@ -37,49 +37,49 @@ _SQRT_2_OVER_PI = np.float32(1.12837916709551257390 * 0.70710678118654752440)
 
 
 def gelu(x: Array) -> Array:
-    """x/2 * erfc(-x / sqrt(2)), float32, left to right."""
+    """Return x/2 * erfc(-x / sqrt(2)), float32, left to right."""
     return np.asarray(_HALF * x * erfcf(x * _MINUS_SQRT_HALF))
 
 
 def gelu_approximate(x: Array, multiply_add: MultiplyAdd) -> Array:
-    """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))), float32, left to right."""
+    """Return x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))), float32, left to right."""
     argument = _SQRT_2_OVER_PI * multiply_add(np.float32(0.044715) * x * x, x, x)
     return np.asarray(_HALF * x * (_ONE + tanhf(argument)))
 
 
 def gelu_vector(x: Array) -> Array:
-    """The first formula over float32 arrays."""
+    """Compute the first formula over float32 arrays."""
     flat = np.ascontiguousarray(x).reshape(-1)
     return np.asarray(_HALF * x * erfc(flat * _MINUS_SQRT_HALF).reshape(x.shape))
 
 
 def gelu_approximate_vector(x: Array) -> Array:
-    """The second formula over float32 arrays: the cube comes first."""
+    """Compute the second formula over float32 arrays: the cube comes first."""
     inner = _SQRT_2_OVER_PI * (x + np.float32(0.044715) * (x * (x * x)))
     return np.asarray(_HALF * x * (_ONE + tanh(inner)))
 
 
 def gelu_half(x: Array) -> Array:
-    """The first formula over float16, rounded after every step."""
+    """Compute the first formula over float16, rounded after every step."""
     inner = (x * np.float16(_MINUS_SQRT_HALF)).astype(np.float32)
     return np.asarray(np.float16(_HALF) * x * single_erfc(inner).astype(np.float16))
 
 
 def gelu_approximate_half(x: Array) -> Array:
-    """The second formula over float16, rounded after every step."""
+    """Compute the second formula over float16, rounded after every step."""
     inner = np.float16(_SQRT_2_OVER_PI) * (x + np.float16(0.044715) * (x * x * x))
     curve = tanhf(inner.astype(np.float32)).astype(np.float16)
     return np.asarray(np.float16(_HALF) * x * (np.float16(_ONE) + curve))
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table, of 256 codes or 513 samples."""
+    """Prepare a table of 256 codes or 513 samples."""
     transform = partial(gelu_approximate, multiply_add=arithmetic.multiply_add) if node.options["approximate"] else gelu
     return prepare_tabulated(node, transform, arithmetic.multiply_add)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants; which formula."""
+    """Choose the formula."""
     x, _ = same_type(node)
     exact, approximate = _FLOAT[x.type.label]
     return Prepared((x.shape,), approximate if node.options["approximate"] else exact, eval_function)

@@ -43,20 +43,20 @@ class TableData:
 
 
 def prepare_table(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Refuses other types of keys and values."""
+    """Refuse other types of keys and values."""
     types = TensorType(int(node.options["key_dtype"])), TensorType(int(node.options["value_dtype"]))
     node.check(types in _TYPES, "types of keys and values", got=" and ".join(t.label for t in types))
     return Prepared(((1,),), TableData(int(node.options["table_id"]), types), eval_hashtable)
 
 
 def eval_hashtable(data: TableData, session: Session) -> Array:
-    """An empty table where there is none yet."""
+    """Make an empty table if there is none yet."""
     resource(session, data.number, Table, Table(*data.types))
     return np.array([data.number], object)
 
 
 def prepare_import(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Keys and values must have the same shape."""
+    """Require one shape for keys and values."""
     handle, keys, values = node.input(0), node.input(1), node.input(2)
     require_rank(node, handle, 1)
     require_handle(node, handle)
@@ -75,7 +75,7 @@ def eval_import(types: tuple[object, object], session: Session, handle: Array, k
 
 
 def prepare_find(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output has the shape of the keys."""
+    """Prepare an output with the shape of the keys."""
     handle, keys, default, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     require_rank(node, handle, 1)
     require_handle(node, handle)
@@ -95,19 +95,19 @@ def eval_find(types: tuple[object, object], session: Session, handle: Array, key
 
 
 def prepare_size(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One number."""
+    """Prepare one number."""
     require_rank(node, node.input(0), 1)
     require_handle(node, node.input(0))
     return Prepared(((1,),), None, eval_size)
 
 
 def eval_size(data: None, session: Session, handle: Array) -> Array:
-    """Equal keys count once; a table that was not filled has none."""
+    """Count equal keys once; a table that was not filled has none."""
     return np.array([len(resource(session, number_of(handle), Table).entries)], np.int64)
 
 
 def prepare_lookup(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One row for each key."""
+    """Prepare one row for each key."""
     lookup, keys, values = node.input(0), node.input(1), node.input(2)
     require_rank(node, lookup, 1)
     require_rank(node, keys, 1)
@@ -130,7 +130,7 @@ def eval_lookup(data: None, lookup: Array, keys: Array, values: Array) -> tuple[
 
 
 def searched(lookup: Array, keys: Array) -> Array:
-    """For each element of `lookup` the row at which bsearch finds it, or -1. All are searched at once."""
+    """Return the row at which bsearch finds each element of `lookup`, or -1. All are searched at once."""
     low, high = np.zeros(lookup.shape, np.int64), np.full(lookup.shape, len(keys), np.int64)
     rows = np.full(lookup.shape, -1, np.int64)
     while (open_ := (low < high) & (rows < 0)).any():

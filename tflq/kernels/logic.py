@@ -32,7 +32,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_xor(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     return prepare_bits(node, eval_xor)
 
 
@@ -42,7 +42,7 @@ def eval_xor(_: None, a: Array, b: Array) -> Array:
 
 
 def prepare_right_shift(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     return prepare_bits(node, eval_right_shift)
 
 
@@ -53,7 +53,7 @@ def eval_right_shift(_: None, a: Array, b: Array) -> Array:
 
 
 def prepare_shift_left(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the shapes."""
+    """Prepare the shapes alone."""
     a, b = node.input(0), node.input(1)
     if prod(b.shape) < prod(a.shape):
         raise UndefinedResultError(node.op, "the source reads behind the end of a smaller b")

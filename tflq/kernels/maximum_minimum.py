@@ -19,22 +19,22 @@ from tflq.kernels.validity import tflite
 
 
 def maximum_float(a: Array, b: Array) -> Array:
-    """The second operand where the comparison fails: for a NaN in either, and for zeros of either sign."""
+    """Return the second operand if the comparison fails: for a NaN in either, and for zeros of either sign."""
     return np.where(a > b, a, b)
 
 
 def minimum_float(a: Array, b: Array) -> Array:
-    """The second operand where the comparison fails: for a NaN in either, and for zeros of either sign."""
+    """Return the second operand if the comparison fails: for a NaN in either, and for zeros of either sign."""
     return np.where(a < b, a, b)
 
 
 def larger_number(a: Array, b: Array) -> Array:
-    """fmaxnm: a NaN loses, 0.0 is larger than -0.0."""
+    """Compute fmaxnm: a NaN loses, 0.0 is larger than -0.0."""
     return np.where(a == b, _bits(np.bitwise_and, a, b), np.fmax(a, b))
 
 
 def smaller_number(a: Array, b: Array) -> Array:
-    """fminnm: a NaN loses, -0.0 is smaller than 0.0."""
+    """Compute fminnm: a NaN loses, -0.0 is smaller than 0.0."""
     return np.where(a == b, _bits(np.bitwise_or, a, b), np.fmin(a, b))
 
 

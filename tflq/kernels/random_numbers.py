@@ -38,7 +38,7 @@ from tflq.numerics.philox import WORDS, Words, normal_floats, unit_doubles, unit
 
 
 def normals(words: Words) -> Array:
-    """Two pairs of floats of each block."""
+    """Return two pairs of floats of each block."""
     return normal_floats(words.reshape(-1, 2))
 
 
@@ -63,7 +63,7 @@ class MultinomialData:
 
 
 def prepare_multinomial(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output's shape is known if the number of samples is constant."""
+    """Prepare a known output shape if the number of samples is constant."""
     logits, samples = node.input(0), node.input(1)
     require_rank(node, logits, 2)
     require_rank(node, samples, 0)
@@ -79,7 +79,7 @@ def prepare_multinomial(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def drawn_size(data: MultinomialData, logits: Array, samples: Array) -> int:
-    """Bytes of the output, of the words that are drawn and of what they become."""
+    """Return the bytes of the output, of the words that are drawn and of their results."""
     return int(64 * len(logits) * max(int(samples), 0) + 64 * logits.shape[1])
 
 
@@ -99,7 +99,7 @@ def eval_multinomial(data: MultinomialData, session: Session, logits: Array, sam
 
 
 def cumulative(logits: Array) -> Array:
-    """Sums of exp(logit - largest logit) up to each class, float64."""
+    """Return sums of exp(logit - largest logit) up to each class, float64."""
     finite = np.isfinite(logits)
     if not finite.any():
         return np.zeros(len(logits))
@@ -117,7 +117,7 @@ class BitsData:
 
 
 def prepare_bits(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output's shape is the file's."""
+    """Take the output's shape from the file."""
     state, new, y = node.input(0), node.outputs[0], node.outputs[1]
     number, names = int(node.options["algorithm"]), enum("RngAlgorithm")
     node.check(number in names.values(), "algorithm", expected=sorted(names.values()), got=number)

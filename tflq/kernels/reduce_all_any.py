@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_all(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the axes."""
+    """Resolve the axes."""
     reduced = reduced_axes(node)
     return Prepared((reduced.shape,), reduced, eval_all)
 
@@ -31,7 +31,7 @@ def eval_all(reduced: Reduced, x: Array, axes: Array) -> Array:
 
 
 def prepare_any(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the axes."""
+    """Resolve the axes."""
     reduced = reduced_axes(node)
     return Prepared((reduced.shape,), reduced, eval_any)
 

@@ -53,7 +53,7 @@ PLAIN = kernels("REDUCE_PROD", fold_product, _start, ("float32", "int32", "int64
 
 
 def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Plain without quantization. Else every one of n products is scaled by input scale / output scale ** (1/n)."""
+    """Multiply plainly without quantization; else scale each of n products by input / output scale ** (1/n)."""
     x, y = node.input(0), node.outputs[0]
     if not x.is_quantized:
         return PLAIN[0].prepare(node, arithmetic)
@@ -108,7 +108,7 @@ TYPES = ("int8", "int16")
 
 
 def prepare_copying(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Whether something is multiplied at all follows from the shapes."""
+    """Copy if, by the shapes, nothing is multiplied."""
     prepared = prepare_integer(node, arithmetic)
     reduced = reduced_axes(node)
     return prepared if reduced.count > 1 else Prepared(prepared.shapes, reduced.shape, eval_copy)
@@ -120,7 +120,7 @@ def eval_copy(shape: Shape, x: Array, axes: Array) -> Array:
 
 
 def prepare_multiplied(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Refused where nothing is multiplied."""
+    """Refuse reductions that multiply nothing."""
     if node.input(0).is_quantized and reduced_axes(node).count == 1:
         raise UndefinedResultError("QuantizedReduceProd", "nothing to multiply: temporary memory is read unwritten")
     return prepare_integer(node, arithmetic)

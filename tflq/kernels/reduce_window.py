@@ -27,7 +27,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_window(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only geometry, and which fold."""
+    """Prepare the geometry and the fold."""
     number = int(node.options["reduce_function"])
     fold = next((FOLDS[name] for name, code in enum("ReduceWindowFunction").items() if code == number > 0), None)
     if fold is None:
@@ -67,7 +67,7 @@ class OpData:
 
 
 def prepare_spread_window(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only geometry, and which fold."""
+    """Prepare the geometry and the fold."""
     shape = node.input(0).shape
     rank = len(shape)
     ones = (1,) * rank

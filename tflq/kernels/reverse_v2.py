@@ -24,7 +24,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The axes in order. None at all is undefined in the source."""
+    """Sort the axes; refuse none at all, which is undefined in the source."""
     x, operand = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     require_rank(node, operand, 1)

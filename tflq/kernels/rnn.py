@@ -195,7 +195,7 @@ def prepare_both(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _check_auxiliary(node: Node, x: Operand, aux: Operand | None, units: tuple[int, int]) -> bool:
-    """Whether there are auxiliary weights; both or none, of the right shapes, with an input to go with them."""
+    """Return whether there are auxiliary weights: both or none, of the right shapes, with their input."""
     weights = node.optional(_FORWARD_AUX), node.optional(_BACKWARD_AUX)
     node.check((weights[0] is None) == (weights[1] is None), "auxiliary weights for one direction only")
     if aux is not None and weights[0] is None:
@@ -229,7 +229,7 @@ def eval_both(data: BothData, *inputs: Array | None) -> tuple[Array, ...]:
 
 
 def _moments(data: BothData, x: Array, aux: Array) -> Array:
-    """The auxiliary input as the source walks over it: moments `aux_stride` apart, rows as deep as they are."""
+    """Return the auxiliary input as the source walks over it: moments `aux_stride` apart, rows of full depth."""
     if data.aux_stride == aux.shape[2]:
         return aux
     flat = np.ascontiguousarray(aux).reshape(-1)

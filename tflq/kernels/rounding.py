@@ -44,7 +44,7 @@ _LANES = 4
 
 
 def in_lanes(function: Callable[[Array], Array], x: Array) -> Array:
-    """-0 + 0 is +0."""
+    """Add 0 in whole vectors: -0 + 0 is +0."""
     out = np.array(function(x), order="C")
     out.reshape(-1)[: x.size // _LANES * _LANES] += np.float32(0)
     return out

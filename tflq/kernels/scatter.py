@@ -41,7 +41,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_scatter_nd(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Indices, updates and shape must fit together."""
+    """Check that indices, updates and shape fit together."""
     indices, updates, operand = (node.input(position) for position in range(3))
     require_same_type(node, updates, node.outputs[0])
     require_rank(node, operand, 1)
@@ -79,7 +79,7 @@ def eval_scatter_nd(shape: Shape, out: Array, indices: Array, updates: Array, _:
 @in_pieces(indices="r", places="r")
 @compiled
 def _locate(indices: Array, sizes: Array, places: Array, is_outside: Array) -> None:
-    """Which slice each row of coordinates means, and whether any of these is outside.
+    """Write the slice that each row of coordinates means, and whether any of these is outside.
 
     Eval guarantees: `sizes` has an entry for each column of `indices`, `places` one for each row.
     """
@@ -126,7 +126,7 @@ class OpData:
 
 
 def prepare_scatter(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """What would read outside indices is undefined."""
+    """Refuse models that would read outside the indices."""
     x, indices, updates = (node.input(position) for position in range(3))
     names = node.around().operators(int(node.options["update_computation_subgraph_index"]))
     node.check(

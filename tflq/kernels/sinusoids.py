@@ -19,12 +19,12 @@ from tflq.numerics.libm import cosf, sinf
 
 
 def sin_half(x: Array) -> Array:
-    """In float32, rounded back."""
+    """Compute in float32 and round back."""
     return sinf(x).astype(np.float16)
 
 
 def cos_half(x: Array) -> Array:
-    """In float32, rounded back."""
+    """Compute in float32 and round back."""
     return cosf(x).astype(np.float16)
 
 

@@ -39,7 +39,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One index for every dimension of the output, one value for every index."""
+    """Require one index for every dimension of the output and one value for every index."""
     indices, operand, values, default = (node.input(position) for position in range(4))
     require_same_type(node, values, default, node.outputs[0])
     require_rank(node, indices, 0, 2)

@@ -46,7 +46,7 @@ class Axis:
     shrinks: bool = False
 
     def start(self) -> int:
-        """First position: inside the dimension, or one step beyond it where nothing is taken."""
+        """Return the first position: inside the dimension, or one step beyond it if nothing is taken."""
         forward = self.stride > 0
         if self.from_border:
             return 0 if forward else self.size - 1
@@ -54,7 +54,7 @@ class Axis:
         return min(max(start, 0), self.size) if forward else min(max(start, -1), self.size - 1)
 
     def stop(self, start: int, offset: bool) -> int:
-        """The position before which it ends."""
+        """Return the position before which it ends."""
         forward = self.stride > 0
         if self.shrinks:
             return start if start >= self.size else start + 1
@@ -75,7 +75,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Where the output's shape, which `offset` takes from `end` alone, is not what is written, nothing is defined."""
+    """Refuse an output shape, which `offset` takes from `end` alone, that is not the one written."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     axes = effective_axes(node, x.shape)
@@ -93,19 +93,19 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def count(start: int, stop: int, stride: int) -> int:
-    """How many positions lie from `start` up to `stop`, that one left out."""
+    """Return the number of positions from `start` up to `stop`, exclusive."""
     span, step = (stop - start, stride) if stride > 0 else (start - stop, -stride)
     return max(0, -(-span // step))
 
 
 def places(start: int, number: int, stride: int) -> slice:
-    """`number` positions from `start` on, as Python slices them."""
+    """Return the slice of `number` positions from `start` on."""
     stop = start + number * stride
     return slice(start, stop if stop >= 0 else None, stride) if number else slice(0, 0)
 
 
 def declared_count(node: Node, axis: Axis, index: int) -> int:
-    """The output's size with `offset`: entry `index` of `end`, whatever masks say of that dimension."""
+    """Return the output's size with `offset`: entry `index` of `end`, whatever the masks are."""
     ends = integers(node, 2)
     node.check(index < len(ends), "entries of end with offset", expected=f"more than {index}", got=len(ends))
     span = ends[index]
@@ -113,7 +113,7 @@ def declared_count(node: Node, axis: Axis, index: int) -> int:
 
 
 def effective_axes(node: Node, shape: Shape) -> list[Axis]:
-    """The input's dimensions and new ones, each with its begin, end and stride; left over ones are taken whole."""
+    """Return the input's dimensions and new ones, with begin, end and stride; the rest are taken whole."""
     begins, ends, strides = integers(node, 1), integers(node, 2), integers(node, 3)
     check_entries(node, begins, ends, strides)
 
@@ -155,7 +155,7 @@ def effective_axes(node: Node, shape: Shape) -> list[Axis]:
 
 
 def ellipsis_and_new_axes(node: Node, rank: int, added: int, entries: int) -> tuple[set[int], set[int]]:
-    """Which effective dimensions the ellipsis stands for, and which are new."""
+    """Return the effective dimensions that the ellipsis stands for, and the new ones."""
     ellipsis, new_axis = int(node.options["ellipsis_mask"]), int(node.options["new_axis_mask"])
     total = rank + added
     whole: set[int] = set()
@@ -176,7 +176,7 @@ def ellipsis_and_new_axes(node: Node, rank: int, added: int, entries: int) -> tu
 
 
 def check_entries(node: Node, begins: tuple[int, ...], ends: tuple[int, ...], strides: tuple[int, ...]) -> None:
-    """begin, end and strides are vectors of one length."""
+    """Require begin, end and strides to be vectors of one length."""
     for position in (1, 2, 3):
         operand = node.input(position)
         node.check(len(operand.shape) == 1, "number of dimensions", operand, expected=1, got=len(operand.shape))
@@ -201,7 +201,7 @@ ROWS = (Kernel("STRIDED_SLICE", f"{_X} int32 int32 int32 -> {_X}", prepare, (1, 
 
 
 def _not_empty(row: Kernel) -> Kernel:
-    """`row` that refuses slices without elements."""
+    """Return the row, which refuses slices without elements."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         prepared = row.prepare(node, arithmetic)

@@ -32,7 +32,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_handle(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Variables are numbered in the order of their first handles in the file."""
+    """Number variables in the order of their first handles in the file."""
     name = str(node.options.get("container") or ""), str(node.options.get("shared_name") or "")
     shape = node.outputs[0].shape
     handle = np.full(shape, node.around().handle(*name), object)
@@ -40,18 +40,18 @@ def prepare_handle(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_handle(handle: Array) -> Array:
-    """A constant."""
+    """Return a constant."""
     return handle
 
 
 def prepare_assign(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the handle is looked at."""
+    """Check the handle alone."""
     require_handle(node, node.input(0))
     return Prepared((), node.input(1).type, eval_assign)
 
 
 def eval_assign(type_: TensorType, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
-    """No copy: arrays are never written to once they are made."""
+    """Assign without a copy: arrays are never written to once they are made."""
     variable = resource(session, number_of(handle), Variable, Variable())
     variable.value, variable.type = x, type_
     return ()
@@ -66,7 +66,7 @@ class ReadData:
 
 
 def prepare_read(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A scalar and a tensor without rank look alike, so LiteRT takes both for the latter."""
+    """Take a scalar for a tensor without rank, as LiteRT does: they look alike."""
     require_handle(node, node.input(0))
     y = node.outputs[0]
     data = ReadData(y.shape or None, y.type)

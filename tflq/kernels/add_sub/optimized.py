@@ -47,13 +47,13 @@ class OpData:
 
 
 def shifted_at_once(centred: Array, left: int, mantissa: int, shift: int) -> Array:
-    """Both shifts before the product, which rounds half up; a shift to the right is a floor."""
+    """Shift both ways before the product, which rounds half up; a shift to the right is a floor."""
     total = left + shift
     return _high(centred << total if total >= 0 else centred >> -total, mantissa)
 
 
 def shifted_after(centred: Array, left: int, mantissa: int, shift: int) -> Array:
-    """The product rounds half up, the shift to the right after it is a floor."""
+    """Shift right after the product: the product rounds half up, the shift is a floor."""
     return _high(centred << left, mantissa) >> -shift
 
 
@@ -73,19 +73,19 @@ FORMS: dict[tuple[TensorType, bool], tuple[int, Scaled]] = {
 
 
 def prepare_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers are the reference's."""
+    """Prepare like the reference kernel, with tables for whole blocks."""
     return in_vectors(node, reference.prepare_add(node, arithmetic))
 
 
 def prepare_int16_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Vector code for the general form of equal shapes only."""
+    """Use vector code for the general form of equal shapes only."""
     a, b, _ = both(node)
     prepared = reference.prepare_add_int16(node, arithmetic)
     return in_vectors(node, prepared) if isinstance(prepared.data, General) and a.shape == b.shape else prepared
 
 
 def in_vectors(node: Node, prepared: Prepared) -> Prepared:
-    """The reference's operator, with tables of its own for whole blocks where there are any."""
+    """Return the reference's operator, with its own tables for whole blocks, if any."""
     a, b, _ = both(node)
     run, stands_still = run_of(a.shape, b.shape)
     block, scaled = FORMS[a.type, stands_still]
@@ -131,7 +131,7 @@ def _add_looked_up(
     column: Int,
     out: Array,
 ) -> None:
-    """Runs as rows, from `column` on, of which the first `whole` columns use the tables of blocks.
+    """Add runs as rows, from `column` on; the first `whole` columns use the tables of blocks.
 
     Prepare guarantees: `a`, `b` and `out` have the same shape; all tables have an entry for every unsigned code.
     """
@@ -145,7 +145,7 @@ def _add_looked_up(
 
 
 def by_shifts(node: Node, sign: int) -> Prepared:
-    """Zero points 0, scales powers of two, operands of one shape."""
+    """Require zero points 0, scales that are powers of two and operands of one shape."""
     for operand in both(node):
         node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
         is_pot = bool(operand.scale > 0) and checked_log2(operand.scale)[1]

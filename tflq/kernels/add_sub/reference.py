@@ -43,7 +43,7 @@ prepare_add = partial(prepare_general, sign=1)
 
 
 def prepare_add_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Plain where nothing is quantized, by shifts where asked for and possible, general otherwise."""
+    """Add plainly if nothing is quantized, by shifts if asked for and possible, else in general."""
     operands = both(node)
     if not any(operand.is_quantized for operand in operands):
         return prepare_add_of_numbers(node, arithmetic)
@@ -70,7 +70,7 @@ prepare_sub_of_numbers = prepare_clamped(np.subtract)
 
 
 def prepare_sub(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Zero points must lie inside the type's range."""
+    """Require zero points inside the type's range."""
     for operand in both(node):
         low, high = type_range(operand.type.label)
         node.check(low <= operand.zero_point <= high, "zero point", operand, got=operand.zero_point)
@@ -78,7 +78,7 @@ def prepare_sub(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_sub_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """By shifts where asked for and possible, general otherwise."""
+    """Subtract by shifts if asked for and possible, else in general."""
     for operand in both(node):
         node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
     return prepare_pot(node, sign=-1) if has_pot_scales(node) else prepare_sub(node, arithmetic)

@@ -30,7 +30,7 @@ _LOWEST, _BEYOND = 2.0**-10, 256.0
 
 
 def takes(node: Node) -> bool:
-    """Scales of the inputs between 1/1024 and 256 of the output's."""
+    """Return whether both inputs' scales lie between 1/1024 and 256 of the output's."""
     a, b, y = both(node)
     return (
         all(map(is_quantized, (a, b, y)))
@@ -42,7 +42,7 @@ def takes(node: Node) -> bool:
 
 
 def prepare_sum(node: Node, sign: int) -> Prepared:
-    """y = a + sign * b. Ratios are float32; multipliers are rounded half to even."""
+    """Prepare a + sign * b. Ratios are float32; multipliers are rounded half to even."""
     a, b, y = both(node)
     first, second = a.scale / y.scale, b.scale / y.scale
     shift = _PRECISION + 1 - int(np.frexp(max(first, second))[1])
@@ -58,7 +58,7 @@ def prepare_sum(node: Node, sign: int) -> Prepared:
 
 
 def halved_up(shift: int) -> SingleRounding:
-    """Division by 2**shift, half up; `shift` in 1..31."""
+    """Return the stage that divides by 2**shift, half up; `shift` in 1..31."""
     stage = SingleRounding.of_fixed(1 << 30, 1 - shift)
     assert isinstance(stage, SingleRounding)
     return stage

@@ -44,7 +44,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Leading dimensions are folded as the source folds them."""
+    """Fold leading dimensions as the source folds them."""
     shape, adjoint, length = shapes(node)
     x, y = node.input(0), node.input(1)
     leading = folded(x.shape, y.shape, adjoint[0])
@@ -64,7 +64,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def folded(x: Shape, y: Shape, adjoint: bool) -> tuple[Shape, Shape]:
-    """Leading dimensions, three each: where y's last is 1, x's last has become part of its rows."""
+    """Return three leading dimensions each: if y's last is 1, x's last has become part of its rows."""
     left, right = x[:-2], y[:-2]
     if not adjoint and left and right and right[-1] == 1:
         left, right = left[:-1], right[:-1]
@@ -99,7 +99,7 @@ def evaluate(data: OpData, session: Session, x: Array, y: Array) -> Array:
 
 
 def summed_indices(lead: Shape, own: Shape) -> Array:
-    """Which matrix's rows the source takes: leading indices added up, those of size 1 left out."""
+    """Return the matrix whose rows the source takes: the sum of leading indices, without those of size 1."""
     indices = np.indices(lead)
     return np.asarray(sum(index * (size > 1) for index, size in zip(indices, own, strict=True)))
 

@@ -24,7 +24,7 @@ from tflq.numerics.contract import PairContraction
 
 
 def prepare_centred_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No scales."""
+    """Prepare without scales."""
     prepared = prepare_sums(node, arithmetic)
     _, _, length = shapes(node)
     x, y = node.input(0), node.input(1)

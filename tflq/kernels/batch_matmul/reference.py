@@ -64,7 +64,7 @@ class FloatData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """16-bit operands accumulate in int64."""
+    """Accumulate 16-bit operands in int64."""
     shape, adjoint, length = shapes(node)
     x, y, out = node.input(0), node.input(1), node.outputs[0]
     dtype = CARRIER[out.type]
@@ -85,7 +85,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No scales, no zero points: sums of products of codes."""
+    """Prepare sums of products of codes, without scales and zero points."""
     shape, adjoint, length = shapes(node)
     codes = type_range(np.int8)
     data = OpData(shape, adjoint, (ZeroPoint(0), ZeroPoint(0)), PairContraction.of(length, codes, codes), None)
@@ -103,7 +103,7 @@ def eval_sums(data: OpData, x: Array, y: Array) -> Array:
 
 
 def sums(data: OpData, x: Array, y: Array) -> Array:
-    """True sums of products of centred codes."""
+    """Return the true sums of products of centred codes."""
     real = data.contraction.real
     (at_x, at_y), (zero_x, zero_y) = data.adjoint, data.zero_points
     return data.contraction(_operand(x, at_x, zero_x, real), _operand(y, at_y, zero_y, real))
@@ -116,7 +116,7 @@ def eval_quantized(data: OpData, x: Array, y: Array) -> Array:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry."""
+    """Prepare the geometry alone."""
     shape, adjoint, _ = shapes(node)
     return Prepared((shape,), FloatData(shape, adjoint), eval_float)
 

@@ -6,7 +6,7 @@ from tflq.kernels.kernel import Node, Operand, Shape
 
 
 def shapes(node: Node) -> tuple[Shape, tuple[bool, bool], int]:
-    """Shape of the output, which operands are adjoint, and the inner length, checked."""
+    """Return the shape of the output, which operands are adjoint, and the inner length, checked."""
     x, y = node.input(0), node.input(1)
     for operand in (x, y):
         rank = len(operand.shape)

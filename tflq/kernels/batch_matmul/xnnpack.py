@@ -27,7 +27,7 @@ from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
 
 def takes(node: Node) -> bool:
-    """One scale for each operand, along dimension 0 but for y, whose zero point is 0."""
+    """Return whether each operand has one scale, along dimension 0 except for y, whose zero point is 0."""
     x, y = node.input(0), node.input(1)
     return (
         is_quantized(x)
@@ -40,12 +40,12 @@ def takes(node: Node) -> bool:
 
 
 def columns_of(node: Node) -> int:
-    """The dimension of y that numbers the output's columns."""
+    """Return the dimension of y that numbers the output's columns."""
     return len(node.input(1).shape) - (2 if node.options["adj_y"] else 1)
 
 
 def check_sizes(node: Node, *operands: Operand) -> None:
-    """XNNPACK's operators take no empty dimensions, and the original does not prepare a model with one."""
+    """Refuse empty dimensions: XNNPACK's operators take none, and the original does not prepare such a model."""
     for operand in operands:
         node.check(min(operand.shape) > 0, "empty, which XNNPACK does not take", operand, got=operand.shape)
 
@@ -91,7 +91,7 @@ def prepare_as_symmetric(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def symmetric(node: Node) -> Node:
-    """The node with zero points of 0 for y."""
+    """Return the node with zero points of 0 for y."""
     y = node.input(1)
     inputs: tuple[Operand | None, ...] = (node.inputs[0], y, *node.inputs[2:])
     if y.quantization is not None:
@@ -113,12 +113,12 @@ class HybridData:
 
 
 def takes_hybrid(node: Node) -> bool:
-    """Scales of y, if several, along the columns."""
+    """Return whether y has one scale or several along the columns."""
     return has_filter_scales(node.input(1), columns_of(node))
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Scales are repeated over the matrices of y."""
+    """Repeat scales over the matrices of y."""
     shape, (adjoint_x, adjoint_y), length = shapes(node)
     x, y = node.input(0), node.input(1)
     check_sizes(node, x, y)

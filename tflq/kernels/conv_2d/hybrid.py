@@ -52,7 +52,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The form follows from the scales."""
+    """Choose the form by the scales."""
     at, shape, group_count = shapes(node)
     w = node.input(1)
     differ = scales_differ(w)
@@ -78,19 +78,19 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def scales_differ(w: Operand) -> bool:
-    """Whether the source goes channel by channel: not for uint8, nor where all scales are equal."""
+    """Return whether the source goes channel by channel: not for uint8, nor if all scales are equal."""
     q = w.quantization
     return q is not None and w.type != TensorType.UINT8 and bool((q.scale != q.scale[:1]).any())
 
 
 def first_scale(w: Operand) -> np.float32:
-    """The scale of all filters: of several the first."""
+    """Return the scale of all filters, the first of several."""
     q = w.quantization
     return q.scale[0] if q is not None and len(q.scale) > 1 else w.scale
 
 
 def filters(inputs: Inputs) -> Array:
-    """The filters as rows, int8."""
+    """Return the filters as rows, int8."""
     w = inputs[1]
     assert w is not None
     return read_as_int8(w).reshape(w.shape[0], -1)
@@ -136,7 +136,7 @@ def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 
 def blocks(rows: int, length: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, Array]]:
-    """(first row, room for its patches), block by block."""
+    """Yield (first row, room for its patches), block by block."""
     size = max(1, min(rows, _CACHE_BYTES // (length * dtype.itemsize)))
     room = np.empty((size, length), dtype)
     for first in range(0, rows, size):
@@ -144,7 +144,7 @@ def blocks(rows: int, length: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, 
 
 
 def image_of(data: OpData, first: int, count: int) -> Array:
-    """The image that each of `count` output pixels from `first` on belongs to."""
+    """Return the image that each of `count` output pixels from `first` on belongs to."""
     return np.arange(first, first + count) // (data.window.out_h * data.window.out_w)
 
 

@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def refuse_int32_bias(node: Node, arithmetic: Arithmetic) -> NoReturn:
-    """Nothing to rely on."""
+    """Refuse the operator: nothing is written."""
     raise UndefinedResultError(node.op, "16-bit activations with a 32-bit bias get no scratch buffer")
 
 

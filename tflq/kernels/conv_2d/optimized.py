@@ -40,7 +40,7 @@ from tflq.numerics.stages import StageOf
 
 
 def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
-    """A prepare whose sums are scaled by `scaling`, except where there are groups."""
+    """Return a prepare whose sums are scaled by `scaling`, except for grouped convolutions."""
     otherwise = requantizing(prepare_quantized, scaling)
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -55,7 +55,7 @@ BLOCK = 4096
 
 
 def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Constants are the reference's."""
+    """Prepare like the reference kernel; only the evaluation differs."""
     prepared = reference.prepare_float(node, arithmetic)
     data: FloatData = prepared.data
     if data.group_count > 1 or 0 in data.shape:
@@ -84,19 +84,19 @@ def eval_by_eigen(data: FloatData, x: Array, w: Array, bias: Array, *, cache: in
 
 
 def parts(rows: int) -> Iterator[slice]:
-    """Blocks of rows; the last one takes what is left over, and is no small product of its own."""
+    """Yield blocks of rows; the last one includes the rest, which is no small product of its own."""
     whole = max(rows // BLOCK, 1)
     for block in range(whole):
         yield slice(block * BLOCK, (block + 1) * BLOCK if block < whole - 1 else rows)
 
 
 def eval_variable(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
-    """Weights that another operator computed."""
+    """Evaluate with weights that another operator computed."""
     return eval_by_eigen(replace(data, weights=channels_last(w)), x, w, bias, cache=cache)
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Constants are the reference's."""
+    """Prepare like the reference kernel; only the evaluation differs."""
     prepared = hybrid.prepare(node, arithmetic)
     w = node.input(1)
     is_ours = scales_differ(w) and node.input(0).shape[3] == w.shape[3]
@@ -119,7 +119,7 @@ def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 
 def by(scaling: Scaling) -> Prepare:
-    """The reference's convolution with a scaling that depends on the shape of the product."""
+    """Return a prepare of the reference's convolution with a scaling that depends on the product's shape."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         _, shape, groups = shapes(node)
@@ -132,7 +132,7 @@ def by(scaling: Scaling) -> Prepare:
 
 
 def rows(scaling: Scaling) -> tuple[Kernel, ...]:
-    """Both forms."""
+    """Return the rows of both 8-bit types."""
     return (
         Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", by(scaling), (1, 8)),
         Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", by(scaling), (1, 8)),

@@ -84,7 +84,7 @@ class FloatData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
+    """Compute multipliers: uint8 rounds the product of scales to float32, signed types stay in float64."""
     at, shape, groups = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     accumulator = np.dtype(np.int32)
@@ -111,7 +111,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _bound(data: OpData, w: Array) -> Products:
-    """Products with one matrix a group, of (KH * KW * C/G, O/G) each."""
+    """Return the products with one matrix a group, of (KH * KW * C/G, O/G) each."""
     weights = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
     matrix = weights.reshape(weights.shape[0], -1).T
     count = int(np.prod(data.shape[:3]))
@@ -129,13 +129,13 @@ def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array) ->
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, output=target, weights=w), x, w, bias)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry, clamp and the weights with output channels innermost."""
+    """Prepare geometry, clamp and the weights with output channels innermost."""
     at, shape, groups = shapes(node)
     w = node.input(1)
     constant = np.zeros((0, 0, 0, 0), np.float32) if w.value is None else channels_last(w.value)
@@ -146,7 +146,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def channels_last(w: Array) -> Array:
-    """(O, KH, KW, C) -> (KH, KW, C, O), a fresh array."""
+    """Return (O, KH, KW, C) as (KH, KW, C, O), a new array."""
     return np.array(w.transpose(1, 2, 3, 0), order="C")
 
 
@@ -160,7 +160,7 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array) -> 
 
 
 def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
-    """Weights that another operator computed."""
+    """Evaluate with weights that another operator computed."""
     return eval_float(replace(data, weights=channels_last(w)), x, w, bias)
 
 

@@ -9,7 +9,7 @@ from tflq.kernels.kernel import Node, Shape
 
 
 def shapes(node: Node) -> tuple[Window, Shape, int]:
-    """Window, shape of the output and number of groups, checked."""
+    """Return the window, the shape of the output and the number of groups, checked."""
     x, w, bias = node.input(0), node.input(1), node.input(2)
     for operand in (x, w):
         node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))

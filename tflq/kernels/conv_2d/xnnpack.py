@@ -28,7 +28,7 @@ from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
 
 def takes(node: Node) -> bool:
-    """Constant weights and bias; weights per tensor or along the output channels."""
+    """Return whether weights and bias are constant, and weights per tensor or along the output channels."""
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     return (
         is_quantized(x)
@@ -63,7 +63,7 @@ class HybridData:
 
 
 def takes_hybrid(node: Node) -> bool:
-    """Constant int8 filters, per tensor or along the output channels, and a constant bias."""
+    """Return whether filters are constant int8, per tensor or along the output channels, and the bias constant."""
     x, w, bias = node.input(0), node.input(1), node.input(2)
     return (
         w.type == TensorType.INT8
@@ -77,7 +77,7 @@ def takes_hybrid(node: Node) -> bool:
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One matrix a group."""
+    """Prepare one matrix a group."""
     at, shape, count = shapes(node)
     w = node.input(1)
     assert w.quantization is not None  # takes saw to both

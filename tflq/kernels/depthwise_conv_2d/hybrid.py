@@ -44,7 +44,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Scales along the last dimension."""
+    """Require scales along the last dimension."""
     at, shape, times = shapes(node)
     w = node.input(1)
     node.check(shape[0] > 0, "no images", node.input(0))
@@ -70,7 +70,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
 @in_pieces(lambda x, w, window, sums: len(x) * window.out_h * window.out_w * w.size, sums="nyx", x="n", window="yx")
 @compiled
 def accumulate(x: Array, w: Array, window: Window, sums: Array) -> None:
-    """sums (N, OH, OW, C * M) += centred `x` (N, H, W, C) times `w` (KH, KW, C * M); taps outside are left out.
+    """Add centred `x` (N, H, W, C) times `w` (KH, KW, C * M) to sums (N, OH, OW, C * M), taps inside only.
 
     Prepare guarantees: these shapes, that `window` lies over an image of x's height and width, and C > 0.
     """

@@ -41,7 +41,7 @@ _CHANNELS = 8
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's operator with the scaling of the kernel that applies."""
+    """Prepare the reference's operator with the scaling of the kernel that applies."""
     at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     _, shift = quantize_multiplier(float(multipliers(node, arithmetic, x, w, bias, y, 1)[0]))
@@ -51,7 +51,7 @@ def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def is_fast_window(at: Window) -> bool:
-    """3 x 3, equal strides of 1 or 2, and a border of one pixel or none on every side.
+    """Return whether it is 3 x 3, with equal strides of 1 or 2 and at most one pixel of border on every side.
 
     Padding of one pixel may not be exceeded below or to the right; without padding there is none there either. A line
     of several pixels is too thin.
@@ -72,7 +72,7 @@ BUFFER, VECTOR = 4832, 4
 
 
 def held_by(vector: int) -> Prepare:
-    """A prepare whose limits are held by vectors of so many floats and one by one for the rest of a buffer."""
+    """Return a prepare that clamps by vectors of `vector` floats, and one by one for the rest of a buffer."""
 
     @filling(lambda data, *_: (data.shape, np.float32))
     def evaluate(data: FloatData, out: Array, x: Array, w: Array, bias: Array) -> Call:
@@ -100,18 +100,18 @@ def held_by(vector: int) -> Prepare:
 
 
 def _buffers(data: FloatData) -> Iterator[slice]:
-    """What a buffer takes of a row of the output, one after the other."""
+    """Return the parts of an output row that fill one buffer each."""
     width, step = data.shape[2] * data.shape[3], BUFFER // data.shape[3] * data.shape[3]
     return (slice(first, min(first + step, width)) for first in range(0, width, step))
 
 
 def _rest(part: Array, vector: int) -> Array:
-    """What vectors leave of a buffer."""
+    """Return the elements of a buffer that no whole vector takes."""
     return part[:, in_whole_blocks(part.shape[1], vector) :]
 
 
 def _with_rests(convolve: Call, rests: Sequence[Array], low: np.float32, high: np.float32) -> None:
-    """Vectors keep NaN and -0.0; after them NaN becomes the upper limit, and -0.0 at a limit of 0 becomes 0.0."""
+    """Convolve; after the vectors, NaN becomes the upper limit, and -0.0 at a limit of 0 becomes 0.0."""
     convolve()
     for rest in rests:
         np.fmin(rest, high, out=rest)
@@ -128,7 +128,7 @@ _HYBRID_CHANNELS = 4
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Constants are the reference's."""
+    """Prepare like the reference kernel; only the evaluation differs."""
     if node.optional(2) is None:
         raise UndefinedResultError("DepthwiseConvHybridPerChannel", "a bias is read that is not there")
     prepared = hybrid.prepare(node, arithmetic)

@@ -92,7 +92,7 @@ class FloatData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
+    """Compute multipliers: uint8 rounds the product of scales to float32, signed types stay in float64."""
     at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     wide = x.type == TensorType.INT16
@@ -135,12 +135,12 @@ def _bound(data: OpData) -> TapSums | None:
 
 
 def _narrowest(at: Window, largest: int, accumulator: np.dtype[Any]) -> np.dtype[Any]:
-    """int32 where no sum of taps can leave it: then the source's int64 holds the same."""
+    """Return int32 if no sum of taps can leave it: then the source's int64 holds the same."""
     return np.dtype(np.int32) if at.taps * largest * 255 < 2**31 else accumulator
 
 
 def weights(data: OpData, w: Array) -> Array:
-    """(taps, pixels * C * M), centred, int16: filled up to whole passes, repeated over a run of pixels."""
+    """Return weights (taps, pixels * C * M), centred, int16, in whole passes, repeated over a run of pixels."""
     codes = weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w
     taps = np.zeros((len(data.offsets), data.shape[3]), np.int16)
     taps[: data.window.taps] = centred(codes, data.weight_zero_point).reshape(-1, data.shape[3])
@@ -148,7 +148,7 @@ def weights(data: OpData, w: Array) -> Array:
 
 
 def tap_offsets(at: Window, channels: int) -> Array:
-    """Offsets of the taps from the first one, in elements of the slab, filled up to whole passes."""
+    """Return offsets of the taps from the first one, in elements of the slab, filled up to whole passes."""
     _, phases, width = slab_shape(at, 1)
     rows, columns = np.arange(at.kernel_h) * at.dilation_h, np.arange(at.kernel_w) * at.dilation_w
     pixels = rows[:, None] * phases * width + columns % phases * width + columns // phases
@@ -181,7 +181,7 @@ def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | N
 
 
 def _by_sums(data: OpData, x: Array, out: Array) -> None:
-    """By plain loops, with sums in memory."""
+    """Convolve by plain loops, with sums in memory."""
     at, channels = data.window, data.shape[3]
     rows = max(1, min(at.out_h, _CACHE_BYTES // _row_bytes(at, channels, data.accumulator)))
     slab = np.empty((*slab_shape(at, rows), channels), np.int16)
@@ -201,13 +201,13 @@ def _row_bytes(at: Window, channels: int, accumulator: np.dtype[Any]) -> int:
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, weights=weights(data, w), output=target), x, w)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry and clamp."""
+    """Prepare geometry and clamp."""
     at, shape, _ = shapes(node)
     return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
@@ -234,7 +234,7 @@ ROWS = (
 
 
 def full_resolver(arithmetic: Arithmetic) -> StageOf:
-    """Whole blocks of eight channels rounded half up twice, the rest as everywhere."""
+    """Return stages that round whole blocks of eight channels half up twice, and the rest as usual."""
     return channel_blocks(replace(arithmetic, requantize_simd=HalfUpTwice.of), BLOCK)
 
 

@@ -7,7 +7,7 @@ from tflq.kernels.kernel import Node, Shape
 
 
 def shapes(node: Node) -> tuple[Window, Shape, int]:
-    """Window, shape of the output and how many output channels an input channel has, checked."""
+    """Return the window, the shape of the output and the output channels an input channel, checked."""
     x, w = node.input(0), node.input(1)
     for operand in (x, w):
         node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))

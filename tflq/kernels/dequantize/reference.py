@@ -41,7 +41,7 @@ class OpData:
 
 
 def prepare_dequantize(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Per axis where there are several scales; then the product is float32, else a float64 one that is rounded."""
+    """Prepare per axis if there are several scales: a float32 product; else a float64 one that is rounded."""
     x = node.input(0)
     channels = along(node, x, x.shape)
     if x.type == TensorType.INT16:
@@ -75,7 +75,7 @@ def _dequantize(x: Array, scale: Array, zero_point: Array, out: Array) -> None:
 
 
 def prepare_widen(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """float16 to float32."""
+    """Prepare float16 to float32."""
     return Prepared((node.input(0).shape,), None, eval_widen)
 
 
@@ -96,17 +96,17 @@ class VerifyData:
 
 
 def prepare_verify_codes(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Integer types."""
+    """Prepare integer types."""
     return prepare_verify(node, prepare_dequantize(node, arithmetic))
 
 
 def prepare_verify_half(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """float16, which has no scale: nothing but equality passes where differences are looked at."""
+    """Prepare float16, which has no scale: if differences are checked, only equality passes."""
     return prepare_verify(node, prepare_widen(node, arithmetic))
 
 
 def prepare_verify(node: Node, dequantize: Prepared) -> Prepared:
-    """The tolerance becomes a float32 product with the scale."""
+    """Multiply the tolerance by the scale in float32."""
     x, reference = node.input(0), node.input(1)
     enough = int(np.prod(reference.shape)) >= int(np.prod(x.shape))
     node.check(enough, "number of elements", reference, expected=x.shape, got=reference.shape)

@@ -63,7 +63,7 @@ class FloatData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers of the dense stage are evaluated in float64 throughout; weights of 16 bits have their own stage."""
+    """Compute the dense stage's multipliers in float64 throughout; 16-bit weights have their own stage."""
     shape = output_shape(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     require_quantized(node, x, w)
@@ -108,7 +108,7 @@ def _stage(
 
 
 def _bound(data: OpData, w: Array) -> Products:
-    """Products with the weights (O, K), centred, as a matrix (K, O)."""
+    """Return the products with the weights (O, K), centred, as a matrix (K, O)."""
     count = int(np.prod(data.shape[:-1]))
     rows = PlainRows(data.input_zero_point, count, w.shape[1])
     return products(rows, [centred(w, data.weight_zero_point).T], data.codes, count, data.output)
@@ -122,19 +122,19 @@ def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | N
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, w.shape[0])
     return eval_quantized(replace(data, output=target, weights=w), x, w)
 
 
 def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Nothing to add up or nothing to make: the source zeroes the output's bytes and looks at nothing else."""
+    """Return zeros, as the source does if there is nothing to add up or nothing to make."""
     dtype = np.dtype(np.float32) if isinstance(data, FloatData) else data.output.pipeline.dtype
     return np.zeros(data.shape, dtype)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but the clamp and the weights with units innermost."""
+    """Prepare the clamp and the weights with units innermost."""
     shape = output_shape(node)
     w = node.input(1)
     weights = np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value)
@@ -170,7 +170,7 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | No
 
 
 def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights that another operator computed."""
+    """Evaluate with weights that another operator computed."""
     return eval_float(replace(data, weights=units_last(w)), x, w, bias)
 
 

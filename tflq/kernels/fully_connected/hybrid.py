@@ -58,7 +58,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One scale a unit where there are several."""
+    """Prepare one scale a unit, if there are several."""
     return prepare_with(node, ByteMatrix.of, quantize_rows)
 
 
@@ -109,7 +109,7 @@ def _evaluate_once(data: OpData, x: Array, w: Array, bias: Array | None = None) 
 
 @filling(lambda data, *_: (data.shape, np.float32), once=_evaluate_once)
 def evaluate_alone(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
-    """As `evaluate`, with constant weights."""
+    """Evaluate with constant weights."""
     units = data.shape[-1]
     if data.integers is None or not out.size:
         return lambda: np.copyto(out, _evaluate_once(data, x, w, bias))
@@ -157,7 +157,7 @@ def _multiply(
 
 
 def eval_empty(shape: Shape, session: Session, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights without columns: the source zeroes the output and looks at nothing else."""
+    """Return zeros, as the source does for weights without columns."""
     return np.zeros(shape, np.float32)
 
 

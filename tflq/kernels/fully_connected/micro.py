@@ -25,7 +25,7 @@ _DEPTH = 4
 
 
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """arm_convolve_1x1_s8_fast takes weights without a zero point; arm_fully_connected_s8 takes one."""
+    """Drop the weights' zero point for arm_convolve_1x1_s8_fast; arm_fully_connected_s8 takes one."""
     prepared = prepare_quantized(node, arithmetic)
     weights = node.input(1)
     shape = prepared.shapes[0]
@@ -39,7 +39,7 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Accumulators have 64 bits, and so has the bias: one of 32 bits is read beyond its end. Refused."""
+    """Accumulate in 64 bits; refuse a 32-bit bias, which is read beyond its end."""
     bias = node.optional(2)
     if bias is not None and bias.type == TensorType.INT32:
         raise UndefinedResultError(node.op, "a 32-bit bias is read as 64 bits, beyond its end")

@@ -53,7 +53,7 @@ from tflq.numerics.multiply_add import fused
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Real multipliers are those that Prepare quantizes."""
+    """Scale by ruy, with the real multipliers that Prepare quantizes."""
     gemm = replace(arithmetic, dense_real=prepared_real, requantize_dense=arithmetic.requantize_gemm)
     return prepare_quantized(node, gemm)
 
@@ -64,7 +64,7 @@ def prepare_shuffled(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Without a bias and without a word about it, accumulators have 32 bits."""
+    """Accumulate in 32 bits if there is neither a bias nor an option for its type."""
     bias, w = node.optional(2), node.input(1)
     if w.zero_point:
         return prepare_quantized(node, arithmetic)
@@ -81,7 +81,7 @@ def refuse_packed_floats(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _by_shape(scaling: Scaling) -> Prepare:
-    """The reference's product, scaled as its shape asks for, with the multipliers that Prepare quantizes."""
+    """Return a prepare that scales by the product's shape, with the multipliers that Prepare quantizes."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         shape = output_shape(node)
@@ -92,7 +92,7 @@ def _by_shape(scaling: Scaling) -> Prepare:
 
 
 def byte_rows(scaling: Scaling) -> tuple[Kernel, ...]:
-    """All 8-bit forms."""
+    """Return the rows of all 8-bit forms."""
     return (
         Kernel("FULLY_CONNECTED", "int8 int8|int4|int2 int32? -> int8", _by_shape(scaling), (1, 14)),
         Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", _by_shape(scaling), (1, 14)),
@@ -105,7 +105,7 @@ Product = Callable[..., Floats]
 
 
 def _by_product(product: Product) -> Prepare:
-    """A prepare whose sums `product` makes of (K, N) weights and (B, K) rows."""
+    """Return a prepare whose sums `product` computes from (K, N) weights and (B, K) rows."""
 
     def evaluate(data: FloatData, x: Array, w: Array, bias: Array | None = None, *, cache: int) -> Array:
         """Rounding: product and sum apart, in Eigen's order of k, bias last."""
@@ -137,7 +137,7 @@ def _by_product(product: Product) -> Prepare:
 
 
 def float_rows(product: Product) -> tuple[Kernel, ...]:
-    """The form of floats throughout."""
+    """Return the row of float weights."""
     return (Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", _by_product(product), (1, 14)),)
 
 
@@ -155,13 +155,13 @@ class FusedMatrix(ByteMatrix):
 
 
 def fused_matrix(weights: Array, scale: np.float32 | Array) -> ByteMatrix:
-    """The matrix of these weights, read as int8."""
+    """Return the matrix of these weights, read as int8."""
     codes = np.ascontiguousarray(weights).view(np.int8)
     return replace(FusedMatrix.of(weights, scale, keeps_signs=True), row_sums=codes.sum(axis=1, dtype=np.int32))
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's, with another matrix."""
+    """Prepare like the reference kernel, with another matrix."""
     return prepare_with(node, fused_matrix, quantize_rows)
 
 
@@ -181,7 +181,7 @@ def quantize_by_product(x: Array, asymmetric: bool) -> Rows:
 
 
 def prepare_hybrid_by_product(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's, with other rows and another matrix."""
+    """Prepare like the reference kernel, with other rows and another matrix."""
     return prepare_with(node, fused_matrix, quantize_by_product)
 
 

@@ -54,7 +54,7 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def one_scale(prepare: Prepare) -> Prepare:
-    """`prepare` with several scales of an operand read as 0."""
+    """Return a prepare that reads several scales of an operand as 0."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)

@@ -15,7 +15,7 @@ PLAIN, SHUFFLED = 0, 1
 
 
 def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
-    """Shape of the output, checked against weights, their format and bias."""
+    """Return the shape of the output, checked against weights, their format and bias."""
     said = int(node.options.get("weights_format", PLAIN))
     node.check(said == weights_format, "weights format (1: shuffled)", expected=weights_format, got=said)
     x, w, bias = node.input(0), node.input(1), node.optional(2)

@@ -48,7 +48,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The fixed-point multiplier of all uint8 forms."""
+    """Prepare with the fixed-point multiplier of all uint8 forms."""
     shape = output_shape(node, SHUFFLED)
     x, w, bias, (y, workspace) = node.input(0), node.input(1), node.input(2), node.outputs
     require_quantized(node, x, w)

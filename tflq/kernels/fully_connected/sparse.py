@@ -67,7 +67,7 @@ class HybridData:
 
 
 def check_blocks(node: Node, largest: int | None = None) -> Array:
-    """The weights, which must be rows of blocks of sixteen; at most `largest` blocks a row, and no later position."""
+    """Return the weights: rows of blocks of sixteen, at most `largest` blocks a row and no later position."""
     w = node.input(1)
     sparsity = w.sparsity
     assert sparsity is not None  # rows of this table are found for such weights only
@@ -94,7 +94,7 @@ def check_blocks(node: Node, largest: int | None = None) -> Array:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Fixed-point multipliers, unlike dense weights."""
+    """Prepare with fixed-point multipliers, unlike dense weights."""
     shape = output_shape(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     require_quantized(node, x, w)
@@ -113,7 +113,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def both_lowest(codes: Array) -> Array:
-    """Where code k and code k + 8 of a block are both -128: (R, K / 2)."""
+    """Return (R, K / 2) flags: code k and code k + 8 of a block are both -128."""
     lowest = (codes == -128).reshape(len(codes), -1, 2, _BLOCK // 2)
     return np.asarray(lowest.all(axis=2)).reshape(len(codes), -1)
 
@@ -131,7 +131,7 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One scale a unit where there are several."""
+    """Prepare one scale a unit, if there are several."""
     shape = output_shape(node)
     w = node.input(1)
     weights = check_blocks(node, _LEDGER_LARGEST)

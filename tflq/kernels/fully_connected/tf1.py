@@ -32,7 +32,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def as_read(operand: Operand) -> Operand:
-    """The operand, with scale and zero point 0 where it has several."""
+    """Return the operand, with scale and zero point 0 if it has several."""
     quantization = operand.quantization
     several = quantization is not None and len(quantization.scale) > 1
     return replace(operand, quantization=_NONE) if several else operand

@@ -45,7 +45,7 @@ VALUES_A_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
 
 
 def takes(node: Node) -> bool:
-    """Constant weights and bias; signed weights with zero point 0."""
+    """Return whether weights and bias are constant, and signed weights have zero point 0."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     return (
         is_quantized(x)
@@ -60,7 +60,7 @@ def takes(node: Node) -> bool:
 
 
 def has_weight_scales(w: Operand) -> bool:
-    """Whether weights have one scale, or several along the units. Source: CheckTensorFilterType."""
+    """Return whether weights have one scale, or several along the units. Source: CheckTensorFilterType."""
     q = w.quantization
     if q is None or len(q.scale) == 0:
         return False
@@ -114,7 +114,7 @@ class HybridData:
 
 
 def takes_hybrid(node: Node) -> bool:
-    """Constant signed weights, a constant bias; weights of 4 and 2 bits in whole bytes."""
+    """Return whether weights are constant and signed, in whole bytes, and the bias constant."""
     w, bias = node.input(1), node.optional(2)
     return (
         w.type != TensorType.UINT8
@@ -128,7 +128,7 @@ def takes_hybrid(node: Node) -> bool:
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Zero points of the weights are 0, or 8 bits wide and not looked at."""
+    """Prepare without the weights' zero points, which are 0, or ignored for 8 bits."""
     shape, w = output_shape(node), node.input(1)
     if is_blockwise(w):
         return fully_connected_blocks.prepare(node, arithmetic)
@@ -151,7 +151,7 @@ def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 @filling(lambda data, *_: (data.shape, np.float32))
 def eval_hybrid_rows(data: HybridData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
-    """As `evaluate`, for few rows."""
+    """Evaluate few rows."""
     units, length = data.weights.shape
     undefined = np.zeros(1, np.int8)
     multiply = multiply_quantized.bound(

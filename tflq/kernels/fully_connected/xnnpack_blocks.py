@@ -42,7 +42,7 @@ class OpData:
 
 
 def has_block_scales(w: Operand) -> bool:
-    """Whether weights have scales of blocks as the delegate takes them: positive, one for every block."""
+    """Return whether weights have scales of blocks as the delegate takes them: positive, one for every block."""
     details = None if w.quantization is None else w.quantization.details
     if w.type != TensorType.INT4 or details is None or details.table != "BlockwiseQuantization":
         return False
@@ -54,7 +54,7 @@ def has_block_scales(w: Operand) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Refused where the order of sums is not known; XNNPACK refuses blocks that do not divide K."""
+    """Refuse an unknown order of sums, and blocks that do not divide K, as XNNPACK does."""
     shape, w = output_shape(node), node.input(1)
     if arithmetic.xnnpack_blocks is None:
         node.refuse("the order in which XNNPACK adds sums of blocks is not known here", w)

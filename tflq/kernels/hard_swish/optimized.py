@@ -29,7 +29,7 @@ BLOCK = 8
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Two tables of all codes, both made of the reference's constants."""
+    """Prepare two tables of all codes, both from the reference's constants."""
     tail = reference.prepare_quantized(node, arithmetic)
     data = tail.data.data
     codes = np.arange(256, dtype=np.uint8).view(CARRIER[node.input(0).type])

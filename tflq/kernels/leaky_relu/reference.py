@@ -49,7 +49,7 @@ class OpData:
 
 
 def sign_apart(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
-    """The stage of |real|, and the sign that its result is multiplied by: half-way cases mirror those of -real."""
+    """Return the stage of |real| and the sign of its result: half-way cases mirror those of -real."""
     return stage_of(abs(real)), -1 if real < 0 else 1
 
 
@@ -145,7 +145,7 @@ def _choose(
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but alpha."""
+    """Prepare alpha alone."""
     same_type(node)
     return prepare_unary(node, np.float32(node.options["alpha"]), eval_float, np.dtype(np.float32))
 
@@ -164,7 +164,7 @@ ROWS = (
 
 
 def sign_within(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
-    """The stage of `real` with its sign; nothing is left to apply."""
+    """Return the stage of `real` with its sign; nothing is left to apply."""
     return stage_of(real), 1
 
 

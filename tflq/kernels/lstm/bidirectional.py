@@ -83,7 +83,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _check_auxiliary(node: Node, x: Operand, sizes: tuple[Sizes, Sizes]) -> bool:
-    """Whether the auxiliary input has weights, for all gates of both cells."""
+    """Return whether the auxiliary input has weights, for all gates of both cells."""
     aux = node.optional(_AUX)
     stacked = node.optional(FORWARD.auxiliary[FORGET]) is not None
     for roles, size in zip((FORWARD, BACKWARD), sizes, strict=True):

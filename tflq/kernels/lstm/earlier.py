@@ -42,7 +42,7 @@ def prepare_negated_sequence(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _negated(later: Prepared) -> Prepared:
-    """The zero point is negated; where a projection follows, later releases do the same."""
+    """Negate the zero point; if a projection follows, later releases do the same."""
     data = later.data
     if not isinstance(data, lstm_integer.OpData) or data.projection is not None:
         return later
@@ -50,7 +50,7 @@ def _negated(later: Prepared) -> Prepared:
 
 
 def by(scaling: Scaling) -> Prepare:
-    """Gates scaled as the shape of their product asks for."""
+    """Return a prepare that scales gates by the shape of their product."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         weights, x = node.input(WEIGHTS), node.input(0)

@@ -58,7 +58,7 @@ class Gate:
     pipelines: tuple[OutputPipeline, OutputPipeline]
 
     def __call__(self, side: int, codes: Array) -> Array:
-        """Overflow: 32-bit accumulators wrap in the stage."""
+        """Return one product's codes. Overflow: 32-bit accumulators wrap in the stage."""
         return self.pipelines[side](matmul(codes.astype(np.int64), self.weights[side]) + self.biases[side])
 
 
@@ -76,7 +76,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All multipliers are evaluated in float64."""
+    """Compute all multipliers in float64."""
     x, state, cell = node.input(0), node.input(SINGLE.output_state), node.input(SINGLE.cell_state)
     node.check(len(x.shape) == 3, "number of dimensions", x, expected=3, got=len(x.shape))
     time_major = bool(node.options.get("time_major", False))
@@ -141,7 +141,7 @@ def evaluate(data: OpData, *inputs: Array) -> tuple[Array, Array, Array]:
 
 
 def _step(data: OpData, codes: Array, state: Array, cell: Array) -> tuple[Array, Array]:
-    """The new output state and cell state. Sums saturate to int16; the clip follows."""
+    """Return the new output state and cell state. Sums saturate to int16; the clip follows."""
     ready = []
     for number, gate in enumerate(data.gates):
         total = _saturated_sum(gate(0, codes), gate(1, state))

@@ -68,7 +68,7 @@ class StepData:
 
 
 def prepare_step(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """FULL: check the operands and bind the cell."""
+    """Check the operands of kernel type FULL and bind the cell."""
     node.check(int(node.options.get("kernel_type", FULL)) == FULL, "kernel_type", expected="FULL with 20 or 24 inputs")
     node.check(len(node.inputs) in (20, 24), "number of inputs", expected="20 or 24", got=len(node.inputs))
     x = node.input(0)

@@ -101,7 +101,7 @@ def eval_over_image(data: VectorData, x: Array, axes: Array) -> Array:
 
 
 def prepare_divided_last(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float64 quotient."""
+    """Compute the real multiplier as a float64 quotient."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))

@@ -26,13 +26,13 @@ class ReciprocalEstimate:
 
     @classmethod
     def read(cls, name: str) -> ReciprocalEstimate:
-        """The table in a data file."""
+        """Read the table in a data file."""
         document = json.loads(data_text(name))
         steps = np.array([int(step) for step in "".join(document["steps"])])
         return cls(document["cpu"], document["first"] - np.cumsum(steps))
 
     def __call__(self, x: float) -> np.float32:
-        """The estimate of 1 / x for a float32 x >= 1 with a finite result."""
+        """Return the estimate of 1 / x for a float32 x >= 1 with a finite result."""
         fraction, exponent = math.frexp(np.float32(x))
         index = int((2.0 * fraction - 1.0) * (1 << _INDEX_BITS))
         mantissa = int(self.mantissas[index]) + (1 << _INDEX_BITS)

@@ -172,7 +172,7 @@ class SumData:
 
 
 def prepare_sum(node: Node, arithmetic: Arithmetic, read_as: DTypeLike = np.uint8) -> Prepared:
-    """The real multiplier is a float64 quotient. Codes of 8 bits are read and written as `read_as`."""
+    """Compute the real multiplier as a float64 quotient. Codes are read and written as `read_as`."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
     stage = arithmetic.requantize(np.float64(x.scale) / np.float64(y.scale))

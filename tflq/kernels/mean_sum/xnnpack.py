@@ -42,19 +42,19 @@ class OpData:
 
 
 def prepare_mean(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The division by n is a float32 product with 1 / n."""
+    """Divide by n as a float32 product with 1 / n."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
     return _prepare_scaled(node, reduced, x.scale / y.scale * (np.float32(1) / np.float32(reduced.count)))
 
 
 def prepare_sum(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The ratio of scales is a float32 quotient."""
+    """Scale by a float32 quotient."""
     return _prepare_scaled(node, reduced_axes(node), node.input(0).scale / node.outputs[0].scale)
 
 
 def _prepare_scaled(node: Node, reduced: Reduced, scale: np.float32) -> Prepared:
-    """`scale`: LSB of output per LSB of the sum. All real arithmetic is float32, left to right."""
+    """Prepare for `scale`, LSB of output per LSB of the sum. All real arithmetic is float32, left to right."""
     x, y = node.input(0), node.outputs[0]
     offset = np.float32(y.zero_point) - np.float32(reduced.count * x.zero_point) * scale
     return Prepared((reduced.shape,), OpData(reduced, scale, offset, CARRIER[x.type]), evaluate)
@@ -79,12 +79,12 @@ class PoolData:
 
 
 def takes_image(node: Node) -> bool:
-    """Axes 1 and 2 of four dimensions that are kept."""
+    """Return whether the axes are 1 and 2 of four dimensions that are kept."""
     return takes(node) and is_over_image(node)
 
 
 def prepare_pool(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The multiplier is scale / (scale * n), all of it float32."""
+    """Compute the multiplier scale / (scale * n) in float32."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
     scale = x.scale / (y.scale * np.float32(reduced.count))

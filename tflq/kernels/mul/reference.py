@@ -116,7 +116,7 @@ def _multiply_scaled(
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Plain where the output is not quantized; else all zero points must be 0."""
+    """Multiply plainly if the output is not quantized; else require zero points 0."""
     operands = both(node)
     if not operands[2].is_quantized:
         return prepare_number(node, arithmetic)
@@ -126,7 +126,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_narrow(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Scales take no part: the product is Q0.15, its high 8 bits are the output."""
+    """Ignore scales: the product is Q0.15, its high 8 bits are the output."""
     a, b, y = both(node)
     node.check(np.prod(a.shape) == np.prod(b.shape), "this form cannot broadcast", b, expected=a.shape, got=b.shape)
     dtype = np.dtype(y.type.label)
@@ -155,7 +155,7 @@ def _multiply_q15(a: Array, b: Array, low: Int, high: Int, zero_point: Int, out:
 
 
 def prepare_complex(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No activation is possible."""
+    """Refuse an activation."""
     a, b, _ = both(node)
     node.check(limits(node) == (None, None), "fused activation of a complex product")
     return Prepared((broadcast_shape(node, a, b),), _multiply_complex, eval_plain)

@@ -61,7 +61,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output's shape; the pad value's quantization must be the output's."""
+    """Resolve the output's shape; the pad value's quantization must be the output's."""
     x, y, value = node.input(0), node.outputs[0], node.optional(2)
     require_same_type(node, x, y)
     require_rank(node, x, 0, MAX_RANK)
@@ -77,7 +77,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def paddings(node: Node, x: Operand) -> list[tuple[int, int]]:
-    """(before, after) of every dimension, in elements, none negative."""
+    """Return (before, after) of every dimension, in elements, none negative."""
     operand = node.input(1)
     expected = (len(x.shape), 2)
     node.check(operand.shape == expected, "shape of paddings", operand, expected=list(expected), got=operand.shape)
@@ -87,14 +87,14 @@ def paddings(node: Node, x: Operand) -> list[tuple[int, int]]:
 
 
 def holds_codes(x: Operand) -> bool:
-    """Whether the elements stand for real numbers through a scale and a zero point."""
+    """Return whether the elements are quantized real numbers."""
     if x.type in (TensorType.INT8, TensorType.INT16):
         return x.quantization is not None and len(x.quantization.scale) > 0
     return x.type == TensorType.UINT8
 
 
 def default_value(node: Node, x: Operand, y: Operand) -> int:
-    """The code of real 0, or plain 0."""
+    """Return the code of real 0, or plain 0."""
     if not holds_codes(x):
         return 0
     low, high = type_range(CARRIER[y.type])
@@ -125,7 +125,7 @@ ROWS = (
 
 
 def prepare_read_as_int32(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """64-bit paddings give the lower and upper halves of their first half; narrower ones end too soon. Refused."""
+    """Read the halves of the first 64-bit paddings; refuse narrower ones, which end too soon."""
     paddings = node.input(1)
     if paddings.type == TensorType.INT32:
         return prepare(node, arithmetic)
@@ -140,7 +140,7 @@ Sources = tuple[tuple[int, Array], ...]  # dimension, and for every output posit
 
 
 def prepare_mirror(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Input positions for the dimensions that are padded."""
+    """Compute input positions for the dimensions that are padded."""
     x, y = node.input(0), node.outputs[0]
     require_same_type(node, x, y)
     if x.type in (TensorType.UINT8, TensorType.INT8, TensorType.INT16):
@@ -161,7 +161,7 @@ def prepare_mirror(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def mirrored(size: int, before: int, after: int, edge: int) -> Array:
-    """Input positions in output order; `edge` is 1 where the edge element itself is left out of the image."""
+    """Return input positions in output order; `edge` is 1 if the image leaves out the edge element."""
     inside = np.arange(size)
     left = before + edge - 1 - np.arange(before)
     right = size - 1 - edge - np.arange(after)
@@ -176,7 +176,7 @@ def eval_mirror(sources: Sources, x: Array, paddings: Array) -> Array:
 
 
 def prepare_spread(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only geometry."""
+    """Prepare the geometry alone."""
     x, value = node.input(0), node.input(1)
     require_same_type(node, x, value, node.outputs[0])
     require_rank(node, x, 1, 8)

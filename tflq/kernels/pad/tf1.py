@@ -35,7 +35,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Four dimensions are padded as anywhere else."""
+    """Pad four dimensions as later releases do."""
     x = node.input(0)
     node.check(len(x.shape) <= RANK, "rank", x, expected=f"at most {RANK}", got=len(x.shape))
     right = reference.prepare(node, arithmetic)
@@ -60,7 +60,7 @@ def evaluate(data: OpData, x: Array, paddings: Array, value: Array | None = None
 
 
 def rows(op: str, types: tuple[str, ...]) -> tuple[Kernel, ...]:
-    """The rows of one of the two operators."""
+    """Return the rows of one of the two operators."""
     signatures = (f"{t} int32|int64 -> {t}" if op == "PAD" else f"{t} int32|int64 {t}? -> {t}" for t in types)
     return tuple(Kernel(op, signature, prepare, (1, 2), shape_operands=(1,)) for signature in signatures)
 

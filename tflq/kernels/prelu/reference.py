@@ -68,7 +68,7 @@ def eval_quantized(data: OpData, x: Array, alpha: Array) -> Array:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     check_shape(node)
     return Prepared((node.input(0).shape,), None, eval_float)
 

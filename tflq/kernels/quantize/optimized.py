@@ -30,7 +30,7 @@ TYPES = "float32 -> int8|uint8|int16"
 
 
 def prepare_scalar(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Per tensor; the scale is widened to float64."""
+    """Prepare per tensor, with the scale widened to float64."""
     prepared = quantize.prepare_float(node, arithmetic)
     return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_scalar)
 
@@ -50,7 +50,7 @@ def per_tensor(data: FloatData) -> tuple[float, int, int, int]:
 @in_pieces(4, x="r", out="r")
 @compiled
 def quantize_scalar(x: Array, scale: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
-    """out = round(x / scale) + zero point, clamped; 1-D.
+    """Write round(x / scale) + zero point, clamped; 1-D.
 
     Eval guarantees: `x` and `out` have the same size.
     """
@@ -64,7 +64,7 @@ BLOCK, CODE_BLOCK = 8, 16
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Per tensor; the reciprocal of the scale is rounded to float32."""
+    """Prepare per tensor, with the scale's reciprocal rounded to float32."""
     prepared = quantize.prepare_float(node, arithmetic)
     return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_blocks)
 
@@ -83,7 +83,7 @@ def eval_blocks(data: FloatData, x: Array) -> Array:
 @in_pieces(4, x="r", out="r")
 @compiled
 def quantize_block(x: Array, inverse: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
-    """out = round(x * inverse) + zero point, clamped; 1-D. Overflow: INT32_MIN, as the conversion gives it.
+    """Write round(x * inverse) + zero point, clamped; 1-D. Overflow: INT32_MIN, as the conversion gives it.
 
     Eval guarantees: `x` and `out` have the same size.
     """
@@ -93,14 +93,14 @@ def quantize_block(x: Array, inverse: Real, zero_point: Int, low: Int, high: Int
 
 
 def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float64 quotient."""
+    """Compute the real multiplier as a float64 quotient."""
     tail = quantize.prepare_requantize(node, arithmetic)
     whole = quantize.prepare_requantize(node, replace(arithmetic, requantize=arithmetic.requantize_simd))
     return Prepared(tail.shapes, TwoTables(whole.data, tail.data, CODE_BLOCK), eval_tables)
 
 
 def prepare_reciprocal(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Per tensor; the reciprocal of the scale is rounded to float32."""
+    """Prepare per tensor, with the scale's reciprocal rounded to float32."""
     prepared = quantize.prepare_float(node, arithmetic)
     return prepared if len(prepared.data.scale) > 1 else Prepared(prepared.shapes, prepared.data, eval_reciprocal)
 

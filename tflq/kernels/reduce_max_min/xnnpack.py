@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def moving(row: Kernel) -> Kernel:
-    """The row, which reads its output as quantized like its input."""
+    """Return the row with an output that is read as quantized like its input."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         (y,) = node.outputs

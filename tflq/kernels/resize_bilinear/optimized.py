@@ -35,7 +35,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Positions and weights are the reference's."""
+    """Prepare with the reference's positions and weights."""
     prepared = reference.prepare_float(node, arithmetic)
     return Prepared(prepared.shapes, prepared.data, eval_uint8)
 
@@ -46,7 +46,7 @@ def eval_uint8(data: OpData, x: Array, size: Array) -> Array:
 
 
 def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
-    """Codes of weighted sums plus `added`, cut off; weights, products and sums to float32."""
+    """Return codes of weighted sums plus `added`, truncated; weights, products and sums are float32."""
     out = np.empty(data.shape, x.dtype)
     if not out.size:
         return out
@@ -104,13 +104,13 @@ _ELEMENT_BYTES = 40
 
 
 def taps(size: int, new_size: int, align: bool, half: bool) -> Taps:
-    """The upper neighbour is always the next position, if there is one."""
+    """Take the next position as the upper neighbour, if there is one."""
     made = integer_taps(size, new_size, align, half)
     return replace(made, upper=np.minimum(made.lower + 1, size - 1))
 
 
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Positions and weights in 1/1024 pixels."""
+    """Compute positions and weights in 1/1024 pixels."""
     data = prepare_with(node, taps)
     return Prepared((data.shape,), data, eval_int8, scratch=_ELEMENT_BYTES * prod(data.shape))
 

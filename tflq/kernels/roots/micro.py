@@ -32,7 +32,7 @@ class OpData:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Zero points must be 0."""
+    """Require zero points 0."""
     x, y = same_type(node)
     check_elementwise(node)
     return Prepared((x.shape,), OpData(inverse_multiplier(x, y)), eval_int16)

@@ -44,7 +44,7 @@ class SqrtData:
 
 
 def prepare_sqrt(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Float32 throughout."""
+    """Compute in float32 throughout."""
     x, y = same_type(node)
     check_elementwise(node)
     data = SqrtData(x.scale, x.zero_point, y.scale, y.zero_point, type_range(x.type.label))
@@ -73,7 +73,7 @@ class RsqrtData:
 
 
 def inverse_multiplier(x: Operand, y: Operand) -> Multiplier:
-    """1 / (sqrt(input scale) * output scale): root and product in float32, quotient in float64."""
+    """Return 1 / (sqrt(input scale) * output scale): root and product in float32, quotient in float64."""
     with np.errstate(all="ignore"):
         multiplier = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(x.scale) * y.scale)))
     if not -31 <= multiplier.shift - FRACTION <= 30:
@@ -82,7 +82,7 @@ def inverse_multiplier(x: Operand, y: Operand) -> Multiplier:
 
 
 def prepare_rsqrt_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of all codes."""
+    """Prepare a table of all codes."""
     x, y = same_type(node)
     check_elementwise(node)
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
@@ -96,7 +96,7 @@ def prepare_rsqrt_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
 def inverse_roots(
     codes: Array, zero_in: Int, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array
 ) -> None:
-    """Codes of the inverse roots, `high` for 0.
+    """Write the codes of the inverse roots, `high` for 0.
 
     Rounding: in the integer inverse square root, in its scaling to 20 fractional bits, and in the last scaling.
 
@@ -119,7 +119,7 @@ def eval_rsqrt_int8(data: RsqrtData, x: Array) -> Array:
 
 
 def prepare_rsqrt_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 513 samples in float32."""
+    """Prepare a table of 513 samples in float32."""
     x, y = same_type(node)
     check_elementwise(node)
     largest = np.float32(32767) * y.scale

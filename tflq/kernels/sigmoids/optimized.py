@@ -35,7 +35,7 @@ INTEGER_BITS = 3
 
 
 def prepare_logistic_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's multiplier is 0 where the scale is the power of two that the function takes."""
+    """Use the function if the reference's multiplier is 0: the scale is its power of two."""
     prepared = reference.prepare_logistic_int16(node, arithmetic)
     multiplier, _ = prepared.data
     return prepared if multiplier else Prepared(prepared.shapes, None, eval_logistic_q3)
@@ -49,7 +49,7 @@ def eval_logistic_q3(data: None, x: Array) -> Array:
 
 
 def prepare_tanh_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's multiplier is 0 where the scale is a power of two that the function takes."""
+    """Use the function if the reference's multiplier is 0: the scale is one of its powers of two."""
     prepared = reference.prepare_tanh_int16(node, arithmetic)
     multiplier, left_shift = prepared.data
     return prepared if multiplier else Prepared(prepared.shapes, left_shift, eval_tanh_q3)
@@ -88,7 +88,7 @@ class TableData:
 
 
 def prepare_truncated_logistic(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Checks are the reference's."""
+    """Check like the reference kernel."""
     shapes = reference.prepare_logistic_int16(node, arithmetic).shapes
     x = node.input(0)
     exponent, is_pot = checked_log2(x.scale)
@@ -106,7 +106,7 @@ def eval_truncated_logistic(data: TableData, x: Array) -> Array:
 
 
 def prepare_truncated_tanh(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Checks are the reference's."""
+    """Check like the reference kernel."""
     shapes = reference.prepare_tanh_int16(node, arithmetic).shapes
     x = node.input(0)
     exponent, is_pot = checked_log2(x.scale)

@@ -31,19 +31,19 @@ UPPER, LOWER = 16.619047164916992188, -9.0
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)) in float32."""
+    """Return 1 / (1 + exp(-x)) in float32."""
     return np.asarray(np.float32(1) / (np.float32(1) + expf(-x)))
 
 
 def prepare_logistic_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 256 codes."""
+    """Prepare a table of 256 codes."""
     _, y = same_type(node)
     node.check(bool(y.scale == np.float32(1 / 256)), "scale", y, expected="1/256", got=y.scale)
     return prepare_tabulated(node, sigmoid)
 
 
 def prepare_logistic_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The published table of the sigmoid."""
+    """Prepare the published table of the sigmoid."""
     x, y = same_type(node)
     check_zero_points(node)
     node.check(bool(y.scale == np.float32(1 / 32768)), "scale", y, expected="1/32768", got=y.scale)
@@ -89,12 +89,12 @@ LOGISTIC = (
 
 
 def prepare_tanh_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 256 codes."""
+    """Prepare a table of 256 codes."""
     return prepare_tabulated(node, tanhf)
 
 
 def prepare_tanh_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The published table of the sigmoid."""
+    """Prepare the published table of the sigmoid."""
     x, y = same_type(node)
     check_zero_points(node)
     node.check(bool(y.scale > 0) and checked_log2(y.scale) == (-15, True), "scale", y, expected="2**-15", got=y.scale)

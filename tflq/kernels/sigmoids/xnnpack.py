@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def takes(node: Node) -> bool:
-    """One scale for each operand."""
+    """Return whether each operand has one scale."""
     x = node.input(0)
     return is_quantized(x) and is_quantized(node.outputs[0]) and has_shape(x)
 

@@ -42,12 +42,12 @@ class OpData:
 
 
 def exps_below(scale: np.float32, beta: np.float32) -> Array:
-    """By how far a code lies below its row's largest: the exp, float32. Source: PopulateSoftmaxLookupTable."""
+    """Return exps, float32, by how far a code lies below its row's largest. Source: PopulateSoftmaxLookupTable."""
     return expf(-scale * beta * np.arange(256, dtype=np.float32))
 
 
 def prepare_table(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """-scale * beta is a float32 product. uint8 has no zero point."""
+    """Compute -scale * beta as a float32 product. uint8 has no zero point."""
     x, y = check_8bit(node)
     dtype = CARRIER[y.type]
     is_unsigned = y.type == TensorType.UINT8
@@ -63,7 +63,7 @@ def prepare_table(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def half_added(x: Array) -> Array:
-    """trunc(x + 1/2), the sum rounded to float32. Source: QuantizeSoftmaxOutput<uint8_t>, not on AArch64."""
+    """Return trunc(x + 1/2), the sum in float32. Source: QuantizeSoftmaxOutput<uint8_t>, not on AArch64."""
     return np.asarray(np.trunc(x + np.float32(0.5)))
 
 

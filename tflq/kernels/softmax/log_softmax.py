@@ -54,7 +54,7 @@ class OpData:
 
 
 def check_quantized(node: Node) -> tuple[Operand, Operand]:
-    """Input and output of the quantized forms, checked."""
+    """Return input and output of the quantized forms, checked."""
     x, y = same_type(node)
     _, high = type_range(x.type.label)
     node.check(bool(y.scale == np.float32(16 / 256)), "scale", y, expected="16/256", got=y.scale)
@@ -64,7 +64,7 @@ def check_quantized(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """beta is 1."""
+    """Prepare with a beta of 1."""
     x, _ = check_quantized(node)
     scaling, inverse = preprocess_log_softmax_scaling(1.0, float(x.scale), DIFFERENCE_BITS)
     radius = calculate_input_radius(DIFFERENCE_BITS, scaling.shift)
@@ -120,7 +120,7 @@ def _log_softmax_rows(
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     x, _ = same_type(node)
     node.check(len(x.shape) >= 1, "must have at least one dimension", x)
     return Prepared((x.shape,), None, eval_float)

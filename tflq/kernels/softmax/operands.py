@@ -9,7 +9,7 @@ from tflq.kernels.kernel import Node, Operand
 
 
 def check_8bit(node: Node) -> tuple[Operand, Operand]:
-    """Input and output of the 8-bit forms, checked."""
+    """Return input and output of the 8-bit forms, checked."""
     x, y = operands(node)
     if x.type == y.type == TensorType.INT8:
         check_output(node, y, 1 / 256, -128)

@@ -45,7 +45,7 @@ from tflq.numerics.stages import type_range
 
 
 def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but beta."""
+    """Prepare beta alone."""
     prepared = prepare_float(node, arithmetic)
     return prepared if 0 in node.input(0).shape else Prepared(prepared.shapes, prepared.data, eval_by_eigen)
 
@@ -71,7 +71,7 @@ class IntegerData:
 
 
 def prepare_integer_table(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """scale * beta is a float32 product; exps are scaled and rounded half up in float64."""
+    """Multiply scale * beta in float32; exps are scaled and rounded half up in float64."""
     x, y = check_8bit(node)
     dtype = CARRIER[y.type]
     steps = x.scale * np.float32(node.options["beta"]) * -np.arange(256, dtype=np.float32)
@@ -143,7 +143,7 @@ class LogData:
 
 
 def prepare_log(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """beta is 1. Scales stay float32."""
+    """Prepare with a beta of 1; scales stay float32."""
     x, y = check_quantized(node)
     data = LogData(exps_below(x.scale, np.float32(1)), x.scale, y.scale, y.zero_point)
     return Prepared((x.shape,), data, eval_log)
@@ -175,13 +175,13 @@ class BesideData:
 
 
 def prepare_beside(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Constants are those of later releases."""
+    """Prepare like later releases, with a check of distances."""
     prepared = prepare_log(node, arithmetic)
     return Prepared(prepared.shapes, BesideData(node.op, prepared.data), eval_beside)
 
 
 def eval_beside(data: BesideData, x: Array) -> Array:
-    """Rounding and overflow: as later releases."""
+    """Refuse distances that are looked up beside the table; else evaluate like later releases."""
     rows = as_rows(x).astype(np.int32)
     if rows.size and np.ptp(rows, axis=1).max() > FARTHEST:
         raise UndefinedResultError(data.op, f"codes more than {FARTHEST} below their row's largest are read elsewhere")

@@ -65,7 +65,7 @@ class OpData:
 
 
 def prepare_8bit(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """beta * scale is a float64 product."""
+    """Compute beta * scale as a float64 product."""
     x, y = check_8bit(node)
     scaling = preprocess_softmax_scaling(float(node.options["beta"]), float(x.scale), DIFFERENCE_BITS)
     radius = calculate_input_radius(DIFFERENCE_BITS, scaling.shift)
@@ -97,7 +97,7 @@ def _softmax_checked(softmax: Call, broken: Array) -> None:
 def _softmax_rows(
     x: Array, exps: Array, summands: Array, radius: Int, low: Int, high: Int, bits: Int, out: Array, broken: Array
 ) -> None:
-    """Row by row; `broken` says whose sum is too large.
+    """Compute row by row; `broken` marks rows whose sum is too large.
 
     Prepare guarantees: codes have 8 bits, `exps` and `summands` 256 entries. Eval guarantees: no row is empty, `out`
     has the shape of `x`, `broken` an element for every row.
@@ -149,7 +149,7 @@ def _reciprocal(x: Array) -> Array:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """scale * beta is a float32 product, then divided in float64."""
+    """Multiply scale * beta in float32, then divide in float64."""
     x, y = operands(node)
     node.check(x.zero_point == 0, "zero point", x, expected=0, got=x.zero_point)
     check_output(node, y, 1 / 32768, 0)
@@ -175,7 +175,7 @@ def eval_int16(data: Int16Data, x: Array) -> Array:
 @in_pieces(exps="r", mantissas="r", headroom="r")
 @compiled
 def _normalise_sums(exps: Array, mantissas: Array, headroom: Array) -> None:
-    """Sums as 1 + m: `mantissas` m over [0, 1] as all int16 codes, `headroom` the zero bits above the sum.
+    """Write sums as 1 + m: `mantissas` m over [0, 1] as int16 codes, `headroom` the zero bits above the sum.
 
     Eval guarantees: `mantissas` and `headroom` have an element for every row.
     """
@@ -202,7 +202,7 @@ def _divide_rows(exps: Array, reciprocals: Array, headroom: Array, out: Array) -
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but beta."""
+    """Prepare beta alone."""
     x, _ = operands(node)
     return Prepared((x.shape,), np.float32(node.options["beta"]), eval_float)
 

@@ -66,7 +66,7 @@ class IntegerData:
 
 
 def _shape(node: Node) -> tuple[int, int, int]:
-    """Batches, filters and rank, all shapes checked."""
+    """Return batches, filters and rank, all shapes checked."""
     x, features, time = (node.input(p) for p in (X, FEATURES, TIME))
     node.check(len(node.inputs) == 5, "number of inputs", expected=5, got=len(node.inputs))
     for operand in (x, features, time):
@@ -83,7 +83,7 @@ def _shape(node: Node) -> tuple[int, int, int]:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """8-bit time weights become float32 here: code times scale."""
+    """Convert 8-bit time weights to float32: code times scale."""
     batches, filters, rank = _shape(node)
     time = node.input(TIME)
 
@@ -124,7 +124,7 @@ def eval_float(data: FloatData, *inputs: Array | None) -> tuple[Array, Array]:
 
 
 def _push(state: Array, latest: Array, memory: int) -> Array:
-    """The state moved down by one element, `latest` in the last moment of every filter."""
+    """Return the state moved down by one element, with `latest` in the last moment of every filter."""
     moved = np.empty(state.shape, state.dtype)
     flat = moved.reshape(-1)
     flat[:-1] = state.reshape(-1)[1:]
@@ -139,7 +139,7 @@ def prepare_integer(
     state_zero_point: int = 0,
     real: type[np.floating[Any]] = np.float32,
 ) -> Prepared:
-    """Multipliers are evaluated in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
+    """Compute multipliers in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
     y = node.outputs[0]
@@ -180,7 +180,7 @@ def eval_integer(data: IntegerData, *inputs: Array | None) -> tuple[Array, Array
 
 
 def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The source accepts such a model and then reads and writes twice the state's size."""
+    """Refuse the model: the source accepts it and then reads and writes twice the state's size."""
     raise UndefinedResultError(node.op, "an int8 state, read as int16")
 
 

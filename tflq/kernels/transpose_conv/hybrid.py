@@ -44,7 +44,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One scale is repeated along the quantized dimension."""
+    """Repeat one scale along the quantized dimension."""
     at, shape = shapes(node)
     w = node.input(1)
     node.check(shape[0] > 0, "no images", node.input(2))
@@ -53,7 +53,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def scales(node: Node, w: Operand, channels: int) -> Array:
-    """One scale a channel."""
+    """Return one scale a channel."""
     q = w.quantization
     assert q is not None  # require_quantized saw to it
     if len(q.scale) > 1 or w.shape[q.quantized_dimension] == 1:
@@ -77,7 +77,7 @@ def evaluate(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array 
 @in_pieces(lambda x, w, *_: x[..., :1].size * w.size, x="nyx", image_scales="n", out="n", window="yx")
 @compiled
 def spread(x: Array, w: Array, scale: Array, image_scales: Array, window: Window, out: Array) -> None:
-    """Centred `x` (N, H, W, C) through `w` (KH, KW, C, O), over y, x of the input and its channels in order.
+    """Spread centred `x` (N, H, W, C) through `w` (KH, KW, C, O), over y, x and channels of the input in order.
 
     Prepare guarantees: `x` is (N, out_h, out_w, C) of `window`, whose image is that of `out` (N, height, width, O);
     `scale` is (O), `image_scales` (N).

@@ -37,7 +37,7 @@ class OpData:
 
 
 def declared(node: Node) -> tuple[Window, Shape]:
-    """Window over the declared output, with all channels of the filter."""
+    """Return the window over the declared output, with all channels of the filter."""
     check_operands(node)
     w, x, y = node.input(1), node.input(2), node.outputs[0]
     fits = len(y.shape) == 4 and y.shape[0] == x.shape[0] and 0 < y.shape[3] <= w.shape[0] and min(y.shape[1:3]) > 0

@@ -41,7 +41,7 @@ class OpData:
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's operator, whose accumulators are kept and scaled afterwards."""
+    """Prepare the reference's operator; its accumulators are kept and scaled afterwards."""
     prepared = prepare_quantized(node, arithmetic)
     pipeline = prepared.data.output.pipeline
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
@@ -63,7 +63,7 @@ def eval_uint8(data: OpData, *operands: Array) -> Array:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Weights with a zero point are the reference's."""
+    """Prepare weights with a zero point like the reference kernel."""
     prepare = prepare_quantized if node.input(1).zero_point else requantizing(prepare_quantized, eight_channels)
     return prepare(node, arithmetic)
 

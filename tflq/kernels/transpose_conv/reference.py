@@ -75,7 +75,7 @@ class FloatData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
-    """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
+    """Compute multipliers: uint8 rounds the product of scales to float32, signed types stay in float64."""
     at, shape = geometry(node)
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     accumulator = np.dtype(np.int32)
@@ -103,7 +103,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
 
 
 def contraction(data: OpData, w: Array) -> Contraction:
-    """The weights (O, KH, KW, C), centred, as a matrix (C, KH * KW * O)."""
+    """Return the weights (O, KH, KW, C), centred, as a matrix (C, KH * KW * O)."""
     codes = centred(w, data.weight_zero_point)
     return Contraction.of(codes.transpose(3, 1, 2, 0).reshape(w.shape[3], -1), data.span)
 
@@ -157,13 +157,13 @@ def scatter(parts: Array, first_pixel: Int, window: Window, sums: Array) -> None
 
 
 def eval_variable(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, spread=contraction(data, w), output=target), output_shape, w, x)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
-    """No constants but geometry and clamp."""
+    """Prepare geometry and clamp."""
     at, shape = geometry(node)
     return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 

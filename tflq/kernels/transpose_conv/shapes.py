@@ -13,7 +13,7 @@ _STEPS = (1, 2**15 - 1)
 
 
 def shapes(node: Node) -> tuple[Window, Shape]:
-    """Window of the convolution that is transposed and shape of the output, checked."""
+    """Return the window of the convolution that is transposed and the shape of the output, checked."""
     check_operands(node)
     target, w, x = node.input(0), node.input(1), node.input(2)
     shape = tuple(int(n) for n in node.constant(0))

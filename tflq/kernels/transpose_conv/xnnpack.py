@@ -30,7 +30,7 @@ _SAME = 0  # of the schema's paddings
 
 
 def takes(node: Node) -> bool:
-    """Constant weights and bias; a filter that is no smaller than the steps (SAME) and no larger than the output."""
+    """Return whether weights and bias are constant and the filter fits."""
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     return (
         is_quantized(x)
@@ -45,7 +45,7 @@ def takes(node: Node) -> bool:
 
 
 def filter_fits(node: Node) -> bool:
-    """Whether steps (SAME) or output (VALID) leave room for the filter. Source: CalculateTransposeConvPaddings."""
+    """Return whether steps or output leave room for the filter. Source: CalculateTransposeConvPaddings."""
     w, out_shape = node.input(1), [int(n) for n in node.constant(0).reshape(-1)]
     if len(out_shape) != 4:
         return False
@@ -67,7 +67,7 @@ BYTES = tuple(
 
 
 def takes_one_scale(node: Node) -> bool:
-    """Weights with one scale, and what later releases ask for."""
+    """Return whether weights have one scale and later releases take the node."""
     return is_quantized(node.input(1)) and takes(node)
 
 
@@ -84,7 +84,7 @@ class HybridData:
 
 
 def takes_hybrid(node: Node) -> bool:
-    """Constant filters per tensor or along the output channels, a constant bias."""
+    """Return whether filters are constant, per tensor or along the output channels, and the bias constant."""
     w, x, bias = node.input(1), node.input(2), node.optional(3)
     return (
         has_filter_scales(w, 0)
@@ -97,7 +97,7 @@ def takes_hybrid(node: Node) -> bool:
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Zero points of the weights are not looked at."""
+    """Prepare without the weights' zero points."""
     at, shape = shapes(node)
     w = node.input(1)
     assert w.quantization is not None  # takes saw to both
