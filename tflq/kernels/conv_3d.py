@@ -94,7 +94,6 @@ def _seen(axis: Axis, tap: int) -> tuple[slice, slice]:
 
 DILATED = close("sums of dilated windows are not reproduced; others are the same bits")
 
-
 KERNELS = (
     *ROWS,
     *valid(

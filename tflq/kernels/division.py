@@ -190,7 +190,6 @@ def refuse_div(node: Node, arithmetic: Arithmetic) -> NoReturn:
 
 _LOOPS = where_equal(lambda a, b: COMPARED, NUMBERS)
 
-
 KERNELS = (
     *DIV,
     *tuple(

@@ -30,8 +30,6 @@ from tflq.numerics.libm import erfcf, tanhf
 from tflq.numerics.multiply_add import MultiplyAdd
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
-
-
 _MINUS_SQRT_HALF = np.float32(-np.sqrt(0.5))
 _SQRT_2_OVER_PI = np.float32(1.12837916709551257390 * 0.70710678118654752440)
 
@@ -87,15 +85,12 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 _FLOAT = {"float32": (gelu_vector, gelu_approximate_vector), "float16": (gelu_half, gelu_approximate_half)}
 
-
 ROWS = (
     *(Kernel("GELU", f"{t} -> {t}", prepare_float, (1, 3), exactness=SAME_LIBM) for t in _FLOAT),
     *(Kernel("GELU", f"{t} -> {t}", prepare, (1, 3)) for t in ("uint8", "int8", "int16")),
 )
 
-
 UNCLAIMED = close("erf and tanh of an Eigen of that time, which are not reproduced")
-
 
 KERNELS = (
     *ROWS,

@@ -36,7 +36,7 @@ _TYPES = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.
 
 @dataclass(frozen=True, slots=True)
 class TableData:
-    """Which table."""
+    """Number and types of a table."""
 
     number: int
     types: tuple[TensorType, TensorType]  # of keys, of values

@@ -109,7 +109,7 @@ def cumulative(logits: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BitsData:
-    """What is drawn."""
+    """Constants of a draw."""
 
     is_threefry: bool
     shape: Shape

@@ -60,7 +60,7 @@ _BODIES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """What happens before the windows, and the windows."""
+    """Spreading and padding, and the windows over the result."""
 
     spread: Spread
     windows: Windows

@@ -46,7 +46,7 @@ _STATE = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepData:
-    """What a step needs."""
+    """Constants of a step."""
 
     cell: Callable[[Inputs], Cell]
     units: int
@@ -78,13 +78,9 @@ STEP = (
 )
 
 
-_SEQUENCE_CELL = (1, 2, 3)
-_SEQUENCE_STATE = 4
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceData:
-    """What the loop needs."""
+    """Constants of the loop over a sequence."""
 
     cell: Callable[[Inputs], Cell]
     units: int
@@ -97,19 +93,17 @@ def prepare_sequence(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(len(x.shape) == 3, "number of dimensions", x, expected=3, got=len(x.shape))
     time_major = bool(node.options.get("time_major", False))
     batch = x.shape[1 if time_major else 0]
-    units = check_cell(node, _SEQUENCE_CELL, node.input(_SEQUENCE_STATE), batch, x.shape[2])
+    units = check_cell(node, _CELL, node.input(_STATE), batch, x.shape[2])
     activation = function_of(node)
-    data = SequenceData(
-        bind(node, _SEQUENCE_CELL, lambda inputs: Cell.of(node, inputs, _SEQUENCE_CELL, activation)), units, time_major
-    )
-    return Prepared(((*x.shape[:2], units),), data, eval_sequence, updates=(_SEQUENCE_STATE,))
+    data = SequenceData(bind(node, _CELL, lambda inputs: Cell.of(node, inputs, _CELL, activation)), units, time_major)
+    return Prepared(((*x.shape[:2], units),), data, eval_sequence, updates=(_STATE,))
 
 
 def eval_sequence(data: SequenceData, *inputs: Array | None) -> tuple[Array, Array]:
     """Source: unidirectional_sequence_rnn EvalFloat, EvalHybrid."""
     x = inputs[0]
     assert x is not None
-    hidden = state_of(inputs[_SEQUENCE_STATE], data.units)
+    hidden = state_of(inputs[_STATE], data.units)
     out = np.empty((*x.shape[:2], data.units), np.float32)
     run(data.cell(inputs), x, None, (hidden,), out, time_major=data.time_major)
     return out, hidden
@@ -127,19 +121,14 @@ SEQUENCE = (
     ),
 )
 
-
 _FORWARD, _FORWARD_STATE, _FORWARD_AUX = (1, 2, 3), 4, 10
-
-
 _BACKWARD, _BACKWARD_STATE, _BACKWARD_AUX = (5, 6, 7), 8, 11
-
-
 _AUX = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BothData:
-    """What the loops need."""
+    """Constants of the loops over both directions."""
 
     cells: Callable[[Inputs], tuple[Cell, Cell]]
     units: tuple[int, int]
@@ -252,6 +241,5 @@ BOTH = (
     Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("float32"), prepare_both, (1, 3)),
     Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("int8|uint8"), prepare_both, (1, 3)),
 )
-
 
 KERNELS = (*STEP, *SEQUENCE, *BOTH, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(STEP, SEQUENCE, BOTH)))

@@ -104,7 +104,6 @@ def _add_slices(updates: Array, places: Array, slices: Array) -> None:
 
 _X = "float32|uint8|int8|int32|int64|bool"
 
-
 _FOLDS: dict[tuple[str, ...], Fold] = {
     (): replace,
     ("STABLEHLO_ADD",): add,
@@ -116,7 +115,7 @@ _FOLDS: dict[tuple[str, ...], Fold] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """Which dimension means what."""
+    """Roles of the dimensions."""
 
     fold: Fold
     vector: int  # the dimension of `indices` along which coordinates lie

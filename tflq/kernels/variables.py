@@ -59,7 +59,7 @@ def eval_assign(type_: TensorType, session: Session, handle: Array, x: Array) ->
 
 @dataclass(frozen=True, slots=True)
 class ReadData:
-    """What the output must be; `shape` is None where it is the variable's."""
+    """Shape and type of the output; `shape` is None if it is the variable's."""
 
     shape: Shape | None
     type: TensorType

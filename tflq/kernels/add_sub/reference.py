@@ -37,8 +37,6 @@ from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 
 prepare_add_of_numbers = prepare_clamped(np.add)
-
-
 prepare_add = partial(prepare_general, sign=1)
 
 
@@ -64,7 +62,6 @@ ADD = (
         for t in ("float32", "float16", "int32", "int64")
     ),
 )
-
 
 prepare_sub_of_numbers = prepare_clamped(np.subtract)
 

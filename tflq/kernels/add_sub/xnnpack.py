@@ -24,8 +24,6 @@ from tflq.numerics.stages import OutputPipeline, SingleRounding
 
 #: Bits of the larger multiplier below its highest.
 _PRECISION = 20
-
-
 _LOWEST, _BEYOND = 2.0**-10, 256.0
 
 

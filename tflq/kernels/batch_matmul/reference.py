@@ -39,8 +39,6 @@ from tflq.numerics.stages import OutputPipeline, type_range
 
 #: Rows from which on it pays to lay out a matrix for tiles.
 _ROWS_TO_PACK = 16
-
-
 _OPEN = NumberClamp(-np.float32(np.inf), np.float32(np.inf))
 
 

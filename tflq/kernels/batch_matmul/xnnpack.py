@@ -64,7 +64,6 @@ def check_products(node: Node, x: Operand, real: np.float32) -> None:
 #: The largest magnitude of a product of two centred int8 codes, of which the second has zero point 0.
 LARGEST_PRODUCT = 255 * 128
 
-
 #: What int32 does not hold.
 WRAPS = 2.0**31
 
@@ -152,7 +151,6 @@ def eval_hybrid(data: HybridData, x: Array, y: Array) -> Array:
 
 
 _HYBRID = (delegate(Kernel("BATCH_MATMUL", "float32 int8 -> float32", prepare_hybrid, (1, 4)), takes_hybrid),)
-
 
 KERNELS = (
     *valid(xnnpack("litert-2.3"), delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare, (1, 4)), takes)),

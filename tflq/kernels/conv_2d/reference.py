@@ -166,14 +166,12 @@ def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array) -> Arr
 
 _VERSIONS = (1, 8)
 
-
 ROWS = (
     Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare_float, _VERSIONS),
     Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", prepare_quantized, _VERSIONS),
     Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", prepare_quantized, _VERSIONS),
     Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", prepare_quantized, _VERSIONS),
 )
-
 
 _PACKED = (
     Kernel("CONV_2D", "int16 int4 int32|int64 -> int16", refuse_packed),

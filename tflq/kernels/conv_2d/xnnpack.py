@@ -125,7 +125,6 @@ _HYBRID = (
     delegate(Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)), takes_hybrid),
 )
 
-
 KERNELS = (
     *valid(
         xnnpack(),

@@ -122,7 +122,6 @@ def _with_rests(convolve: Call, rests: Sequence[Array], low: np.float32, high: n
 #: More than a buffer ever holds.
 _NEVER = BUFFER + 1
 
-
 #: Channels that the vector loop takes at a time.
 _HYBRID_CHANNELS = 4
 

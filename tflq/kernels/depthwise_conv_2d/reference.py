@@ -57,7 +57,6 @@ from tflq.numerics.stages import HalfUpTwice, StageOf
 #: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
 _RUN = 1024
 
-
 #: Bytes of centred input and accumulators that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 18
 
@@ -223,7 +222,6 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | No
 
 
 _VERSIONS = (1, 6)
-
 
 ROWS = (
     Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32? -> float32", prepare_float, _VERSIONS),

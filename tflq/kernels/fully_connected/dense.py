@@ -177,7 +177,6 @@ def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array | None 
 _VERSIONS = (1, 14)
 _INT8_WEIGHTS = "int8|int4|int2"
 
-
 ROWS = (
     Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare_float, _VERSIONS),
     Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare_quantized, _VERSIONS),

@@ -49,7 +49,6 @@ _PACKED = (
     Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed),
 )
 
-
 Prepare = Callable[[Node, Arithmetic], Prepared]
 
 

@@ -32,8 +32,6 @@ from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.stages import OutputPipeline, repeated
 
 _UNITS, _INPUTS = 4, 16
-
-
 _TOP_BIT = np.uint8(0x80)
 
 

@@ -35,10 +35,7 @@ from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
 from tflq.numerics.lanes import is_zero
 
 _BLOCK = 16
-
-
 _DENSE, _COMPRESSED = 0, 1
-
 
 #: What a byte of the hybrid form's ledger holds.
 _LEDGER_LARGEST = 255
@@ -168,7 +165,6 @@ def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array | None = None)
 
 _VERSIONS = (1, 14)
 _WEIGHTS = (1,)
-
 
 ROWS = (
     Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare_float, _VERSIONS, sparse=_WEIGHTS),

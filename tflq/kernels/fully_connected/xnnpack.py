@@ -96,7 +96,6 @@ def check_sums(node: Node) -> None:
 #: What 28 bits do not hold.
 WRAPS = 2**27
 
-
 #: Rows beyond which products by BLAS are faster.
 _MOST_ROWS = 4
 
@@ -190,7 +189,6 @@ _HYBRID = (
         takes_hybrid,
     ),
 )
-
 
 KERNELS = (
     *valid(

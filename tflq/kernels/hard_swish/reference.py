@@ -128,5 +128,4 @@ ROWS = (
     Kernel("HARD_SWISH", "int8 -> int8", prepare_quantized, (1, 1)),
 )
 
-
 KERNELS = (*ROWS,)

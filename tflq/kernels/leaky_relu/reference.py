@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import TensorType
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary, same_type
@@ -155,14 +154,6 @@ def eval_float(alpha: np.float32, x: Array) -> Array:
     return np.where(x > 0, x, x * alpha)
 
 
-ROWS = (
-    Kernel("LEAKY_RELU", "float32 -> float32", prepare_float, (1, 2)),
-    Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_quantized, (1, 2)),
-    Kernel("LEAKY_RELU", "int8 -> int8", prepare_quantized, (1, 2)),
-    Kernel("LEAKY_RELU", "int16 -> int16", prepare_quantized, (1, 2)),
-)
-
-
 def sign_within(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
     """Return the stage of `real` with its sign; nothing is left to apply."""
     return stage_of(real), 1
@@ -170,11 +161,13 @@ def sign_within(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
 
 prepare_signed = partial(prepare_quantized, signed=sign_within)
 
-
-SIGNED = valid(
-    tflite(until="litert-2.0"),
-    *(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare_signed, (1, 2)) for t in ("uint8", "int8", "int16")),
+ROWS = (
+    Kernel("LEAKY_RELU", "float32 -> float32", prepare_float, (1, 2)),
+    Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_quantized, (1, 2)),
+    Kernel("LEAKY_RELU", "int8 -> int8", prepare_quantized, (1, 2)),
+    Kernel("LEAKY_RELU", "int16 -> int16", prepare_quantized, (1, 2)),
 )
+#: Quantized rows whose multiplier has the sign of alpha.
+SIGNED = tuple(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare_signed, (1, 2)) for t in ("uint8", "int8", "int16"))
 
-
-KERNELS = (*ROWS, *SIGNED, *valid(opt("litert-2.3"), *(row for row in SIGNED if row.signature.makes(TensorType.INT16))))
+KERNELS = (*ROWS, *valid(opt("litert-2.3"), SIGNED[2]), *valid(tflite(until="litert-2.0"), *SIGNED))

@@ -43,7 +43,7 @@ _STATES = (FORWARD.output_state, FORWARD.cell_state, BACKWARD.output_state, BACK
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """What the loops need."""
+    """Constants of the loops over both directions."""
 
     cells: Callable[[Inputs], tuple[Cell, Cell]]
     sizes: tuple[Sizes, Sizes]

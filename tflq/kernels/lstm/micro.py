@@ -44,7 +44,6 @@ from tflq.numerics.stages import OutputPipeline, type_range
 
 _INT16 = np.dtype(np.int16)
 
-
 #: Scale of what goes into sigmoid and tanh, and of what comes out.
 _ENTERS, _LEAVES = np.float32(2.0**-12), np.float32(2.0**-15)
 
@@ -172,14 +171,12 @@ def _tanh(x: Array, multiplier: int, shift: int) -> Array:
 #: Float activations: the reference's kernel, which is near.
 _FLOAT = tuple(replace(row, exactness=close("float sums are added in another order")) for row in reference.SEQUENCE[:1])
 
-
 MICRO = valid(
     micro(),
     *_FLOAT,
     Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare, (1, 3)),
     Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", types("int16", "int8", "int16", "int64", "int16", "int16"), prepare, (1, 4)),
 )
-
 
 _INT32 = np.dtype(np.int32)
 

@@ -61,7 +61,7 @@ FULL, BASIC = 0, 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepData:
-    """What a step on float activations needs."""
+    """Constants of a step on float activations."""
 
     cell: Callable[[Inputs], Cell]
     sizes: Sizes
@@ -123,7 +123,7 @@ STEP = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceData:
-    """What the loop over float activations needs."""
+    """Constants of the loop over float activations."""
 
     cell: Callable[[Inputs], Cell]
     sizes: Sizes
@@ -171,6 +171,5 @@ SEQUENCE = (
     ),
     Kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", FORMS[2], prepare_sequence, (1, 4)),
 )
-
 
 KERNELS = (*bidirectional.ROWS, *STEP, *SEQUENCE)

@@ -170,7 +170,6 @@ def _multiply_complex(a: Array, b: Array) -> Array:
 
 NUMBERS = ("float32", "float16", "int32", "uint32", "int64")
 
-
 ROWS = (
     *(Kernel("MUL", f"{t} {t} -> {t}", prepare_quantized, (1, 8)) for t in ("uint8", "int8")),
     Kernel("MUL", "int16 int16 -> int16", prepare_int16, (1, 8)),
@@ -178,7 +177,6 @@ ROWS = (
     *(Kernel("MUL", f"{t} {t} -> {t}", prepare_number, (1, 8)) for t in NUMBERS),
     Kernel("MUL", "complex64 complex64 -> complex64", prepare_complex, (1, 8)),
 )
-
 
 KERNELS = (
     *ROWS,

@@ -117,7 +117,6 @@ def _pad(value: int | Array, x: Array, inside: Array, out: Array) -> None:
 _PADDED = "float32|float16|bfloat16|uint8|int8|int16|int32|int64|bool"
 _SIGNATURE = f"{_PADDED} int32|int64|int16|int8|bool {_PADDED}? -> {_PADDED}"
 
-
 ROWS = (
     Kernel("PAD", _SIGNATURE, prepare, (1, 6), shape_operands=(1,)),
     Kernel("PADV2", _SIGNATURE, prepare, (1, 6), shape_operands=(1,)),

@@ -20,13 +20,8 @@ from tflq.kernels.kernel import Kernel, valid
 from tflq.kernels.validity import tflite
 
 RELU = kernels("RELU", 0.0, None, ("uint8", "int8", "int16"), (1, 3))
-
-
 RELU6 = kernels("RELU6", 0.0, 6.0, ("uint8", "int8", "int16"), (1, 3))
-
-
 RELU_N1_TO_1 = kernels("RELU_N1_TO_1", -1.0, 1.0, ("uint8", "int8"))
-
 
 KERNELS = (
     *RELU,

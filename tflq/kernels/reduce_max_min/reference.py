@@ -19,10 +19,8 @@ REDUCE_MAX = kernels(
     "REDUCE_MAX", fold_largest, lowest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)
 )
 
-
 REDUCE_MIN = kernels(
     "REDUCE_MIN", fold_smallest, highest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)
 )
-
 
 KERNELS = (*REDUCE_MAX, *REDUCE_MIN)

@@ -147,10 +147,7 @@ def _rsqrt_into(x: Array, out: Array) -> None:
 
 #: Root and quotient, each rounded to float32.
 rsqrt = Composed(lambda x: np.asarray(np.float32(1) / np.sqrt(x)), _rsqrt_into)
-
-
 SQUARE = (Kernel("SQUARE", "float32 -> float32", prepare_function(np.square), (1, 1)),)
-
 
 KERNELS = (
     Kernel("SQRT", "float32 -> float32", prepare_function(np.sqrt), (1, 2)),

@@ -74,7 +74,6 @@ def _row(op: str, function: Callable[[Array], Array], exactness: Exactness) -> K
 #: What the table's units are: this many to 2**-12.
 _UNITS = 3
 
-
 #: The first element of LOGISTIC's table of 256 steps whose neighbour lies beyond it, in units of the table.
 _END = 255 << 9
 

@@ -80,7 +80,6 @@ def _logistic_into(x: Array, out: Array) -> None:
 #: Source: Logistic (float).
 logistic = Composed(_logistic, _logistic_into, expf)
 
-
 LOGISTIC = (
     *narrow_floats("LOGISTIC", logistic, (1, 3)),
     *(Kernel("LOGISTIC", f"{t} -> {t}", prepare_logistic_8bit, (1, 3)) for t in ("uint8", "int8")),
@@ -113,6 +112,5 @@ TANH = (
     *(Kernel("TANH", f"{t} -> {t}", prepare_tanh_8bit, (1, 3)) for t in ("uint8", "int8")),
     Kernel("TANH", "int16 -> int16", prepare_tanh_int16, (1, 3)),
 )
-
 
 KERNELS = (*LOGISTIC, *TANH)

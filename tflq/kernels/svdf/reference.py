@@ -191,5 +191,4 @@ ROWS = (
     Kernel("SVDF", "int8 int8 int8|int16 int32? int8 -> int8", refuse_int8_state, (1, 4)),
 )
 
-
 KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(ROWS)))

@@ -134,7 +134,6 @@ _HYBRID = (
     ),
 )
 
-
 KERNELS = (
     *valid(xnnpack("litert-1.0"), *BYTES),
     *valid(xnnpack(until="tflite-2.14"), *(replace(row, takes=takes_one_scale) for row in BYTES)),
