@@ -6,7 +6,7 @@ import pytest
 
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import valid
-from tflq.kernels.leaky_relu.reference import KERNELS
+from tflq.kernels.leaky_relu.reference import ROWS
 from tflq.kernels.table import table
 from tflq.kernels.tables.rows import LAYERS, modules_of, rows_of, table_of
 from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
@@ -42,13 +42,13 @@ def test_an_unknown_operator_is_a_key_error() -> None:
 
 def test_two_rows_with_the_same_types_are_refused() -> None:
     with pytest.raises(ValueError, match="two kernels for LEAKY_RELU"):
-        table(KERNELS, KERNELS)
+        table(ROWS, ROWS)
 
 
 def test_an_overlay_puts_its_rows_first_and_leaves_operators_out() -> None:
-    ours = table(KERNELS[:1])
+    ours = table(ROWS[:1])
     over = REFERENCE.overlaid(ours).only(lambda op: op != "ADD")
-    assert over["LEAKY_RELU"] == KERNELS
+    assert over["LEAKY_RELU"] == ROWS
     assert over["SUB"] == REFERENCE["SUB"]
     assert "ADD" not in over
     assert len(over) == len(REFERENCE) - 1
@@ -82,5 +82,5 @@ def test_conditions_hold_inside_their_releases_only() -> None:
 )
 def test_the_narrower_condition_wins(wider: When, narrower: When) -> None:
     assert narrower.precedence > wider.precedence
-    rows = (*valid(wider, *KERNELS), *valid(narrower, *KERNELS))
+    rows = (*valid(wider, *ROWS), *valid(narrower, *ROWS))
     assert max(rows, key=lambda row: row.when.precedence).when == narrower
