@@ -47,8 +47,9 @@ def test_the_primitive_that_differs_is_named() -> None:
     assert {"name": "requantize_dense", "first": "FloatRounding", "second": "DoubleRounding"} in dense["primitives"]
     assert not any(d["op"] == "CONV_2D" and "int8 int8 int32 -> int8" in d["types"] for d in rows)
     sums = next(d for d in rows if d["op"] == "SUM" and "int8 int32 -> int8" in d["types"])
-    assert sums["primitives"] == [{"name": "kernel", "first": "reference.sum", "second": "micro.sum"}]
-    assert any("micro.sum" in note for note in sums["notes"])
+    first, second = "mean_sum.reference.prepare_sum", "mean_sum.reference.prepare_sum_as_declared"
+    assert sums["primitives"] == [{"name": "kernel", "first": first, "second": second}]
+    assert any("mean_sum.micro" in note for note in sums["notes"])
 
 
 def test_single_rounding_differs_where_something_is_requantized() -> None:

@@ -8,11 +8,11 @@ that share the code.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial
 from itertools import product
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tflq.display import displayed_by
@@ -89,8 +89,8 @@ def compare_profiles(first: str | Profile, second: str | Profile, ops: Collectio
 def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDifference]:
     missing = [op not in profile.kernels for profile in (first, second)]
     if any(missing):
-        homes = (NONE if gone else home(p.kernels[op][0]) for gone, p in zip(missing, (first, second), strict=True))
-        yield PairDifference(op, ("all",), (Primitive("kernel", *homes),))
+        labels = (NONE if gone else label(p.kernels[op][0]) for gone, p in zip(missing, (first, second), strict=True))
+        yield PairDifference(op, ("all",), (Primitive("kernel", *labels),))
         return
     compared: set[Signature] = set()
     for row in (*first.kernels.get(op, ()), *second.kernels.get(op, ())):
@@ -133,8 +133,8 @@ def _row(kernels: KernelTable, like: Kernel, form: Signature) -> Kernel | None:
 def _primitives(
     first: Profile, second: Profile, one: Kernel | None, other: Kernel | None, form: Signature
 ) -> Iterator[Primitive]:
-    if home(one) != home(other):
-        yield Primitive("kernel", home(one), home(other))
+    if label(one) != label(other):
+        yield Primitive("kernel", label(one), label(other))
     if one is None or other is None or not form.has_integers:
         return
     for name in sorted(fields_read(one.prepare) & fields_read(other.prepare)):
@@ -154,11 +154,63 @@ def _depends_on_scale_type(op: str, form: Signature, *arithmetics: Arithmetic) -
     return op not in _PER_TENSOR_IF_UINT8 or form.starts_with(TensorType.UINT8)
 
 
-@cache
-def home(kernel: Kernel | None) -> str:
-    """Return the family and file that hold a row, such as "reference.mul"."""
+def label(kernel: Kernel | None) -> str:
+    """Return the function that prepares a row, and what it is bound to, such as "mul.reference.prepare_quantized"."""
     if kernel is None:
         return NONE
+    row = _delegated(kernel)
+    return described(row.prepare) + ("" if row.takes is None else f", if {_short(row.takes)}")
+
+
+def _delegated(kernel: Kernel) -> Kernel:
+    """Return XNNPACK's own row of one that prepares what XNNPACK leaves, too; any other row as it is."""
+    return next((bound for bound in _bound(kernel.prepare) if isinstance(bound, Kernel)), kernel)
+
+
+@cache
+def described(function: Callable[..., Any]) -> str:
+    """Return a function of the kernels package as text: room, file, name, and what it is bound to."""
+    return f"{unwrapped(function).__module__.removeprefix(_PACKAGE)}.{_with_bound(function)}"
+
+
+def _with_bound(value: Any) -> str:
+    """Return a function's name and what it is bound to: functions and plain values."""
+    if isinstance(value, partial):
+        return _called(_with_bound(value.func), (*value.args, *value.keywords.values()))
+    if isinstance(value, FunctionType):
+        return _called(named(value), _bound(value))
+    return named(value)
+
+
+def _bound(function: Callable[..., Any]) -> list[Any]:
+    return [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+
+
+def _called(name: str, bound: Iterable[Any]) -> str:
+    parts = [part for value in bound for part in _parts(value)]
+    return f"{name}({', '.join(parts)})" if parts else name
+
+
+def _parts(value: Any) -> Iterator[str]:
+    if isinstance(value, MethodType):
+        yield f"{value.__self__}.{value.__name__}"
+    elif callable(value):
+        yield _short(value)
+    elif is_dataclass(value) or isinstance(value, (int, float, str)):
+        yield str(value)
+
+
+def _short(function: Callable[..., Any]) -> str:
+    module = getattr(unwrapped(function), "__module__", "")
+    return f"{module.rpartition('.')[2]}.{_with_bound(function)}"
+
+
+@cache
+def home(kernel: Kernel | None) -> str:
+    """Return the room and file that hold a row, such as "mul.reference"."""
+    if kernel is None:
+        return NONE
+    kernel = _delegated(kernel)
     for name, module in tuple(sys.modules.items()):
         if name.startswith(_PACKAGE) and any(_is_same(row, kernel) for row in getattr(module, "KERNELS", ())):
             return name.removeprefix(_PACKAGE)
@@ -171,10 +223,10 @@ def _is_same(row: Kernel, kernel: Kernel) -> bool:
 
 
 def _note(kernel: Kernel) -> str:
-    """Return the description of a kernel other than the reference's: the first sentence of its file."""
+    """Return the first sentence of the file of a kernel that is not the reference's."""
     where = home(kernel)
     module = sys.modules.get(_PACKAGE + where)
-    if where.startswith("reference.") or module is None:
+    if where.endswith(".reference") or module is None:
         return ""
     paragraph = " ".join((module.__doc__ or "").split("\n\n", 1)[0].split())
     return f"{where}: {paragraph.split('. ', 1)[0].rstrip('.')}"
@@ -218,7 +270,7 @@ def fields_read(function: Callable[..., Any]) -> frozenset[str]:
         names_read |= names & _FIELDS
         names_read |= {field for name in names for field in _read_by_method(name)}
         reached = [current.__globals__.get(name) for name in names]
-        reached += [cell.cell_contents for cell in current.__closure__ or ()]
+        reached += _bound(current)
         reached += [getattr(module, name, None) for module in reached if _is_kernel_module(module) for name in names]
         waiting += [value for value in reached if callable(value)]
     return frozenset(names_read)

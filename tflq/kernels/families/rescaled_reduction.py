@@ -30,6 +30,9 @@ class Narrow(Enum):
     CLIP = "convert to int32, add the zero point, then clip"
     WRAP = "convert to int32, add the zero point, then drop the upper bits"
 
+    def __repr__(self) -> str:
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
