@@ -37,8 +37,7 @@ def transform(z: Points, w: Points, leaf: Points) -> None:
 @in_pieces(4, v="e", first="e")
 @compiled
 def _untangle(v: Points, first: Int, z: Points) -> None:
-    """Turn the frequencies of half-length complex points into those of reals, from frequency `first` on, with their
-    mirror images.
+    """Turn frequencies of pairs, from `first` on, with their mirror images, into frequencies of the reals.
 
     The caller guarantees: `first` >= 1 and `first` + v.size <= z.size / 2.
     """
