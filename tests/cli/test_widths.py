@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from support import suites
 from tflq.cli.main import VERBS, cli
-from tflq.report.layout import fitted
-from tflq.report.line import Line
+from tflq.report.render.line import Line
+from tflq.report.render.text import fitted
 
 GOLDEN = suites.ROOT / "golden"
 MODELS = GOLDEN / "models"

@@ -20,8 +20,9 @@ from tflq.conformance.suite import Case, arrays, model_of, read_suite
 from tflq.conformance.targets import finish, target_of
 from tflq.inspection.difference import difference
 from tflq.ir import Model, view
-from tflq.report.conform.document import verdict_document
-from tflq.report.conform.lines import cause_texts, verdict_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.conform.document import verdict_document
+from tflq.report.verbs.conform.report import cause_texts, conform_report
 from tflq.storage.archive import opened
 
 Array = NDArray[Any]
@@ -55,7 +56,9 @@ def test_how_many_groups_were_explained_is_said(path: str, tmp_path: Path) -> No
     assert done == 1 < groups
     verdicts = Verdicts("t", "litert-ref", "standard", cases)
     assert next(cause_texts(verdicts)).startswith(f"causes sought for 1 of {groups} groups")
-    assert any(line.text.startswith("causes sought for 1 of") for line in verdict_lines(verdicts))
+    assert any(
+        line.text.startswith("causes sought for 1 of") for line in lines_of(conform_report(verdicts, "suite.npz"))
+    )
     assert verdict_document(verdicts)["explained"] == {"groups": 1, "of": groups}
 
 

@@ -16,10 +16,12 @@ from tflq.diagnosis.certainty import Certainty, Evidence
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
 from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.placement import Places
 from tflq.ir import Model
 from tflq.profiles import by_name
-from tflq.report.explain.document import explain_document
-from tflq.report.explain.lines import explain_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.explain.document import explain_document
+from tflq.report.verbs.explain.report import explain_report
 
 Array = NDArray[Any]
 CODES = np.arange(-128, 128, dtype=np.int8)
@@ -103,7 +105,7 @@ def test_one_differing_element_names_no_cause_as_likely() -> None:
     assert found.explanation is not None
     assert found.explanation.evidence.telling == 1
     assert found.explanation.certainty == Certainty.NONE
-    said = "\n".join(line.text for line in explain_lines("m", "d", found))
+    said = "\n".join(line.text for line in lines_of(explain_report(found)))
     assert "Certain" not in said
     document = explain_document("m", "d", found)["explanation"]
     assert document["certainty"] == "none"
@@ -132,7 +134,7 @@ def test_a_cause_is_certain_where_all_codes_prove_its_names_equal() -> None:
     assert "rounds towards minus infinity, in float64" in names
     assert found.explanation.exact[0].is_proved
     assert found.explanation.verdict == CauseVerdict.EXPLAINED
-    assert any("Certain" in line.text for line in explain_lines("m", "d", found))
+    assert any("Certain" in line.text for line in lines_of(explain_report(found)))
 
 
 def dense_rows(rows: int) -> tuple[Model, Array, Array]:
@@ -190,4 +192,4 @@ def test_places_are_those_of_all_samples() -> None:
         dumps.append(dump(model, [x], [made]))
     found = explained(model, *dumps)
     assert found.explanation is not None
-    assert found.explanation.places == ("in 2 of 4 channels: 0, 2",)
+    assert found.explanation.places == Places(4, (0, 2))

@@ -16,12 +16,14 @@ from tflq.diagnosis.dump import Dump, load_dump
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.localization import localize
-from tflq.diagnosis.placement import places
+from tflq.diagnosis.placement import Places, places
 from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
 from tflq.profiles import PROFILES
-from tflq.report.fit.lines import fit_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.explain.texts import place_texts
+from tflq.report.verbs.fit.report import fit_report
 
 Array = NDArray[Any]
 
@@ -124,18 +126,18 @@ def test_a_dump_without_an_operators_inputs_is_computed_up_to_it(
 def test_where_elements_sit_is_told() -> None:
     mask = np.zeros((1, 5, 5, 20), bool)
     mask[0, 0, 2, 17] = mask[0, 3, 4, 18] = True
-    assert places(mask) == (
+    assert tuple(place_texts(places(mask))) == (
         "in 2 of 20 channels: 17, 18",
         "only in the channels beyond the last whole block of 16",
         "only in the channels beyond the last whole block of 8",
         "only at the border of the image",
     )
-    assert places(np.ones((1, 5, 5, 20), bool)) == ()
+    assert places(np.ones((1, 5, 5, 20), bool)) == Places(20)
 
 
 def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
     only_inputs = Dump("", {t: clean[t] for t in view(model).inputs})
-    (line,) = fit_lines(fit(model, [only_inputs]))
+    (line,) = lines_of(fit_report(fit(model, [only_inputs])))
     assert line.text.startswith("Nothing could be compared")
 
 

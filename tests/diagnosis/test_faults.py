@@ -18,7 +18,8 @@ from tflq.diagnosis import findings, mistakes
 from tflq.ir import Model
 from tflq.kernels.rectifiers import micro as relu6
 from tflq.numerics.codes import Clamp
-from tflq.report.explain.lines import explain_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.explain.report import explain_report
 
 CODES = np.arange(-128, 128, dtype=np.int8)
 
@@ -43,7 +44,7 @@ def test_a_source_of_mistakes_that_raises_is_named(monkeypatch: pytest.MonkeyPat
     assert [(f.name, f.kind, f.text) for f in found.explanation.faults] == [
         ("mistakes in taps", "TypeError", "an unforeseen constant")
     ]
-    said = [line.text for line in explain_lines("m", "d", found)]
+    said = [line.text for line in lines_of(explain_report(found))]
     assert "  1 hypothesis could not be run: mistakes in taps (TypeError: an unforeseen constant)" in said
 
 

@@ -20,8 +20,8 @@ from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
-from tflq.report.explain.element_lines import parting_steps
-from tflq.report.explain.growth_lines import choice_texts
+from tflq.report.verbs.explain.element import parting_steps
+from tflq.report.verbs.explain.growth import choice_texts
 from tflq.verification.dump import Dump
 from tflq.verification.results import Mode
 

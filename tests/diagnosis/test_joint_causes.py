@@ -10,7 +10,8 @@ from support.devices import Array, explained
 from support.graphs import Graph, Op, build
 from support.single_op import T
 from tflq.api.files import load
-from tflq.report.explain.lines import explain_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.explain.report import explain_report
 from tflq.verification.dump import Dump
 
 #: An eighth of -4 is the only half-way case; RELU and QUANTIZE are different kernels.
@@ -41,7 +42,7 @@ def test_a_cause_of_all_failing_operators_comes_before_others() -> None:
     assert all(cause.also_at == (1,) for cause in explanation.fitting)
     left_out = {name for cause in explanation.only_here for name in (cause.name, *cause.also)}
     assert left_out or "litert-ref+single-rounding" not in names
-    said = "\n".join(line.text for line in explain_lines("m", "d", found))
+    said = "\n".join(line.text for line in lines_of(explain_report(found)))
     assert "reproduces divergent operators of other types as well: 1" in said
 
 

@@ -20,8 +20,9 @@ from tflq.diagnosis.rows import computation
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
 from tflq.profiles import PROFILES, by_name
-from tflq.report.fit.document import fit_document
-from tflq.report.fit.lines import fit_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.fit.document import fit_document
+from tflq.report.verbs.fit.report import fit_report
 from tflq.surgery.part import part_of
 from tflq.verification.dump import Dump
 from tflq.verification.localization import alone
@@ -98,7 +99,7 @@ def test_too_few_results_name_no_profile(mobilenet: Model) -> None:
     assert (document["best"], document["verdict"]) == (None, "cannot tell")
     assert document["compared"]["operators"] == 1
     assert document["compared"]["of"] == 20
-    said = [line.text for line in fit_lines(found)]
+    said = [line.text for line in lines_of(fit_report(found))]
     assert said[0].startswith("Cannot tell: ")
     assert "every operator" not in said[0]
     assert said[1].startswith("  compared: 1 of 20 operators, 10 elements")
@@ -108,7 +109,7 @@ def test_operators_that_were_not_compared_are_said(mobilenet: Model) -> None:
     values = device(mobilenet, {}, "tflm")
     graph = view(mobilenet)
     kept = {*graph.inputs, graph.op(0).outputs[0], graph.op(1).outputs[0]}
-    first = next(iter(fit_lines(fit(mobilenet, [Dump("", {t: values[t] for t in kept})]))))
+    first = next(iter(lines_of(fit_report(fit(mobilenet, [Dump("", {t: values[t] for t in kept})])))))
     assert "explains the 2 operators compared of 20" in first.text
 
 
@@ -133,7 +134,7 @@ def test_what_a_runtime_without_a_profile_computes_names_no_profile() -> None:
     assert any("xnnpack" in name for name in found.fitting)
     assert (found.verdict, fit_document(found)["best"]) == (FitVerdict.UNTOLD, None)
     assert fit_document(found)["unexplained"] == [0]
-    assert "TVM" in next(iter(fit_lines(found))).text
+    assert "TVM" in next(iter(lines_of(fit_report(found)))).text
 
 
 def test_runtimes_are_named_by_package_and_range_of_versions() -> None:

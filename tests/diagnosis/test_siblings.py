@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.profiles import PROFILES
-from tflq.report.explain.lines import explain_lines
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.explain.report import explain_report
 from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
@@ -82,7 +83,7 @@ def test_where_a_profile_and_mistakes_fit_the_profile_comes_first_and_is_never_c
     assert not any(cause.is_a_profile for cause in explanation.less_likely)
     assert "mistakes reproduce every bit, too" in explanation.doubts
     assert explanation.certainty == "none"
-    said = [line.text for line in explain_lines("m", "d", found)]
+    said = [line.text for line in lines_of(explain_report(found))]
     assert any(text.startswith("  less likely: mistake: ") for text in said)
 
 
@@ -101,7 +102,7 @@ def test_another_layer_tells_which_cause_it_is(rounding: Any, expected: str, oth
     assert expected in names(found)
     assert other not in names(found)
     assert any(cause.not_at == (1,) for cause in found.explanation.only_here)
-    said = [line.text for line in explain_lines("m", "d", found)]
+    said = [line.text for line in lines_of(explain_report(found))]
     assert any("not operator 1" in text for text in said)
 
 

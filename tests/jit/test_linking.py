@@ -1,43 +1,50 @@
-"""Compiled functions that compiled functions call: the same results, one body for all constants, nothing for Python."""
+"""Compiled functions are linked if numba has the interfaces for it, else compiled alone; results are the same."""
 
 from __future__ import annotations
 
-import numpy as np
+import logging
+import subprocess
+import sys
+
 import pytest
 
-from tflq.jit.compiled import Array, Int, compiled, compiling_is_off
+from tflq.jit import linking
 
-pytestmark = pytest.mark.skipif(compiling_is_off(), reason="nothing is linked where the source runs as Python")
-
-
-@compiled
-def _checked(value: Int, limit: Int) -> tuple[Int, Int]:
-    if value > limit:
-        raise ValueError("beyond the limit")
-    return value * 2, limit - value
-
+#: A chain of compiled functions, with a numba that claims another version.
+CALLS = """
+import numba
+numba.__version__ = "{version}"
+from tflq.numerics.multiplier import multiply_double_rounding
+from tflq.jit.compiled import compiled
 
 @compiled
-def _sum_of(values: Array, limit: Int) -> Int:
-    total = 0
-    for value in values:
-        double, rest = _checked(value, limit)
-        total += double * 100 + rest
-    return total + _checked(1, 5)[0] + _checked(2, 7)[1] + _checked(np.int64(3), limit=np.int64(9))[0]
+def twice(x, mantissa, shift):
+    return multiply_double_rounding(multiply_double_rounding(x, mantissa, shift), mantissa, shift)
+
+print(twice(1000, 3 << 29, -1))
+"""
 
 
-def test_callees_compute_what_they_do_by_themselves() -> None:
-    values = np.arange(7)
-    assert _sum_of(values, 9) == sum(200 * int(v) + 9 - int(v) for v in values) + 2 + 5 + 6
-    assert _checked(3, 5) == (6, 2)
+@pytest.mark.parametrize("version", ["0.68.1", "0.61.0", "0.69.0", "1.0"])
+def test_every_version_computes_the_same(version: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(
+        [sys.executable, "-c", CALLS.format(version=version)], capture_output=True, text=True, env=environment
+    )
+    assert ran.stdout == "141\n", ran.stderr
+    warned = ran.stderr.count("compiles every function by itself")
+    assert warned == (0 if version in ("0.68.1", "0.61.0") else 1), ran.stderr
 
 
-def test_what_a_callee_raises_reaches_the_caller() -> None:
-    with pytest.raises(ValueError, match="beyond the limit"):
-        _sum_of(np.array([3, 12]), 9)
+def test_interfaces_that_are_not_there_are_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def missing() -> None:
+        raise ImportError("cannot import name '_LowerResult'")
 
-
-def test_a_callee_has_one_body_for_all_constants() -> None:
-    _sum_of.inner().compile("int64(int64[::1], int64)")
-    (body,) = _checked.inner().overloads.values()
-    assert body.library.get_pointer_to_function(body.fndesc.llvm_func_name) == 0
+    linking.is_known.cache_clear()
+    monkeypatch.setattr(linking, "_parts", missing)
+    with caplog.at_level(logging.WARNING, logger="tflq"):
+        assert not linking.is_known()
+    assert "_LowerResult" in caplog.text
+    linking.is_known.cache_clear()

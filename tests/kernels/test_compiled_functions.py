@@ -16,7 +16,7 @@ import pytest
 import tflq
 from tflq.jit.compiled import Compiled
 
-PACKAGES = ("tflq.jit", "tflq.kernels", "tflq.microkernels", "tflq.numerics", "tflq.diagnosis", "tflq.quantization")
+PACKAGES = ("tflq.kernels", "tflq.numerics", "tflq.jit", "tflq.microkernels", "tflq.diagnosis", "tflq.quantization")
 #: Annotations of parameters that hold no elements.
 SCALARS = frozenset({"Int", "Real", "Complex", "Any", "bool", "int", "float", "Window", "Window3D"})
 STATED = re.compile(r"\b(Prepare|Eval|The caller|This function) guarantees: ")

@@ -27,13 +27,7 @@ from tflq.profiles import by_name
 ENOUGH = 4
 #: The recordings are of processes that ran one model each: its LEAKY_RELUs share the first one's alpha.
 KEEPS_ALPHA = "tflq.kernels.leaky_relu.tf1"
-#: Rows that no drawn model reaches: tests beside this one build models for them.
-BUILT_BY_HAND = ("tflq.kernels.depthwise_conv_2d.reference_version_7",)
-DRAWN = [
-    group
-    for group in groups()
-    if group.profile() in RESOLVERS and group.op in SPECS and group.module not in BUILT_BY_HAND
-]
+DRAWN = [group for group in groups() if group.profile() in RESOLVERS and group.op in SPECS]
 RECORDED = [group for group in groups() if group.profile() and group.profile() not in RESOLVERS]
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import valid
-from tflq.kernels.leaky_relu.reference import KERNELS
+from tflq.kernels.leaky_relu.reference import ROWS
 from tflq.kernels.table import table
-from tflq.kernels.tables.rows import rows_of, table_of
+from tflq.kernels.tables.rows import LAYERS, modules_of, rows_of, table_of
 from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
+from tflq.profiles import PROFILES
 
 REFERENCE = table_of(Runtime())
 
@@ -20,6 +21,19 @@ def test_every_operator_has_rows_in_its_room(op: str) -> None:
     assert REFERENCE[op]
 
 
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_module_is_imported_wherever_one_of_its_rows_is_valid(layer: str) -> None:
+    runtimes = {profile.runtime for profile in PROFILES.values()}
+    for op in OPERATORS:
+        for module in modules_of(op):
+            if not module.__name__.rpartition(".")[2].startswith(layer):
+                continue
+            valid = {
+                runtime for row in getattr(module, "KERNELS", ()) for runtime in runtimes if row.when.holds(runtime)
+            }
+            assert all(any(when.holds(runtime) for when in LAYERS[layer]) for runtime in valid), module.__name__
+
+
 def test_an_unknown_operator_is_a_key_error() -> None:
     assert "NO_SUCH" not in REFERENCE
     with pytest.raises(KeyError):
@@ -28,13 +42,13 @@ def test_an_unknown_operator_is_a_key_error() -> None:
 
 def test_two_rows_with_the_same_types_are_refused() -> None:
     with pytest.raises(ValueError, match="two kernels for LEAKY_RELU"):
-        table(KERNELS, KERNELS)
+        table(ROWS, ROWS)
 
 
 def test_an_overlay_puts_its_rows_first_and_leaves_operators_out() -> None:
-    ours = table(KERNELS[:1])
+    ours = table(ROWS[:1])
     over = REFERENCE.overlaid(ours).only(lambda op: op != "ADD")
-    assert over["LEAKY_RELU"] == KERNELS
+    assert over["LEAKY_RELU"] == ROWS
     assert over["SUB"] == REFERENCE["SUB"]
     assert "ADD" not in over
     assert len(over) == len(REFERENCE) - 1
@@ -68,5 +82,5 @@ def test_conditions_hold_inside_their_releases_only() -> None:
 )
 def test_the_narrower_condition_wins(wider: When, narrower: When) -> None:
     assert narrower.precedence > wider.precedence
-    rows = (*valid(wider, *KERNELS), *valid(narrower, *KERNELS))
+    rows = (*valid(wider, *ROWS), *valid(narrower, *ROWS))
     assert max(rows, key=lambda row: row.when.precedence).when == narrower

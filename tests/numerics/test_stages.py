@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.float_rounding import FloatRounding
-from tflq.numerics.multiplier import (
-    multiply_double_rounding,
-    multiply_single_rounding,
-    multiply_wide,
-    quantize_multiplier,
-)
-from tflq.numerics.rounding import half_away
 from tflq.numerics.stages import (
     DoubleRounding,
     HalfUpTwice,
@@ -24,20 +20,38 @@ from tflq.numerics.stages import (
     type_range,
 )
 
-SCALARS = {
-    DoubleRounding: multiply_double_rounding,
-    SingleRounding: multiply_single_rounding,
-    WideRounding: multiply_wide,
-}
+
+def fixed_point(real: float) -> tuple[int, int]:
+    """Mantissa of 31 bits and exponent of a real multiplier. Source: gemmlowp, TFLite's QuantizeMultiplier."""
+    fraction, exponent = math.frexp(real)
+    mantissa = math.floor(Fraction(fraction) * 2**31 + Fraction(1, 2))
+    return (mantissa // 2, exponent + 1) if mantissa == 2**31 else (mantissa, exponent)
 
 
-def code(stage_type, real, accumulator, zero_point, low, high):
-    """One element in Python's integers."""
+def half_up(x: Fraction) -> int:
+    return math.floor(x + Fraction(1, 2))
+
+
+def half_away(x: Fraction) -> int:
+    return half_up(x) if x >= 0 else -half_up(-x)
+
+
+def scaled(stage_type: type, accumulator: int, real: float) -> int:
+    """An accumulator times a multiplier below 1, by the definition of the stage, in exact fractions."""
     if stage_type is FloatRounding:
-        scaled = half_away(float(accumulator) * real)
-    else:
-        scaled = int(SCALARS[stage_type](accumulator, *quantize_multiplier(real)))
-    return min(max(scaled + zero_point, low), high)
+        return half_away(Fraction(float(accumulator) * real))
+    mantissa, exponent = fixed_point(real)
+    if stage_type is DoubleRounding:  # SaturatingRoundingDoublingHighMul, then RoundingDivideByPOT
+        return half_away(Fraction(half_up(Fraction(accumulator * mantissa, 2**31)), 2**-exponent))
+    if stage_type is SingleRounding:
+        return half_up(Fraction(accumulator * mantissa, 2 ** (31 - exponent)))
+    short = min(half_up(Fraction(mantissa, 2**16)), 2**15 - 1)  # int64 accumulators: 15 bits of the mantissa
+    return half_up(Fraction(accumulator * short, 2 ** (15 - exponent)))
+
+
+def code(stage_type: type, real: float, accumulator: int, zero_point: int, low: int, high: int) -> int:
+    """One element, derived from the definition alone."""
+    return min(max(scaled(stage_type, accumulator, real) + zero_point, low), high)
 
 
 @pytest.mark.parametrize("stage_type", [DoubleRounding, SingleRounding, WideRounding, FloatRounding])

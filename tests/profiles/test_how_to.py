@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support import suites
 from tflq.inspection.profile_pairs import compare_profiles
+from tflq.profiles import by_name
 
 PAGE = (suites.ROOT / "docs" / "how-to" / "add-a-profile.md").read_text(encoding="utf-8")
 
@@ -31,6 +33,16 @@ def test_every_block_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert "LEAKY_RELU" in differing
     assert not {"RESHAPE", "MAX_POOL_2D", "LOG_SOFTMAX"} & set(differing)
     assert set(differing) <= set(said.split())
+
+
+def test_the_file_states_what_the_python_does(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    path = tmp_path / "otter.yaml"
+    path.write_text(text, encoding="utf-8")
+    profile, reference = by_name(str(path)), by_name("litert-ref")
+    assert "SOFTMAX" not in profile.kernels
+    assert profile.arithmetic.requantize is not reference.arithmetic.requantize
+    assert profile.kernels["RELU6"] != reference.kernels["RELU6"]
 
 
 def test_its_links_lead_somewhere() -> None:

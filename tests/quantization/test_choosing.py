@@ -13,11 +13,12 @@ import tflq
 from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
 from tflq.quantization.calibration.quarters import FEW, parted
-from tflq.quantization.judge.selection import Ranked, Score, is_far_behind, joined, ranked
+from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, joined, ranked
 from tflq.quantization.pipeline import distinct
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import Refining, Rounding
+from tflq.report.verbs.quantize.methods import left_text
 
 
 def candidate(name: float, divergences: Any, decibels: float = 30.0) -> Ranked:
@@ -125,7 +126,11 @@ def test_only_who_is_surely_behind_leaves() -> None:
 
 
 def test_who_left_is_behind_who_stayed_and_says_why() -> None:
-    given = [Ranked(Methods(0.3), losing(0.01), left="lost"), candidate(0.2, CLEAR), Ranked(Methods(0.9), None, "no")]
+    given = [
+        Ranked(Methods(0.3), losing(0.01), left=Left(50.0, 1)),
+        candidate(0.2, CLEAR),
+        Ranked(Methods(0.9), None, "no"),
+    ]
     assert order(*given) == [0.2, 0.3, 0.9]
 
 
@@ -146,8 +151,9 @@ def test_hopeless_ranges_leave_in_the_heat_with_all_that_refines_them(monkeypatc
     assert calls == [8, 8, 8]  # both in the heat, who stayed on the rest
     assert [c.methods for c in report.ranking] == [fine, refined, bare]
     assert report.ranking[1].score is None
-    assert report.ranking[1].left == "its ranges alone lost 50.0 times as much as the best in the heat of 8 samples"
-    assert report.ranking[2].left == "lost 50.0 times as much as the best in the heat of 8 samples"
+    dropped = [left_text(candidate.left) for candidate in report.ranking[1:3]]
+    assert dropped[0] == "its ranges alone lost 50.0 times as much as the best in the heat of 8 samples"
+    assert dropped[1] == "lost 50.0 times as much as the best in the heat of 8 samples"
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])

@@ -24,9 +24,10 @@ from tflq.cli.main import cli
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.profiles import by_name
-from tflq.report.graph.standard import view_of
-from tflq.report.inspect.page import inspect_page
-from tflq.report.view.server import Watched, follow, served
+from tflq.report.graph.standard import ModelView, view_of
+from tflq.report.render import html
+from tflq.report.verbs.inspect.report import inspect_report
+from tflq.report.verbs.view.server import Watched, follow, served
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.results import InputFacts
 
@@ -93,6 +94,10 @@ def files(folder: Path) -> dict[str, object]:
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
+
+
+def inspect_page(view: ModelView) -> str:
+    return html.page_of(inspect_report(view.inspection), view)
 
 
 def page_of(name: str, files: dict[str, object]) -> Path:

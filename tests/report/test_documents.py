@@ -13,10 +13,10 @@ from support.reports import REPORT
 from tflq.errors import ModelError, UnsupportedError
 from tflq.inspection.operators import inspect
 from tflq.ir.schema import data_text
-from tflq.report.inspect.document import inspect_document
 from tflq.report.json import dumps, error_document
-from tflq.report.verify.document import verify_document
-from tflq.report.verify.junit import junit
+from tflq.report.verbs.inspect.document import inspect_document
+from tflq.report.verbs.verify.document import verify_document
+from tflq.report.verbs.verify.junit import junit
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 

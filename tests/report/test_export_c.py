@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from support import suites
 from tflq.cli.main import cli
 from tflq.errors import LimitError, UnsupportedError
-from tflq.report.export.c import c_name, export_c
+from tflq.report.verbs.export.c import c_name, export_c
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.results import InputFacts
 

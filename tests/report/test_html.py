@@ -20,12 +20,14 @@ from tflq.ir import Model, view
 from tflq.profiles import by_name
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
-from tflq.report.explain.page import explain_page
+from tflq.report.blocks import Bar
 from tflq.report.graph.standard import view_of
 from tflq.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks, scatter
 from tflq.report.html.differences import as_rows, channel_figure, error_figures
-from tflq.report.html.fidelity import outputs_section
-from tflq.report.html.parts import Bar, bars
+from tflq.report.html.parts import bars
+from tflq.report.render.html import page_of, parts_of
+from tflq.report.verbs.compare.report import outputs_section
+from tflq.report.verbs.explain.report import explain_report
 from tflq.verification.dump import Dump
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -88,7 +90,7 @@ def found() -> Findings:
 
 
 def test_a_page_is_whole_and_in_order(found: Findings) -> None:
-    page = explain_page(VIEW, "a model.tflite", "dump.npz", found)
+    page = page_of(explain_report(found, "a model.tflite", "dump.npz"), VIEW)
     reader = read(page)
     assert reader.sections == ["first", "cause", "element", "next", "graph", "growth", "operators"]
     assert [r for r in reader.references if not r.startswith(("data:", "#"))] == []
@@ -102,7 +104,7 @@ def test_a_page_is_whole_and_in_order(found: Findings) -> None:
 def test_what_comes_from_outside_is_escaped(found: Findings) -> None:
     assert found.divergence is not None
     named = replace(found, divergence=replace(found.divergence, name="<script>alert(1)</script>"), unknown=("<b>",))
-    page = explain_page(VIEW, "<i>.tflite", 'x" onload="y', named)
+    page = page_of(explain_report(named, "<i>.tflite", 'x" onload="y'), VIEW)
     assert page.count("<script") == 1
     assert "<script>alert" not in page
     assert "<b>" not in page
@@ -112,7 +114,7 @@ def test_what_comes_from_outside_is_escaped(found: Findings) -> None:
 
 def test_a_page_of_nothing_that_differs() -> None:
     found = of_another_profile(load(MODEL), "litert-ref")
-    reader = read(explain_page(VIEW, "m.tflite", "d.npz", found))
+    reader = read(page_of(explain_report(found, "m.tflite", "d.npz"), VIEW))
     assert (found.verdict, reader.sections) == ("same", ["graph", "operators"])
 
 
@@ -121,7 +123,7 @@ def test_a_browser_shows_it_without_complaint(found: Findings, tmp_path: Path) -
     if browser is None:
         pytest.skip("no Chromium is installed")
     page = tmp_path / "page.html"
-    page.write_text(explain_page(VIEW, "m.tflite", "d.npz", found), encoding="utf-8")
+    page.write_text(page_of(explain_report(found, "m.tflite", "d.npz"), VIEW), encoding="utf-8")
     arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     for scheme in ("0", "1"):
         done = subprocess.run(
@@ -228,7 +230,7 @@ def test_a_confusion_matrix_counts_every_sample() -> None:
         scores = np.zeros(3)
         scores[winner] = 1
         found.add(np.array([0.5, 0.3, 0.2]), scores, label)
-    section = outputs_section(Comparison(4, (), (), 0, found))
+    section = parts_of([outputs_section(Comparison(4, (), (), 0, found))], VIEW)
     assert re.findall(r'<td class="([a-z]+\d?)">(\d*)</td>', section) == [
         ("cool3", "1"),
         ("hot3", "1"),

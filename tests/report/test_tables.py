@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tflq.report.layout import table
+from tflq.report.render.text import table
 
 COLUMNS = (("#", ">"), ("operator", "<"), ("profiles", "<"), ("real multiplier", ">"), ("note", "<"), ("promise", "<"))
 ROWS = [

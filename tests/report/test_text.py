@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from support.reports import FOUND, REPORT, tensor
-from tflq.report import layout
+from tflq.report.render import text as layout
 from tflq.report.stages import stage_text
-from tflq.report.verify.lines import report_lines
+from tflq.report.verbs.verify.report import verify_report
 from tflq.verification.report import Report
 from tflq.verification.results import Mode
 
 
 def text_of(report: Report, **options: bool) -> str:
-    return layout.text_of(report_lines(report, **options), coloured=layout.wants_colour(sys.stdout))
+    return layout.text_of(layout.lines_of(verify_report(report, **options)), coloured=layout.wants_colour(sys.stdout))
 
 
 def test_the_first_screen_of_a_failure_is_in_order() -> None:

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from support import suites
 from tflq.cli.main import cli
 from tflq.report.graph.colouring import LEVELS, scale, states
-from tflq.report.view.overlay import COLOURS, overlay
-from tflq.report.view.server import Watched, served
+from tflq.report.verbs.view.overlay import COLOURS, overlay
+from tflq.report.verbs.view.server import Watched, served
 from tflq.verification.golden import Golden, Observation
 from tflq.verification.results import InputFacts
 

@@ -139,7 +139,7 @@ def test_nothing_compared_is_never_the_same(tensors: bool) -> None:
 
 
 def test_nothing_compared_is_an_error_in_junit(tmp_path: Path) -> None:
-    from tflq.report.verify.junit import junit
+    from tflq.report.verbs.verify.junit import junit
 
     suite = ElementTree.fromstring(junit(verify(WHOLE, golden((None, None, None)))))
     assert (suite.get("errors"), len(list(suite.iter("error")))) == ("1", 1)

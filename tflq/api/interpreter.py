@@ -17,6 +17,7 @@ from tflq.api.options import check_delegates, check_threads, profile_of
 from tflq.api.session import Session
 from tflq.api.signature import SignatureRunner, by_name
 from tflq.api.values import give
+from tflq.display import displayed_by
 from tflq.errors import InputError, StateError, UnknownNameError
 from tflq.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
 from tflq.ir import Model, SignatureDef
@@ -24,10 +25,9 @@ from tflq.ir.structure import check_structure
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
-from tflq.telling import told
 
 
-@told("inspect")
+@displayed_by("inspect.cards:interpreter_card")
 class Interpreter:
     """An interpreter of `.tflite` models with the arithmetic of `profile`, bit by bit.
 
@@ -39,8 +39,8 @@ class Interpreter:
       `strict=True` it is an error, and so is writing to a tensor that is neither an input nor a variable. Intermediate
       tensors are kept with `experimental_preserve_all_tensors=True`.
     * An unsupported operator is refused by `allocate_tensors()`, not by the constructor.
-    * A call while another thread is in a call of the same interpreter raises a StateError; LiteRT's behaviour is
-      undefined. Different interpreters may run in different threads, also of the same Model.
+    * A call while another thread is in a call of the same interpreter raises a StateError. Different interpreters may
+      run in different threads, also of the same Model.
 
     Every error is a `tflq.TflqError`, and also a ValueError, RuntimeError or NotImplementedError if LiteRT raises one.
 
@@ -85,19 +85,17 @@ class Interpreter:
                 AUTO mean profile `litert-xnnpack`, BUILTIN_WITHOUT_DEFAULT_DELEGATES `litert-opt`, BUILTIN_REF
                 `litert-ref`. None leaves it to `profile`.
             experimental_preserve_all_tensors: Keep intermediate tensors, for get_tensor and tensor.
-            experimental_disable_delegate_clustering: Accepted; there are no delegates.
+            experimental_disable_delegate_clustering, experimental_disable_delegate_node_fusion: Accepted.
             experimental_default_delegate_latest_features: Refused if true: no profile has them.
             experimental_compress_quantization_zero_points: Accepted; changes LiteRT's memory only.
-            experimental_disable_delegate_node_fusion: Accepted; there are no delegates.
-            experimental_force_delegate_node_profiling: Accepted; there are no delegates.
+            experimental_force_delegate_node_profiling: Accepted; there are none.
             custom_op_registerers: Custom operators as Python callables, by name: `{"MyOp": function}`, where
                 `function(*inputs, options: bytes)` gives the outputs; or functions that fill a `CustomOperators`.
-            profile: The arithmetic: a name (see `tflq.profiles.PROFILES`) or a Profile. It overrides a resolver.
+            profile: The arithmetic: a name (see `tflq.profiles.PROFILES`), the path of a profile's YAML file, or a
+                Profile. It overrides a resolver.
             strict: Refuse to read tensors without a value and to write tensors that are not inputs.
-            memory_limit: Bytes of tensors, and of the operators' working memory, that may be alive at the same time.
-                Constants do not count.
-            work_limit: Multiply-accumulates, or other passes of the operators' innermost loops, that one `invoke` may
-                take. Iterations of loops and calls of subgraphs count, too.
+            memory_limit: Bytes of tensors and of operators' working memory at the same time; constants do not count.
+            work_limit: Passes of the operators' innermost loops that one `invoke` may take, of subgraphs, too.
 
         Raises:
             FileAccessError: The path cannot be read.
@@ -208,24 +206,23 @@ class Interpreter:
     @exclusive
     def get_input_details(self) -> list[Details]:
         """Return details of the input tensors."""
-        session = self._session(0)
-        return [tensor_details(session, tensor) for tensor in session.graph.inputs]
+        return [tensor_details(self._session(0), tensor) for tensor in self._session(0).graph.inputs]
 
     @exclusive
     def get_output_details(self) -> list[Details]:
         """Return details of the output tensors."""
-        session = self._session(0)
-        return [tensor_details(session, tensor) for tensor in session.graph.outputs]
+        return [tensor_details(self._session(0), tensor) for tensor in self._session(0).graph.outputs]
 
     @exclusive
     def get_tensor_details(self, subgraph_index: SupportsIndex = 0) -> list[Details]:
         """Return details of all tensors of a subgraph."""
         index, count = operator.index(subgraph_index), self.num_subgraphs()
         if not 0 <= index < count:
-            error = UnknownNameError("subgraph", index, range(count))
-            raise error.opening(f"subgraph_index is out of range: {index} for the model, which has {count} subgraphs.")
-        session = self._session(index)
-        return [tensor_details(session, tensor) for tensor in range(len(session.graph.tensors))]
+            opening = f"subgraph_index is out of range: {index} for the model, which has {count} subgraphs."
+            raise UnknownNameError("subgraph", index, range(count)).opening(opening)
+        return [
+            tensor_details(self._session(index), tensor) for tensor in range(len(self._session(index).graph.tensors))
+        ]
 
     def num_subgraphs(self) -> int:
         """Return the number of subgraphs of the model."""
@@ -233,10 +230,8 @@ class Interpreter:
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return names of the inputs and outputs, by signature key."""
-        return {
-            key: {"inputs": list(by_name(signature.inputs)), "outputs": list(by_name(signature.outputs))}
-            for key, signature in self._signatures().items()
-        }
+        signatures = self._get_full_signature_list().items()
+        return {key: {side: list(tensors) for side, tensors in sides.items()} for key, sides in signatures}
 
     @exclusive
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
@@ -252,8 +247,6 @@ class Interpreter:
                 )
             signature_key = next(iter(signatures))
         return SignatureRunner(self, signature_key)
-
-    # These names are private in LiteRT, too, but real code calls them.
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         return {
@@ -299,18 +292,9 @@ class Interpreter:
     def _session(self, index: int) -> Session:
         session = self._sessions.get(index)
         if session is None:
-            count = len(self._model.subgraphs)
-            if not 0 <= index < count:
-                error = UnknownNameError("subgraph", index, range(count))
-                raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {count}")
-            session = self._sessions[index] = Session(
-                self._model,
-                self._profile,
-                index,
-                self._keep_all,
-                self._limits,
-                self._resources,
-                self._strict,
-                self._threads,
-            )
+            if not 0 <= index < self.num_subgraphs():
+                error = UnknownNameError("subgraph", index, range(self.num_subgraphs()))
+                raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {self.num_subgraphs()}")
+            shared = self._keep_all, self._limits, self._resources, self._strict, self._threads
+            session = self._sessions[index] = Session(self._model, self._profile, index, *shared)
         return session

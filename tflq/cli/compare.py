@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import html_option, json_option, limit_options, overlay_option, python_option, scaling_options
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, only_of_one
@@ -62,8 +62,9 @@ def compare_command(
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.calibration.labels import read_labels
     from tflq.quantization.judge.comparison import compare
-    from tflq.report.compare.document import compare_document
-    from tflq.report.compare.lines import SUMMARY_COLUMNS, compare_lines, next_step, summary_cells
+    from tflq.report.verbs.compare.document import compare_document
+    from tflq.report.verbs.compare.report import compare_report
+    from tflq.report.verbs.compare.texts import SUMMARY_COLUMNS, summary_cells
 
     only_of_one(others, (("--html", html), ("--overlay", overlay), ("--all", all_tensors)))
     check_files([html, overlay], [reference, *others, data, labels], force=force)
@@ -82,18 +83,15 @@ def compare_command(
     other = others[0]
     second = subject(other)
     comparison = compare(first.model, second.model, samples, known)
+    shown = compare_report(first.facts, second.facts, comparison, all_tensors=all_tensors)
     if html is not None:
-        from tflq.report.compare.page import compare_page
-        from tflq.report.graph.standard import view_of
-
-        write_text(html, compare_page(view_of(first.model), first.facts, second.facts, comparison))
+        write_page(html, shown, first.model)
     if overlay is not None:
-        from tflq.report.html.fidelity import fidelity_colourings
+        from tflq.report.verbs.compare.figures import fidelity_colourings
 
         write_overlay(overlay, fidelity_colourings(comparison))
     if as_json:
         say_document(compare_document(first.facts, second.facts, comparison))
     else:
-        command = next_step(reference, other, comparison)
-        say(compare_lines(first.facts, second.facts, comparison, all_tensors=all_tensors, next_command=command))
+        say(shown)
     return Exit.SAME

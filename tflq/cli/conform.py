@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
-from shlex import quote
 from typing import Any
 
 import click
 
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, force_option, write_page, write_text
 from tflq.cli.options import html_option, json_option, profile_option, python_option, whole_number
-from tflq.cli.output import is_quiet, say, say_document
+from tflq.cli.output import say, say_document
 
 LEVELS = ("smoke", "standard", "exhaustive")
 _level = click.option(
@@ -100,7 +99,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
     Equal options give equal bytes.
     """
     from tflq.conformance.session import Order, make_suite
-    from tflq.report.layout import Line
+    from tflq.report.verbs.conform.report import suite_report
 
     check_files([output], [], force=force)
     written = make_suite(output, Order(profile, level, seed), jobs)
@@ -108,7 +107,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
         cases = len(written.suite.cases)
         say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": written.left_out})
     else:
-        say([Line(f"{output}: {len(written.suite.cases):,} cases of {written.suite.profile}")])
+        say(suite_report(output, len(written.suite.cases), written.suite.profile))
     return Exit.SAME
 
 
@@ -178,7 +177,7 @@ def run_command(
         whole = Part(suite, target, python, timeout, level, shard, batch)
         verdicts = spread(whole, system.name, jobs, scheduler, max_refused)
     if results is not None:
-        from tflq.report.conform.rows import write_rows
+        from tflq.report.verbs.conform.rows import write_rows
 
         write_rows(results, verdicts.cases)
     return _report(verdicts, suite, as_json=as_json, **reports)
@@ -193,14 +192,13 @@ def run_command(
 def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as_json: bool) -> int:
     """Unpack SUITE's models and inputs into a folder that a device can run; `check` then judges its outputs."""
     from tflq.conformance.session import pack
-    from tflq.report.layout import Line
+    from tflq.report.verbs.conform.report import packed_report
 
     count = pack(suite, output, level, shard)
     if as_json:
         say_document({"schema": "tflq/conform-pack/1", "output": output, "cases": count})
     else:
-        more = Line(f"Next: fill it, then tflq conform check {quote(suite)} {quote(output)}", "strong")
-        say([Line(f"{output}: {count:,} cases"), more])
+        say(packed_report(suite, output, count))
     return Exit.SAME
 
 
@@ -240,21 +238,20 @@ def _report(
     reason: str,
     as_json: bool,
 ) -> int:
-    from tflq.report.conform.document import verdict_document
-    from tflq.report.conform.junit import junit as junit_text
-    from tflq.report.conform.lines import verdict_line, verdict_lines
     from tflq.report.issues import compared_of_verdicts, issues_of_verdicts
+    from tflq.report.verbs.conform.document import verdict_document
+    from tflq.report.verbs.conform.junit import junit as junit_text
+    from tflq.report.verbs.conform.report import conform_report
 
+    shown = conform_report(verdicts, suite)
     if junit is not None:
         write_text(junit, junit_text(verdicts))
     if html is not None:
-        from tflq.report.conform.page import verdict_page
-
-        write_text(html, verdict_page(verdicts, suite))
+        write_page(html, shown)
     if as_json:
         say_document(verdict_document(verdicts))
     else:
-        say([verdict_line(verdicts)] if is_quiet() else verdict_lines(verdicts))
+        say(shown)
     kept = Continuous(baseline, sarif, accept_until, reason)
     issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
     return exit_of_run(verdicts.verdict, verdicts.rest, issues, compared, kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import exit_of_verdict
-from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import html_option, json_option, overlay_option, profile_option
 from tflq.cli.output import say, say_document
 
@@ -37,23 +37,20 @@ def diff_command(
     tflq diff before.tflite after.tflite
     """
     from tflq.inspection.model_diff import diff
-    from tflq.report.diff.document import diff_document
-    from tflq.report.diff.lines import diff_lines
+    from tflq.report.verbs.diff import diff_document, diff_report
 
     check_files([html, overlay], [first, second], force=force)
     model_diff = diff(first, second, profile)
+    shown = diff_report(model_diff, all_changes=all_changes)
     if html is not None:
-        from tflq.report.diff.page import diff_page
-        from tflq.report.graph.standard import view_of
-
-        write_text(html, diff_page(view_of(first, profile), model_diff))
+        write_page(html, shown, first, profile)
     if overlay is not None:
-        from tflq.report.diff.page import diff_colourings
         from tflq.report.graph.standard import view_of
+        from tflq.report.verbs.diff import diff_colourings
 
         write_overlay(overlay, diff_colourings(view_of(first, profile), model_diff))
     if as_json:
         say_document(diff_document(model_diff))
     else:
-        say(diff_lines(model_diff, all_changes=all_changes))
+        say(shown)
     return exit_of_verdict("differs" if model_diff.changes else "same")

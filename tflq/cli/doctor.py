@@ -23,12 +23,11 @@ def doctor_command(python: str | None, as_json: bool) -> int:
     tflq doctor --json
     """
     from tflq.conformance.doctor import examine
-    from tflq.report.doctor.document import doctor_document
-    from tflq.report.doctor.lines import doctor_lines
+    from tflq.report.verbs.doctor import doctor_document, doctor_report
 
     examination = examine(python)
     if as_json:
         say_document(doctor_document(examination))
     else:
-        say(doctor_lines(examination))
+        say(doctor_report(examination))
     return exit_of_verdict("fails" if examination.failing else "passes" if examination.tested else "nothing compared")

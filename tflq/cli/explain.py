@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit, exit_of_verdict
-from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_page
 from tflq.cli.options import (
     dump_inputs_option,
     html_option,
@@ -100,8 +100,8 @@ def explain_command(
 
     from tflq.diagnosis.dump import load_dumps
     from tflq.diagnosis.findings import investigate
-    from tflq.report.explain.document import explain_document
-    from tflq.report.explain.lines import explain_lines
+    from tflq.report.verbs.explain.document import explain_document
+    from tflq.report.verbs.explain.report import explain_report
     from tflq.verification.goldens import check_model
     from tflq.verification.results import Mode
 
@@ -114,19 +114,17 @@ def explain_command(
         findings = discriminated(target, samples, findings, by_name(profile))
         if findings.discrimination is not None and findings.discrimination.trials:
             write_arrays(discriminate, findings.discrimination.arrays())
+    shown = explain_report(findings, model, dump, inputs)
     if html is not None:
-        from tflq.report.explain.page import explain_page
-        from tflq.report.graph.standard import view_of
-
-        write_text(html, explain_page(view_of(model, profile), model, dump, findings, inputs))
+        write_page(html, shown, model, profile)
     if overlay is not None:
-        from tflq.report.explain.page import explain_colourings
+        from tflq.report.verbs.explain.figures import explain_colourings
 
         write_overlay(overlay, explain_colourings(findings))
     if as_json:
         say_document(explain_document(model, dump, findings, inputs))
     else:
-        say(explain_lines(model, dump, findings, inputs))
+        say(shown)
     return exit_of_verdict(findings.verdict)
 
 
@@ -144,15 +142,15 @@ def _work_out(
     from tflq.diagnosis.findings import work_out
     from tflq.ir import view
     from tflq.profiles import by_name
-    from tflq.report.explain.element_document import element_report
-    from tflq.report.explain.element_lines import element_lines
+    from tflq.report.verbs.explain.document import element_run_document
+    from tflq.report.verbs.explain.element import element_report
     from tflq.verification.inputs import make_inputs
 
     drawn = make_inputs(model, inputs, 1, seed)
     sample = dict(zip(view(model).inputs, drawn.samples[0], strict=True))
     worked = work_out(model, sample, by_name(profile), element, op)
     if as_json:
-        say_document(element_report(path, drawn.facts, worked))
+        say_document(element_run_document(path, drawn.facts, worked))
     else:
-        say(element_lines(worked))
+        say(element_report(worked))
     return Exit.SAME

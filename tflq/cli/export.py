@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from shlex import quote
 
 import click
 
@@ -48,8 +47,8 @@ def c_command(
     The firmware provides NAME_invoke. The test needs only the C library, and returns the number of differing outputs.
     """
     from tflq.errors import GoldenError
-    from tflq.report.export.c import c_name, export_c
-    from tflq.report.layout import Line
+    from tflq.report.verbs.export.c import c_name, export_c
+    from tflq.report.verbs.export.report import export_report
     from tflq.verification.goldens import load_golden
 
     called = c_name(name or Path(golden.rstrip("/")).stem)
@@ -71,5 +70,5 @@ def c_command(
     if as_json:
         say_document({"schema": "tflq/export-c/1", "files": paths, "samples": len(chosen.observations)})
     else:
-        say([Line(" ".join(paths)), Line(f"Next: cc -DTFLQ_MAIN {quote(paths[1])} invoke.c", "strong")])
+        say(export_report(paths))
     return Exit.SAME

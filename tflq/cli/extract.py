@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 import click
 
 from tflq.cli.exits import Exit
@@ -29,8 +27,7 @@ def extract_command(model: str, operators: tuple[str, ...], output: str, force: 
     """
     from tflq.api.files import save
     from tflq.api.subject import subject
-    from tflq.report.extract.document import extract_document
-    from tflq.report.extract.lines import extract_lines
+    from tflq.report.verbs.extract import extract_document, extract_report
     from tflq.surgery.cut import extract
 
     check_files([output], [model], force=force)
@@ -40,5 +37,5 @@ def extract_command(model: str, operators: tuple[str, ...], output: str, force: 
     if as_json:
         say_document(extract_document(target.facts, part, chosen, output))
     else:
-        say(extract_lines(part, chosen, output, f"tflq verify {quote(output)}"))
+        say(extract_report(part, chosen, output))
     return Exit.SAME

@@ -8,9 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from tflq.report.blocks import Report
 
 force_option = click.option("-f", "--force", is_flag=True, help="Replace output files that exist.")
 
@@ -48,6 +51,14 @@ def write_text(path: str, text: str) -> None:
     write_file(path, valid(text).encode())
 
 
+def write_page(path: str, report: Report, model: Any = None, profile: Any = "litert-ref") -> None:
+    """Write a report as an HTML page; with `model`, the page draws its operators as prepared under `profile`."""
+    from tflq.report.graph.standard import view_of
+    from tflq.report.render.html import page_of
+
+    write_text(path, page_of(report, None if model is None else view_of(model, profile)))
+
+
 def write_overlay(path: str, colourings: Iterable[Any]) -> None:
     """Write the first colouring of operators as node data for Model Explorer.
 
@@ -56,7 +67,7 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
     """
     from tflq.errors import InputError
     from tflq.report.json import dumps
-    from tflq.report.view.overlay import overlay
+    from tflq.report.verbs.view.overlay import overlay
 
     first = next(iter(colourings), None)
     if first is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import exit_of_verdict
-from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, write_arrays, write_overlay, write_page
 from tflq.cli.options import (
     dump_inputs_option,
     dump_option,
@@ -62,8 +62,8 @@ def fit_command(
     from tflq.diagnosis.dump import load_dumps
     from tflq.diagnosis.profile_fit import fit
     from tflq.diagnosis.profiles_apart import profiles_apart
-    from tflq.report.fit.document import fit_document
-    from tflq.report.fit.lines import fit_lines
+    from tflq.report.verbs.fit.document import fit_document
+    from tflq.report.verbs.fit.report import fit_report
     from tflq.verification.goldens import check_model
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
@@ -77,17 +77,15 @@ def fit_command(
         discrimination = profiles_apart(target, dumps[0], result.fitting)
         if discrimination.trials:
             write_arrays(discriminate, discrimination.arrays())
+    shown = fit_report(result, discrimination, model=model, dump=dump)
     if html is not None:
-        from tflq.report.fit.page import fit_page
-        from tflq.report.graph.standard import view_of
-
-        write_text(html, fit_page(view_of(model), model, dump, result))
+        write_page(html, shown, model)
     if overlay is not None:
-        from tflq.report.fit.page import fit_colourings
+        from tflq.report.verbs.fit.figures import fit_colourings
 
         write_overlay(overlay, fit_colourings(result))
     if as_json:
         say_document(fit_document(result, discrimination))
     else:
-        say(fit_lines(result, discrimination))
+        say(shown)
     return exit_of_verdict(result.verdict)

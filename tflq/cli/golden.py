@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
 from tflq.cli.options import json_option, whole_number
-from tflq.cli.output import is_quiet, say, say_document
+from tflq.cli.output import say, say_document
 
 _output = click.option(
     "-o",
@@ -53,8 +53,7 @@ def golden_command() -> None:
 @json_option
 def show_command(golden: str, as_json: bool) -> int:
     """Show the contents of GOLDEN: its runtime and model, the number of samples and arrays."""
-    from tflq.report.golden.document import golden_document
-    from tflq.report.golden.lines import golden_lines
+    from tflq.report.verbs.golden import golden_document, golden_report
     from tflq.verification.curation import arrays_of
     from tflq.verification.goldens import load_golden
 
@@ -63,7 +62,7 @@ def show_command(golden: str, as_json: bool) -> int:
     if as_json:
         say_document(golden_document(recording, golden, arrays))
     else:
-        say(golden_lines(recording, golden, arrays))
+        say(golden_report(recording, golden, arrays))
     return Exit.SAME
 
 
@@ -81,14 +80,13 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     1: a difference; 3: something, or everything, could not be compared.
     """
     from tflq.diagnosis.drift import drift
-    from tflq.report.golden.document import drift_document
-    from tflq.report.golden.lines import drift_lines, verdict_line
+    from tflq.report.verbs.golden import drift_document, drift_report
 
     result = drift(model, first, second)
     if as_json:
         say_document(drift_document(result))
     else:
-        say([verdict_line(result)] if is_quiet() else drift_lines(result))
+        say(drift_report(result))
     return exit_of_verdict(result.verdict)
 
 
@@ -124,10 +122,10 @@ def prune_command(
 
 
 def _report(schema: str, output: str, count: int, *, as_json: bool) -> int:
-    from tflq.report.layout import Line, counted
+    from tflq.report.verbs.golden import written_report
 
     if as_json:
         say_document({"schema": schema, "output": output, "samples": count})
     else:
-        say([Line(f"{output}: {counted(count, 'sample')}")])
+        say(written_report(output, count))
     return Exit.SAME

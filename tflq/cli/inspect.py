@@ -58,6 +58,7 @@ def inspect_command(
         return _show_overflow(model, profile, accumulator_bits or 32, as_json)
     from tflq.errors import UnknownNameError
     from tflq.inspection.operators import inspect
+    from tflq.report.verbs.inspect.report import inspect_report, operator_report
 
     check_files([html], [model], force=force)
     inspection = inspect(model, profile)
@@ -66,20 +67,19 @@ def inspect_command(
     if html is not None:
         from tflq.api.subject import subject
         from tflq.report.graph.standard import ModelView
-        from tflq.report.inspect.page import inspect_page
+        from tflq.report.render.html import page_of
 
-        write_text(html, inspect_page(ModelView(subject(model).model, inspection), op))
+        view = ModelView(subject(model).model, inspection)
+        write_text(html, page_of(inspect_report(inspection, op), view))
     if as_json:
-        from tflq.report.inspect.document import inspect_document
+        from tflq.report.verbs.inspect.document import inspect_document
 
         document = inspect_document(inspection)
         if op is not None:
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
-        from tflq.report.inspect.lines import inspection_lines, operator_lines
-
-        say(inspection_lines(inspection) if op is None else operator_lines(inspection, op))
+        say(inspect_report(inspection) if op is None else operator_report(inspection, op))
     return Exit.SAME
 
 
@@ -89,7 +89,7 @@ _COLUMNS = (("operators", ">"), ("unsupported", ">"), ("constants", ">"), ("MACs
 
 def _row(path: str, profile: str) -> Found:
     from tflq.inspection.operators import inspect
-    from tflq.report.inspect.document import inspect_document
+    from tflq.report.verbs.inspect.document import inspect_document
 
     inspection = inspect(path, profile)
     missing, constants = len(inspection.unsupported), sum(tensor.bytes for tensor in inspection.tensors)
@@ -102,12 +102,11 @@ def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:
     from tflq.api.subject import subject
     from tflq.inspection.overflow import overflow_bounds
     from tflq.profiles import by_name
-    from tflq.report.overflow.document import overflow_document
-    from tflq.report.overflow.lines import overflow_lines
+    from tflq.report.verbs.overflow import overflow_document, overflow_report
 
     bounds = overflow_bounds(subject(model).model, by_name(profile))
     if as_json:
         say_document(overflow_document(model, profile, bounds, bits))
     else:
-        say(overflow_lines(bounds, bits))
+        say(overflow_report(bounds, bits))
     return Exit.DIFFERS if any(bound.bits > bits for bound in bounds) else Exit.SAME

@@ -9,7 +9,7 @@ import click
 
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
 from tflq.cli.exits import exit_of_verdict
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, force_option, write_page
 from tflq.cli.options import html_option, json_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
@@ -53,8 +53,7 @@ def lint_command(
     tflq lint models/*.tflite --target cmsis-nn
     """
     from tflq.linting import lint
-    from tflq.report.lint.document import lint_document
-    from tflq.report.lint.lines import lint_lines
+    from tflq.report.verbs.lint import lint_document, lint_report
 
     only_of_one(models, (("--fix", fix), ("--html", html), ("--sarif", sarif), ("--baseline", baseline)))
     if len(models) > 1:
@@ -69,15 +68,13 @@ def lint_command(
 
         better, corrected = fixed(result.model, result.findings)
         save(better, fix)
+    shown = lint_report(result, fix, len(corrected))
     if html is not None:
-        from tflq.report.graph.standard import view_of
-        from tflq.report.lint.page import lint_page
-
-        write_text(html, lint_page(view_of(result.model), result))
+        write_page(html, shown, result.model)
     if as_json:
         say_document(lint_document(result, fix, len(corrected)))
     else:
-        say(lint_lines(result, fix, len(corrected)))
+        say(shown)
     from tflq.report.issues import issues_of_lint
 
     verdict = "findings" if len(result.findings) > len(corrected) else "clean"
@@ -91,7 +88,7 @@ _COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
 
 def _row(path: str, target: str) -> Found:
     from tflq.linting import Level, lint
-    from tflq.report.lint.document import lint_document
+    from tflq.report.verbs.lint import lint_document
 
     result = lint(path, target)
     errors = sum(finding.level is Level.ERROR for finding in result.findings)

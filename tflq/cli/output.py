@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tflq.errors import FileAccessError
 
 if TYPE_CHECKING:
-    from tflq.report.layout import Line
+    from tflq.report.blocks import Report
 
 #: The path that printing errors name.
 STANDARD_OUTPUT = "standard output"
 
 
-def say(lines: Iterable[Line]) -> None:
-    """Print lines of a report; with --quiet only the first."""
-    from itertools import islice
+def say(report: Report) -> None:
+    """Print a report; with --quiet only its verdict, or its first line if it has none."""
+    from tflq.report.render.line import Line
+    from tflq.report.render.text import fitted, lines_of, text_of, wants_colour
 
-    from tflq.report.layout import fitted, text_of, wants_colour
-
+    lines = lines_of(report)
     if is_quiet():
-        lines = islice(lines, 1)
+        verdict = report.verdict
+        lines = islice(lines, 1) if verdict is None else iter([Line(verdict.line, verdict.style)])
     _print(text_of(fitted(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import from_stdin, html_option, json_option, overlay_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, only_of_one
@@ -71,8 +71,8 @@ def profiles_command(
     """
     from tflq.errors import OptionError
     from tflq.profiles import PROFILES, by_name
-    from tflq.report.profiles.document import effects_document, list_document, pair_document
-    from tflq.report.profiles.lines import effects_lines, list_lines, pair_lines
+    from tflq.report.verbs.profiles.document import effects_document, list_document, pair_document
+    from tflq.report.verbs.profiles.report import list_report, pair_report
 
     if names[:1] == ("show",):
         if len(names) != 2 or models or prove or everything or since is not None or html is not None:
@@ -95,47 +95,41 @@ def profiles_command(
         return Exit.SAME
     if model is not None:
         effects = _effects(model, names, prove=prove)
+        from tflq.report.verbs.profiles.effects import effects_colourings, effects_report
+
+        shown = effects_report(effects, all_profiles=everything)
         if html is not None:
-            from tflq.report.graph.standard import view_of
-            from tflq.report.profiles.page import effects_page
-
-            write_text(html, effects_page(view_of(model, effects.base), effects))
+            write_page(html, shown, model, effects.base)
         if overlay is not None:
-            from tflq.report.profiles.page import effects_colourings
-
             write_overlay(overlay, effects_colourings(effects))
         if as_json:
             say_document(effects_document(effects))
         else:
-            say(effects_lines(effects, all_profiles=everything))
+            say(shown)
         return Exit.SAME
     if prove:
         raise OptionError("--prove needs --model")
     if not names:
         listed = list(PROFILES.values())
         if html is not None:
-            from tflq.report.profiles.page import list_page
-
-            write_text(html, list_page(listed))
+            write_page(html, list_report(listed))
         if as_json:
             say_document(list_document(listed))
         else:
-            say(list_lines(listed))
+            say(list_report(listed))
         return Exit.SAME
     if len(names) != 2:
         raise OptionError("give two profiles to compare, or none to list them")
     from tflq.inspection.profile_pairs import compare_profiles
 
     first, second = map(by_name, names)
-    differences = compare_profiles(first, second).differences
+    found = compare_profiles(first, second)
     if html is not None:
-        from tflq.report.profiles.page import pair_page
-
-        write_text(html, pair_page(first.name, second.name, differences))
+        write_page(html, pair_report(found))
     if as_json:
-        say_document(pair_document(first.name, second.name, differences))
+        say_document(pair_document(found.first, found.second, found.differences))
     else:
-        say(pair_lines(first.name, second.name, differences))
+        say(pair_report(found))
     return Exit.SAME
 
 
@@ -163,7 +157,7 @@ def _effects(model: str, names: Sequence[str], *, prove: bool) -> Any:
 
 
 def _row(path: str, names: Sequence[str], *, prove: bool) -> Found:
-    from tflq.report.profiles.document import effects_document
+    from tflq.report.verbs.profiles.document import effects_document
 
     effects = _effects(path, names, prove=prove)
     touched = [operator for operator in effects.operators if operator.effects]
@@ -176,11 +170,11 @@ def _row(path: str, names: Sequence[str], *, prove: bool) -> Found:
 
 def _say_releases(model: str, since: str, as_json: bool) -> None:
     from tflq.inspection.releases import agreements
-    from tflq.report.profiles.document import agreements_document
-    from tflq.report.profiles.lines import agreement_lines
+    from tflq.report.verbs.profiles.document import agreements_document
+    from tflq.report.verbs.profiles.effects import agreements_report
 
     found = agreements(model, since)
     if as_json:
         say_document(agreements_document(found))
     else:
-        say(agreement_lines(found))
+        say(agreements_report(found))

@@ -33,17 +33,16 @@ def prove_command(
     tflq prove model.tflite --between litert-ref tflm
     """
     from tflq.proof import prove
-    from tflq.report.prove.document import proof_document
-    from tflq.report.prove.lines import proof_lines
+    from tflq.report.verbs.prove import prove_document, prove_report
 
     check_files([witnesses], [model], force=force)
     proof = prove(model, (*between, *more))
     if witnesses is not None:
         write_arrays(witnesses, _arrays(proof))
     if as_json:
-        say_document(proof_document(proof))
+        say_document(prove_document(proof))
     else:
-        say(proof_lines(proof))
+        say(prove_report(proof))
     return exit_of_verdict(proof.word)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict
-from tflq.cli.files import check_files, force_option, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import (
     html_option,
     json_option,
@@ -151,7 +151,8 @@ def quantize_command(
     from tflq.quantization.processes import available
     from tflq.quantization.recipe.files import changed_recipe, read_recipe
     from tflq.report.progress import progress_bar
-    from tflq.report.quantize.lines import Making, quantize_lines
+    from tflq.report.verbs.quantize.report import quantize_report
+    from tflq.report.verbs.quantize.texts import Making
 
     check_files([output, html, overlay], [model, calibration, recipe, labels], force=force)
     journal = f"{output}.journal" if resume else None
@@ -179,21 +180,18 @@ def quantize_command(
     output_facts = subject(result.save(output)).facts
     making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
     if html is not None:
-        from tflq.report.graph.standard import view_of
-        from tflq.report.quantize.page import quantize_page
-
-        write_text(html, quantize_page(view_of(source.model), making))
+        write_page(html, quantize_report(making), source.model)
     if overlay is not None:
-        from tflq.report.quantize.page import quantize_colourings
+        from tflq.report.verbs.quantize.figures import quantize_colourings
 
         colourings = quantize_colourings(result.report)
         write_overlay(overlay, colourings[-1:] if sensitivity else colourings)
     if as_json:
-        from tflq.report.quantize.document import quantize_document
+        from tflq.report.verbs.quantize.document import quantize_document
 
         say_document(quantize_document(making))
     else:
-        say(quantize_lines(making))
+        say(quantize_report(making))
     check = result.report.check
     return _exit(None if check.report is None else check.report.verdict.value, check.error)
 

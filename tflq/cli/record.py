@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import Any
 
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, check_golden, force_option, write_text
+from tflq.cli.files import check_files, check_golden, force_option, write_page
 from tflq.cli.options import html_option, input_options, json_option, model_argument, preparation_options, python_option
 from tflq.cli.output import say, say_document
 
@@ -52,29 +51,21 @@ def record_command(
     tflq record model.tflite -o model.npz --all-tensors
     tflq record model.tflite -o goldens/model/ --inputs samples.npz
     """
+    from tflq.report.verbs.record import record_document, record_report
     from tflq.verification import record
 
     check_golden(output, [model, inputs], force=force or _is_golden_of(output, model))
     check_files([html], [model, inputs, output], force=force)
     golden = record(model, against, inputs, all_tensors, output, samples, seed, python, **preparation)
+    shown = record_report(golden, model, output)
     if html is not None:
-        from tflq.report.graph.standard import view_of
-        from tflq.report.record.page import record_page
-
-        write_text(html, record_page(view_of(model), golden, output))
+        write_page(html, shown, model)
     if as_json:
         from tflq.api.subject import subject
-        from tflq.report.record.document import record_document
 
         say_document(record_document(subject(model).facts, golden, output))
-        return Exit.SAME
-    from tflq.report.layout import Line
-    from tflq.report.runtimes import runtime_text
-
-    what = "all tensors" if golden.tensors else "outputs"
-    lines = [Line(f"{output}: {what} of {len(golden.observations)} sample(s), {runtime_text(golden.runtime)}")]
-    lines += [Line(f"note: {note}", "warning") for note in golden.notes]
-    say([*lines, Line(f"Next: tflq verify {quote(model)} --golden {quote(output)}", "strong")])
+    else:
+        say(shown)
     return Exit.SAME
 
 

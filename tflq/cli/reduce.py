@@ -73,8 +73,7 @@ def reduce_command(
     from tflq.diagnosis.session import reduce
     from tflq.errors import FileAccessError, OptionError
     from tflq.profiles import by_name
-    from tflq.report.reduce.document import reduce_document
-    from tflq.report.reduce.lines import reduce_lines
+    from tflq.report.verbs.reduce import reduce_document, reduce_report
     from tflq.runtimes.children import temporary_folder
     from tflq.verification.goldens import check_model
 
@@ -100,7 +99,7 @@ def reduce_command(
     if as_json:
         say_document(reduce_document(target.facts, reduced, output, line))
     else:
-        say(reduce_lines(reduced, output, line))
+        say(reduce_report(reduced, output, line))
     return Exit.SAME
 
 

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_text
+from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_page
 from tflq.cli.options import html_option, input_options, json_option, limit_options, preparation_options, profile_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, filled, models_argument, only_of_one
 
 if TYPE_CHECKING:
-    from tflq.api.subject import ModelFacts
     from tflq.interpreter import Plan, Trace
     from tflq.ir import Model
     from tflq.kernels.exactness import Exactness
-    from tflq.profiles import Profile
-    from tflq.report.layout import Line
-    from tflq.verification.inputs import Inputs
-    from tflq.verification.results import InputFacts
+    from tflq.report.verbs.run import Ran
 
 
 @click.command("run")
@@ -63,7 +58,7 @@ def run_command(
     tflq run models/*.tflite -o 'out/{stem}.npz'
     """
     from tflq.errors import OptionError
-    from tflq.report.run.lines import run_lines
+    from tflq.report.verbs.run import run_document, run_report
 
     files, inputs = options["files"], options["inputs"]
     if files and inputs:
@@ -77,16 +72,16 @@ def run_command(
     if len(models) > 1:
         paths = dict(zip(models, outputs, strict=True))
         return each_model("run", models, _COLUMNS, lambda model: _row(model, paths[model], options), as_json=as_json)
-    outcome = _run(models[0], options, drawn=html is not None)
+    ran = _run(models[0], options, drawn=html is not None)
+    written = outputs[0] or ""
     if html is not None:
-        write_text(html, outcome.page)
+        write_page(html, run_report(ran, written), models[0], options["profile"])
     if output:
-        write_arrays(output if to_stdout else str(outputs[0]), outcome.arrays)
+        write_arrays(output if to_stdout else written, ran.arrays)
     if as_json and not to_stdout:
-        say_document(outcome.document(outputs[0]))
+        say_document(run_document(ran, written))
     elif not to_stdout:
-        summary = run_lines(outcome.profile, outcome.inputs, outcome.arrays, outcome.promises, outputs[0] or "")
-        say([*(line for line in outcome.lines if line is not None), *summary])
+        say(run_report(ran, written))
     return Exit.SAME
 
 
@@ -95,40 +90,23 @@ _COLUMNS = (("samples", ">"), ("outputs", ">"), ("promise", "<"), ("written to",
 
 
 def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
-    outcome = _run(model, options, drawn=False)
+    from tflq.report.verbs.run import run_document
+
+    ran = _run(model, options, drawn=False)
     if output:
-        write_arrays(output, outcome.arrays)
-    samples = outcome.inputs.samples
-    words = ", ".join(dict.fromkeys(promise.word for promise in outcome.promises.values()))
-    cells = (str(samples), str(len(outcome.arrays) // max(samples, 1)), words, output or "")
-    return "done", cells, outcome.document(output), Exit.SAME
+        write_arrays(output, ran.arrays)
+    samples = ran.inputs.samples
+    words = ", ".join(dict.fromkeys(promise.word for promise in ran.promises.values()))
+    cells = (str(samples), str(len(ran.arrays) // max(samples, 1)), words, output or "")
+    return "done", cells, run_document(ran, output or ""), Exit.SAME
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Done:
-    """One model's outputs by name, their promises, the lines of its classes, its page."""
-
-    facts: ModelFacts
-    profile: str
-    inputs: InputFacts
-    arrays: dict[str, Any]
-    promises: dict[str, Exactness]
-    lines: list[Line | None]
-    page: str
-
-    def document(self, output: str | None) -> dict[str, Any]:
-        """Return the run as a document."""
-        from tflq.report.run.document import run_document
-
-        return run_document(self.facts, self.profile, self.inputs, output or "", self.arrays, self.promises)
-
-
-def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
+def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
     from tflq.api.subject import subject
     from tflq.interpreter import make_plan, run
     from tflq.ir import view
     from tflq.profiles import by_name
-    from tflq.report.run.lines import top_line
+    from tflq.report.verbs.run import Ran, top_text
     from tflq.verification.inputs import from_files, make_inputs
     from tflq.verification.preparation import image_paths, preparation
 
@@ -141,10 +119,11 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
         fed = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
     words = [] if labels is None else read_words(labels)
     tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, files))
-    lines = []
+    texts: list[str] = []
     chosen = by_name(options["profile"])
     graph = view(target.model)
-    page = ""
+    values: dict[int, Any] = {}
+    promised: dict[int, Exactness] = {}
     arrays: dict[str, Any] = {}
     promises: dict[str, Exactness] = {}
     plans: dict[Any, Plan] = {}
@@ -155,31 +134,22 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Done:
         plan = plans[key] = plans.get(key) or make_plan(target.model, chosen, input_shapes=shapes)
         trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or on_page)
         if on_page:
-            page = _page(model, chosen, fed, sample, trace)
+            values = {**dict(zip(graph.inputs, sample, strict=True)), **trace.values}
+            promised = {tensor: trace.promise(tensor) for tensor in graph.outputs}
         prefix = f"s{k}_" if len(fed.samples) > 1 else ""
         outputs = _named(target.model, trace, False)
         tensors = _named(target.model, trace, True) if all_tensors else outputs
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
         if tops:
-            lines += [top_line(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
-    return Done(target.facts, chosen.name, fed.facts, arrays, promises, lines, page)
+            texts += [top_text(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
+    shown = list(filter(None, texts))
+    return Ran(target.facts, chosen.name, fed.facts, arrays, promises, shown, values, promised)
 
 
 def _sources(inputs: str | None, files: Sequence[str]) -> list[str]:
     """Return the paths that inputs are read from."""
     return [path for path in (inputs, *(word.rpartition("=")[2] for word in files)) if path]
-
-
-def _page(model: str, profile: Profile, fed: Inputs, sample: Sequence[Any], trace: Trace) -> str:
-    from tflq.report.graph.standard import view_of
-    from tflq.report.run.page import run_page
-
-    drawn = view_of(model, profile)
-    graph = drawn.graph
-    values = {**dict(zip(graph.inputs, sample, strict=True)), **trace.values}
-    promises = {tensor: trace.promise(tensor) for tensor in graph.outputs}
-    return run_page(drawn, profile.name, fed.facts, values, promises)
 
 
 def _pair(word: str, model: Model) -> tuple[str, str]:

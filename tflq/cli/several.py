@@ -29,7 +29,7 @@ def each_model(
     verb: str, models: Sequence[str], columns: Sequence[tuple[str, str]], one: Callable[[str], Found], *, as_json: bool
 ) -> Exit:
     """Call `one` with each model and print a summary; return the gravest exit code."""
-    from tflq.report.several import FAILED, Outcome, summary_document, summary_lines
+    from tflq.report.several import FAILED, Outcome, summary_document, summary_report
 
     outcomes = []
     for model in models:
@@ -41,7 +41,7 @@ def each_model(
     if as_json:
         say_document(summary_document(verb, outcomes, code))
     else:
-        say(summary_lines(verb, columns, outcomes, code))
+        say(summary_report(verb, columns, outcomes, code))
     return code
 
 

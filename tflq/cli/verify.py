@@ -9,7 +9,7 @@ import click
 
 from tflq.cli.continuous import Continuous, continuous_options, exit_of_run
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
-from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_text
+from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_page, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
     from_stdin,
@@ -114,26 +114,24 @@ def verify_command(
         return _verify_several(models, against, baseline, options, as_json=as_json)
     report = _verified(models[0], against, golden or _golden_of(models[0], baseline), options)
     if junit:
-        from tflq.report.verify.junit import junit as junit_text
+        from tflq.report.verbs.verify.junit import junit as junit_text
 
         write_text(junit, junit_text(report))
-    if html is not None:
-        from tflq.report.graph.standard import view_of
-        from tflq.report.verify.page import verify_page
+    from tflq.report.verbs.verify.report import verify_report
 
-        write_text(html, verify_page(view_of(models[0], report.profile), report))
+    shown = verify_report(report, all_operators=all_operators)
+    if html is not None:
+        write_page(html, shown, models[0], report.profile)
     if overlay is not None:
-        from tflq.report.verify.page import verify_colourings
+        from tflq.report.verbs.verify.report import verify_colourings
 
         write_overlay(overlay, verify_colourings(report))
     if as_json:
-        from tflq.report.verify.document import verify_document
+        from tflq.report.verbs.verify.document import verify_document
 
         say_document(verify_document(report))
     else:
-        from tflq.report.verify.lines import report_lines
-
-        say(report_lines(report, all_operators=all_operators))
+        say(shown)
     from tflq.report.issues import compared_of_report, issues_of_report
 
     kept = Continuous(known, sarif, accept_until, reason)
@@ -152,7 +150,7 @@ def _verify_several(
     models: tuple[str, ...], against: str | None, baseline: str | None, options: dict[str, Any], *, as_json: bool
 ) -> int:
     """Return one summary; a model that fails is one row of it."""
-    from tflq.report.verify.summary import Outcome, summary_document, summary_lines
+    from tflq.report.verbs.verify.summary import Outcome, summary_document, summary_report
 
     outcomes = []
     for model in models:
@@ -165,7 +163,7 @@ def _verify_several(
     if as_json:
         say_document(summary_document(outcomes, code))
     else:
-        say(summary_lines(outcomes))
+        say(summary_report(outcomes))
     return code
 
 

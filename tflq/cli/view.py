@@ -52,8 +52,8 @@ def view_command(
         raise click.UsageError("--once writes --html or --overlay: give one of them")
     check_files([html, overlay], [model, other, data], force=force)
     from tflq.report.json import dumps
-    from tflq.report.view.overlay import overlay as overlay_of
-    from tflq.report.view.picture import picture
+    from tflq.report.verbs.view.overlay import overlay as overlay_of
+    from tflq.report.verbs.view.picture import picture
 
     def make() -> str:
         drawn = picture(model, other, profile, data)
@@ -69,12 +69,11 @@ def view_command(
     import threading
     import webbrowser
 
-    from tflq.report.layout import Line
-    from tflq.report.view.server import Watched, follow, served
+    from tflq.report.verbs.view.server import Watched, follow, served, served_report
 
     watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
     with served(watched, port) as address:
-        say([Line(address, "strong"), Line("updated when a file changes; Ctrl-C ends", "faint")])
+        say(served_report(address))
         if not no_browser:
             webbrowser.open(address)
         follow(watched, threading.Event())

@@ -26,12 +26,11 @@ def warm_command(models: tuple[str, ...], profile: str, as_json: bool) -> int:
     """
     from tflq.api.warming import warm
     from tflq.conformance.doctor import cases
-    from tflq.report.warm.document import warm_document
-    from tflq.report.warm.lines import warm_lines
+    from tflq.report.verbs.warm import warm_document, warm_report
 
     warmed = warm(models or [draft.model() for draft in cases()], profile)
     if as_json:
         say_document(warm_document(warmed))
     else:
-        say(warm_lines(warmed))
+        say(warm_report(warmed))
     return Exit.SAME

@@ -9,6 +9,7 @@ from enum import Enum
 from tflq.diagnosis.certainty import Certainty, Evidence
 from tflq.diagnosis.hypotheses import Hypothesis, Kind
 from tflq.diagnosis.outcomes import Fault
+from tflq.diagnosis.placement import Places
 
 
 class CauseVerdict(str, Enum):
@@ -85,7 +86,7 @@ class Explanation:
     elements: int
     causes: tuple[Cause, ...]
     evidence: Evidence = field(default_factory=Evidence)
-    places: tuple[str, ...] = ()  # where the differing elements of its first differing tensor sit
+    places: Places = field(default_factory=Places)  # of the differing elements of its first differing tensor
     alike: tuple[int, ...] = ()  # other operators of the same kernel that exact causes were compared with
     beyond: tuple[int, ...] = ()  # divergent operators of other kernels that exact causes were compared with
     assumed: tuple[int, ...] = ()

@@ -16,13 +16,13 @@ from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device
 from tflq.diagnosis.outcomes import Results, fits, results
 from tflq.diagnosis.probes import batched, probes, random_values
+from tflq.display import displayed_by
 from tflq.errors import TflqError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER, Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
-from tflq.telling import told
 from tflq.verification.dump import Dump
 
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ class Trial:
     expected: tuple[Results, ...]
 
 
-@told("explain")
+@displayed_by("explain.report:discrimination_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrimination:
     """The inputs that distinguish the causes of operator `index`, or of a whole model if that is None.

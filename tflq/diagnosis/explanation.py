@@ -22,7 +22,7 @@ from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.mistakes.device import raising
 from tflq.diagnosis.outcomes import Fault, Results, digest, results, score
 from tflq.diagnosis.pairs import pairs, under_profiles
-from tflq.diagnosis.placement import places
+from tflq.diagnosis.placement import Places, places
 from tflq.diagnosis.probes import shuffled
 from tflq.diagnosis.subsampling import Thinner, thinned
 from tflq.errors import TflqError
@@ -201,11 +201,11 @@ def separated(group: Group, alone: Part) -> list[Group]:
     return list(parts.values())
 
 
-def _where(compared: Sequence[tuple[Results, Results]]) -> tuple[str, ...]:
+def _where(compared: Sequence[tuple[Results, Results]]) -> Places:
     """Return the common property of all differing elements of the first differing tensor, over all samples."""
     for tensor in compared[0][1]:
         pairs = [(values[tensor], got[tensor]) for values, got in compared if tensor in values and tensor in got]
         masks = [unequal(*pair) for pair in pairs if pair[0].shape == pair[1].shape == pairs[0][1].shape]
         if masks and any(mask.any() for mask in masks):
             return places(np.logical_or.reduce(masks))
-    return ()
+    return Places()

@@ -18,13 +18,13 @@ from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.siblings import compared_elsewhere
+from tflq.display import displayed_by
 from tflq.errors import OptionError
 from tflq.inspection.difference import unequal
 from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
-from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
@@ -65,7 +65,7 @@ class Divergence:
         return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
 
 
-@told("explain")
+@displayed_by("explain.report:explain_report")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
     """A dump compared with a profile. Parts about one operator are None if no operator differs or is requested."""

@@ -17,9 +17,9 @@ from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import localize_samples, trusted
 from tflq.diagnosis.rows import computation
+from tflq.display import displayed_by
 from tflq.ir import Model, view
 from tflq.profiles import PROFILES, Profile, by_name
-from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, Shared, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
@@ -40,7 +40,7 @@ class FitVerdict(str, Enum):
     NOTHING = "nothing"  # nothing was compared
 
 
-@told("fit")
+@displayed_by("fit.report:fit_report")
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A dump compared with all profiles. `matrix` has a column of cells for each, the nearest to `base` first.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.localization import located, operator_alone, trusted
+from tflq.display import displayed_by
 from tflq.errors import InputError, TflqError
 from tflq.inspection.difference import difference, unequal
 from tflq.interpreter import make_plan, run
@@ -18,7 +19,6 @@ from tflq.profiles import Profile
 from tflq.surgery.crop import narrowings
 from tflq.surgery.cut import compacted, cut
 from tflq.surgery.part import Part
-from tflq.telling import told
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located
 
@@ -28,7 +28,7 @@ Sample: TypeAlias = "tuple[Array, ...]"
 Check: TypeAlias = "Callable[[Model, Sample], bool]"
 
 
-@told("reduce")
+@displayed_by("reduce:reduce_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
     """The remaining model. `operators` are indices of the original; `expected` are the profile's outputs for `sample`.

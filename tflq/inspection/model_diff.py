@@ -11,6 +11,7 @@ import numpy as np
 
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
+from tflq.display import displayed_by
 from tflq.errors import TflqError
 from tflq.inspection.constants import constants_of
 from tflq.inspection.difference import difference
@@ -19,7 +20,6 @@ from tflq.ir import GraphView, Model, Operator, TensorSpec, view
 from tflq.ir.schema import in_words
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
-from tflq.telling import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Change:
     after: str
 
 
-@told("diff")
+@displayed_by("diff:diff_report")
 @dataclass(frozen=True, slots=True)
 class ModelDiff:
     """Both models, and the differences between their first subgraphs, in order."""

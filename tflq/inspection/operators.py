@@ -7,6 +7,7 @@ from typing import Any
 
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
+from tflq.display import displayed_by
 from tflq.errors import TflqError
 from tflq.inspection.constants import Constants, constants_of
 from tflq.interpreter import Step, make_plan
@@ -18,7 +19,6 @@ from tflq.kernels.work import multiply_accumulates
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.surgery.tap import single_operator
-from tflq.telling import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class OperatorFacts:
     reason: str = ""
 
 
-@told("inspect")
+@displayed_by("inspect.report:inspect_report")
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """A model's first subgraph under a profile."""

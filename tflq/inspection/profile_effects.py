@@ -14,6 +14,7 @@ import numpy as np
 
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
+from tflq.display import displayed_by
 from tflq.errors import TflqError
 from tflq.inspection.constants import named_parts
 from tflq.inspection.equality import same_operator
@@ -26,7 +27,6 @@ from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
 from tflq.numerics.stages import OutputStage
 from tflq.profiles import PROFILES, Profile, by_name
-from tflq.telling import told
 
 __all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
 
@@ -58,7 +58,7 @@ class OperatorEffects:
     proved: tuple[str, ...] = ()
 
 
-@told("profiles")
+@displayed_by("profiles.effects:effects_report")
 @dataclass(frozen=True, slots=True)
 class Effects:
     """A model's first subgraph under several profiles."""

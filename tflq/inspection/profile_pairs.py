@@ -15,13 +15,13 @@ from itertools import product
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from tflq.display import displayed_by
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.signature import Signature, Slot
 from tflq.kernels.table import KernelTable, find
 from tflq.numerics.arithmetic import Arithmetic, prepared_real
 from tflq.profiles import Profile, by_name
-from tflq.telling import told
 
 #: Text for a profile without a kernel.
 NONE = "none"
@@ -53,7 +53,7 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-@told("profiles")
+@displayed_by("profiles.report:pair_report")
 @dataclass(frozen=True, slots=True)
 class ProfileComparison:
     """Two profiles by name, and the differences that can change bits, by operator."""

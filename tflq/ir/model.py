@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.display import displayed_by
 from tflq.ir.types import TensorType
-from tflq.telling import told
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -172,7 +172,7 @@ class SignatureDef:
     unknown: tuple[UnknownField, ...] = ()
 
 
-@told("inspect")
+@displayed_by("inspect.cards:model_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A whole `.tflite` file. `metadata` holds pairs of (name, buffer index)."""

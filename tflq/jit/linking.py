@@ -7,19 +7,43 @@ intermediate code, which is optimized once, in the machine code of the function 
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from typing import Any
+
+#: Minor versions of numba whose private interfaces these are; with others plain functions are compiled.
+TESTED = tuple(f"0.{minor}" for minor in range(61, 69))
 
 
 def linked(function: Any) -> Any:
     """Return a numba dispatcher of `function` for compiled callers. Python must not call it."""
     import numba
 
+    if not is_known():
+        return numba.njit(error_model="numpy")(function)
     dispatcher = numba.njit(
         error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_parts()[0]
     )(function)
     dispatcher.__class__ = _parts()[1]
     return dispatcher
+
+
+@cache
+def is_known() -> bool:
+    """Return whether the installed numba has the interfaces used here; a warning, once, if it has not."""
+    import numba
+
+    minor = ".".join(numba.__version__.split(".")[:2])
+    reason = "" if minor in TESTED else f"tested with {TESTED[0]} to {TESTED[-1]}"
+    if not reason:
+        try:
+            _parts()
+        except (ImportError, AttributeError, TypeError) as error:
+            reason = str(error)
+    if reason:
+        text = "tflq: numba %s compiles every function by itself, which takes longer (%s)"
+        logging.getLogger("tflq").warning(text, numba.__version__, reason)
+    return not reason
 
 
 @cache

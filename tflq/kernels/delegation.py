@@ -62,7 +62,7 @@ UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their 
 
 
 def has_floats_only(row: Kernel) -> bool:
-    """Whether a row takes float32 or float16 data, and nothing quantized."""
+    """Return whether a row takes float32 or float16 data, and nothing quantized."""
     result = row.signature.outputs[-1]
     return any(
         result.is_only(type_) and all(slot.is_only(type_, TensorType.INT32) for slot in row.signature.slots)
@@ -96,13 +96,13 @@ def enabled(row: Kernel, runtime: Runtime) -> Kernel | None:
 
 
 def is_quantized(operand: Operand) -> bool:
-    """Whether an 8-bit operand has one scale, along dimension 0. Source: CheckTensorFloat32OrQUInt8Type."""
+    """Return whether an 8-bit operand has one scale, along dimension 0. Source: CheckTensorFloat32OrQUInt8Type."""
     q = operand.quantization
     return operand.type in _EIGHT_BITS and q is not None and len(q.scale) == 1 and q.quantized_dimension == 0
 
 
 def has_filter_scales(operand: Operand, dimension: int) -> bool:
-    """Whether weights have one scale, or several along `dimension`. Source: CheckTensorFloat32OrQCInt8Type."""
+    """Return whether weights have one scale, or several along `dimension`. Source: CheckTensorFloat32OrQCInt8Type."""
     q = operand.quantization
     if q is None or len(q.scale) == 0:
         return False
@@ -113,7 +113,7 @@ def has_filter_scales(operand: Operand, dimension: int) -> bool:
 
 
 def has_bias_scales(operand: Operand) -> bool:
-    """Whether a bias is quantized along dimension 0. Source: CheckTensorFloat32OrFloat16OrQCInt32Type."""
+    """Return whether a bias is quantized along dimension 0. Source: CheckTensorFloat32OrFloat16OrQCInt32Type."""
     q = operand.quantization
     if q is None or len(q.scale) == 0 or q.quantized_dimension != 0:
         return False
@@ -121,16 +121,16 @@ def has_bias_scales(operand: Operand) -> bool:
 
 
 def is_normal(scales: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bool:
-    """Whether all are positive and normal. Source: xnn_validate_quantized_tensor."""
+    """Return whether all are positive and normal. Source: xnn_validate_quantized_tensor."""
     return bool(np.all(np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)))
 
 
 def has_shape(operand: Operand, lowest: int = 0, highest: int = _RANK) -> bool:
-    """Whether the rank lies between these, and no dimension is 0. Source: CheckTensorShape."""
+    """Return whether the rank lies between these, and no dimension is 0. Source: CheckTensorShape."""
     return lowest <= len(operand.shape) <= highest and min(operand.shape, default=1) > 0
 
 
 def ratio_lies(x: Operand, y: Operand, lowest: float, beyond: float) -> bool:
-    """Whether scale(x) / scale(y), in float32, is in [lowest, beyond). Source: CheckTensorsInputOutputScale."""
+    """Return whether scale(x) / scale(y), in float32, is in [lowest, beyond). Source: CheckTensorsInputOutputScale."""
     with np.errstate(all="ignore"):
         return bool(lowest <= x.scale / y.scale < beyond)

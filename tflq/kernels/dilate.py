@@ -21,7 +21,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only geometry."""
+    """Prepare the geometry alone."""
     x, dilations, value = (node.input(position) for position in range(3))
     require_same_type(node, x, value, node.outputs[0])
     require_rank(node, dilations, 1)

@@ -27,7 +27,7 @@ def elu(x: Array) -> Array:
 
 
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 256 codes."""
+    """Prepare a table of 256 codes."""
     return prepare_tabulated(node, elu)
 
 

@@ -18,7 +18,7 @@ from tflq.numerics.libm import expf
 
 
 def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 256 codes."""
+    """Prepare a table of 256 codes."""
     return prepare_tabulated(node, expf)
 
 

@@ -237,7 +237,7 @@ class Kernel:
         return replace(self, types=str(signature))
 
     def accepts(self, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> bool:
-        """Whether this row takes an operator of that version with operands of those types."""
+        """Return whether this row takes an operator of that version with operands of those types."""
         fits = self.signature.mismatches(inputs, outputs) == 0
         return fits and self.versions[0] <= version <= self.versions[1]
 

@@ -79,7 +79,7 @@ def _normalise(x: Array, zero_in: Int, before: Int, after: Int, zero_out: Int, l
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     x, _ = _operands(node)
     return Prepared((x.shape,), None, eval_float)
 

@@ -21,7 +21,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry and clamp."""
+    """Prepare geometry and clamp."""
     return prepare_pool(node, np.dtype(np.float32), evaluate)
 
 

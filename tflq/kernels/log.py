@@ -22,7 +22,7 @@ from tflq.numerics.stages import type_range
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table, of 256 codes or 513 samples."""
+    """Prepare a table of 256 codes or 513 samples."""
     x, y = same_type(node)
     check_elementwise(node)
     lowest = np.float32(type_range(x.type.label)[0] - y.zero_point) * y.scale

@@ -26,7 +26,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry and clamp."""
+    """Prepare geometry and clamp."""
     return prepare_pool(node, np.dtype(np.float32), eval_float)
 
 

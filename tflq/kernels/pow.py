@@ -38,7 +38,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the shapes."""
+    """Prepare the shapes alone."""
     a, b, _ = both(node)
     shape = broadcast_shape(node, a, b)
     return Prepared((shape,), OpData(a.shape != b.shape and prod(b.shape) == 1, shape), evaluate)

@@ -63,7 +63,7 @@ def broadcast(shapes: list[Shape]) -> Shape | None:
 
 
 def one_element_each(node: Node) -> bool:
-    """Whether inputs and output, as the file gives it, all have one element."""
+    """Return whether inputs and output, as the file gives it, all have one element."""
     operands = [*(node.input(position) for position in range(3)), node.outputs[0]]
     return all(prod(operand.shape) == 1 for operand in operands)
 

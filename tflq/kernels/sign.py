@@ -21,7 +21,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     x, _ = same_type(node)
     return Prepared((x.shape,), None, eval_sign)
 

@@ -66,15 +66,15 @@ class Slot:
         return ANY if self.types is None else "|".join(type_.label for type_ in self.types)
 
     def takes(self, type_: TensorType) -> bool:
-        """Whether an operand of that type fits."""
+        """Return whether an operand of that type fits."""
         return self.types is None or type_ in self.types
 
     def names(self, type_: TensorType) -> bool:
-        """Whether that type is among the alternatives; `any` names none."""
+        """Return whether that type is among the alternatives; `any` names none."""
         return self.types is not None and type_ in self.types
 
     def is_only(self, *types: TensorType) -> bool:
-        """Whether all alternatives are among `types`."""
+        """Return whether all alternatives are among `types`."""
         return self.types is not None and set(self.types) <= set(types)
 
     @property
@@ -123,15 +123,15 @@ class Signature:
         return self.reads(*INTEGERS) or self.makes(*INTEGERS)
 
     def reads(self, *types: TensorType) -> bool:
-        """Whether an input names one of these types."""
+        """Return whether an input names one of these types."""
         return any(slot.names(type_) for slot in self.inputs for type_ in types)
 
     def makes(self, *types: TensorType) -> bool:
-        """Whether an output names one of these types."""
+        """Return whether an output names one of these types."""
         return any(slot.names(type_) for slot in self.outputs for type_ in types)
 
     def starts_with(self, *types: TensorType) -> bool:
-        """Whether the first inputs are of exactly these types, each without an alternative."""
+        """Return whether the first inputs are of exactly these types, each without an alternative."""
         return self.inputs[: len(types)] == tuple(Slot((type_,)) for type_ in types)
 
     def narrowed(self, narrow: Callable[[Slot], Slot | None]) -> Signature | None:

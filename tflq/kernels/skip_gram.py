@@ -78,7 +78,7 @@ def grams(data: OpData, count: int) -> list[tuple[int, ...]]:
 
 
 def _goes_deeper(data: OpData, stack: list[int], depth: int, count: int) -> bool:
-    """Whether the place at `depth` can take the next word. Source: ShouldStepInRecursion."""
+    """Return whether the place at `depth` can take the next word. Source: ShouldStepInRecursion."""
     if depth >= data.size or stack[depth] + 1 >= count:
         return False
     return depth == 0 or stack[depth] - stack[depth - 1] <= data.most_skipped

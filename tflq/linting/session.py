@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
+from tflq.display import displayed_by
 from tflq.ir import Model
 from tflq.linting import activations, versions, weights
 from tflq.linting.findings import Breach, Finding, Rule
 from tflq.linting.site import Site
 from tflq.linting.targets import target_rules
-from tflq.telling import told
 
 #: The rules that apply to every target.
 RULES: tuple[Rule, ...] = (*activations.RULES, *weights.RULES, *versions.RULES)
 
 
-@told("lint")
+@displayed_by("lint:lint_report")
 @dataclass(frozen=True, slots=True, eq=False)
 class Lint:
     """A model and its findings, by operator, then rule. `target` is "" if none was named."""

@@ -15,7 +15,7 @@ from tflq.inspection.equality import same_fields
 from tflq.kernels.conv_2d import reference as conv_2d
 from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
 from tflq.kernels.families.contraction import Output, centred, code_span, weights_read_as_int8
-from tflq.kernels.fully_connected import reference as fully_connected
+from tflq.kernels.fully_connected import dense as fully_connected
 from tflq.kernels.geometry.windows import Window
 from tflq.numerics.contract import Range
 from tflq.proof.operator import Bound, compare

@@ -18,6 +18,7 @@ import numpy as np
 
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
+from tflq.display import displayed_by
 from tflq.errors import OptionError, TflqError
 from tflq.inspection.equality import same_operator
 from tflq.ir import Model, view
@@ -28,10 +29,9 @@ from tflq.proof.operator import Bound, Refusal, bind, compare
 from tflq.proof.surroundings import Surroundings, put_first
 from tflq.proof.trials import search
 from tflq.proof.verdicts import ON_ONE_LIBM, OperatorProof, Verdict, Word
-from tflq.telling import told
 
 
-@told("prove")
+@displayed_by("prove:prove_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
     """All subgraphs of a model under every pair of `profiles`, for the shapes in the file."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tflq.api.files import Source, save
+from tflq.display import displayed_by
 from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType, view
 from tflq.profiles import by_name
@@ -37,7 +38,6 @@ from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.surgery.cut import operators_named
-from tflq.telling import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Remark:
     text: str
 
 
-@told("quantize")
+@displayed_by("quantize.cards:quantization_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """The report of a quantization: how the model was built, and its quality.
@@ -77,7 +77,7 @@ class Report:
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
 
 
-@told("quantize")
+@displayed_by("quantize.cards:result_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """A quantized model and its report."""
@@ -183,7 +183,7 @@ def _made(
             raise
         notes.kept = True
         task = replace(task, methods=leader.ranked.methods)
-        return _interrupted(source, task, replace(leader.ranked, left=""), leader.built, outlying_samples, known)
+        return _interrupted(source, task, replace(leader.ranked, left=None), leader.built, outlying_samples, known)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}

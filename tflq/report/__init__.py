@@ -1,1 +1,1 @@
-"""The only code that formats: what was found, as text for people, as JSON and JUnit for programs."""
+"""The only code that formats: reports as text, pages and cards for people, as JSON and JUnit for programs."""

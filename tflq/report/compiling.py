@@ -1,4 +1,4 @@
-"""That functions are compiled, on a terminal, where it lasts."""
+"""A progress bar on a terminal while kernels are compiled."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import ExitStack, contextmanager
 from tflq.jit.compilations import Compilations, heard
 from tflq.report.progress import progress_bar
 
-#: Seconds from the first function on, after which it is told.
+#: Seconds after the first function until the bar is shown.
 PATIENCE = 0.5
 
 
 @contextmanager
 def compiling(*, quiet: bool = False) -> Iterator[None]:
-    """While the context lasts, a bar on standard error says what is compiled: on a terminal, and after half a second.
+    """Show a bar on standard error while functions are compiled: on a terminal only, and after half a second.
 
-    Where work tells how far it is by a bar of its own, that one says it.
+    If the work has a bar of its own, that bar shows it.
     """
     if quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
         yield

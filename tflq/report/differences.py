@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from tflq.inspection.difference import HISTOGRAM_REACH, Difference
 
-if TYPE_CHECKING:
-    from tflq.inspection.difference import Difference
+
+def how_far(d: Difference) -> str:
+    """Return how many elements differ, how far, and in which direction."""
+    text = f"{d.differing:,} of {d.elements:,} elements differ"
+    if not d.unit or not d.above + d.below:
+        return text
+    floats = "" if d.absolute is None else f" ({d.absolute:.3g} absolute, {d.relative:.3g} relative)"
+    directions = f"{d.above:,} above, {d.below:,} below, {d.bias:+.3f} on average"
+    return f"{text}, by up to {d.largest:,} {d.unit}{floats}: {directions}"
 
 
 def histogram_text(difference: Difference) -> str:
     """Return the histogram of distances in LSB or ULP; elements beyond HISTOGRAM_REACH count at its ends."""
-    from tflq.inspection.difference import HISTOGRAM_REACH
 
     def label(distance: int) -> str:
         return f"{distance:+d}" if abs(distance) < HISTOGRAM_REACH else f"{distance:+d} or beyond"

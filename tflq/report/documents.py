@@ -19,12 +19,12 @@ def model_document(facts: ModelFacts) -> dict[str, Any]:
 
 
 def runtime_document(runtime: Any) -> dict[str, Any]:
-    """What ran: a description, or what a golden file holds of it."""
+    """Return the facts of a runtime: of a description, or of a golden file."""
     return dict(asdict(runtime) if is_dataclass(runtime) and not isinstance(runtime, type) else runtime)
 
 
 def promise_document(promise: Exactness | None) -> dict[str, Any] | None:
-    """Return what a result is promised to be; None where nothing was run."""
+    """Return the promise of a result; None if nothing was run."""
     return None if promise is None else {"word": promise.word, "ulp": promise.ulp, "reason": promise.reason or None}
 
 

@@ -1,4 +1,4 @@
-"""What `verify`, `conform` and `lint` complain of, in one form: for baselines and SARIF."""
+"""Complaints of `verify`, `conform` and `lint` in one form, for baselines and SARIF."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _facts(d: Difference | None) -> dict[str, Any] | None:
 
 
 def _digest(*facts: object) -> str:
-    """Return 16 digits that stand for facts."""
+    """Return a digest of facts, 16 digits."""
     text = json.dumps(json_value(facts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

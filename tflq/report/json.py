@@ -14,7 +14,7 @@ from tflq.report.documents import ERROR
 
 
 def dumps(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """The document as text that UTF-8 can hold: sorted keys, two spaces, no NaN or Infinity literals (but strings).
+    """Return the document as text that UTF-8 can hold: sorted keys, two spaces, NaN and Infinity as strings.
 
     What is not printable is escaped as JSON does it, also what JSON would allow as it is.
     """
@@ -27,7 +27,7 @@ def _escaped(character: str) -> str:
 
 
 def error_document(error: BaseException, exit_code: int) -> dict[str, Any]:
-    """An error: `schemas/error.schema.json`. The facts are the fields that its class documents."""
+    """Return an error: `schemas/error.schema.json`. The facts are the fields that its class documents."""
     facts = vars(error) if isinstance(error, TflqError) else {}
     known = {name: value for name, value in facts.items() if not name.startswith("_")}
     return {
@@ -45,7 +45,7 @@ def _fact(value: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """The value in terms that JSON has."""
+    """Return the value in terms of JSON."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

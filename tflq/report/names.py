@@ -7,6 +7,6 @@ NAME = 48
 
 
 def short_name(name: str) -> str:
-    """The first of the names that converters join, and only its end where it is long."""
+    """Return the first of the names that converters join, or only its end if it is long."""
     first, joined, _ = name.partition(";")
     return ("…" + first[-NAME:] if len(first) > NAME else first) + (";…" if joined else "")

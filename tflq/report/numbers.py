@@ -8,7 +8,7 @@ _LETTERS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def short(value: float) -> str:
-    """A number with at most three digits, or all those of a whole one below 10,000: 512, 1.31 M, 0.0021."""
+    """Return a number with at most three digits; whole ones below 10,000 keep all: 512, 1.31 M, 0.0021."""
     if not math.isfinite(value):
         return str(value)
     if abs(value) >= 1e4:
@@ -17,8 +17,13 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun in the singular or the plural."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def bytes_text(size: float) -> str:
-    """A number of bytes in the unit that suits it: 812 bytes, 3.28 MiB."""
+    """Return a number of bytes in the largest unit that fits: 812 bytes, 3.28 MiB."""
     for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if size >= factor:
             return f"{size / factor:.3g} {unit}" if size < 999.5 * factor else f"{size / factor:,.0f} {unit}"

@@ -18,10 +18,10 @@ INTERVAL = 10.0
 
 @contextmanager
 def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
-    """A callable progress(what, done, total) that tells on standard error while the context lasts.
+    """Yield a callable progress(what, done, total) that writes to standard error while the context lasts.
 
-    A total of 0 stands for one that nobody knows. Without a terminal it writes a line every ten seconds if `lines` says
-    so, and with `quiet` nothing at all.
+    A total of 0 means that it is unknown. Without a terminal, it writes a line every ten seconds if `lines` is
+    True; with `quiet` it writes nothing.
     """
     if quiet or not (lines or sys.stderr.isatty()):
         yield _nothing
@@ -60,7 +60,7 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
 
 
 class Lines:
-    """Progress as lines, one every INTERVAL seconds of `clock`: what is done, how much of it, seconds gone and left.
+    """Progress as lines, one every INTERVAL seconds of `clock`: the task, its share done, seconds gone and left.
 
     Seconds left are guessed from the share that is done since the total was last another one.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tflq.report.layout import counted
+from tflq.report.numbers import counted
 
 
 def runtime_text(runtime: Any) -> str:
-    """Exactly what ran, on one line."""
+    """Return the package, version and settings of a runtime in one line."""
     fact = runtime.get if isinstance(runtime, Mapping) else lambda name, default="": getattr(runtime, name, default)
     if not fact("package", ""):
         return "an unnamed runtime"

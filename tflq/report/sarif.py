@@ -18,7 +18,7 @@ _HOME = "https://pypi.org/project/tflq/"
 
 
 def sarif(issues: Sequence[Issue], accepted: Mapping[str, str]) -> str:
-    """The log as text. `accepted` gives the reasons of complaints, by key, that a baseline accepts."""
+    """Return the log as text. `accepted` has the reasons of complaints, by key, that a baseline accepts."""
     rules = {issue.rule: issue.summary for issue in issues}
     run = {
         "tool": {

@@ -9,7 +9,7 @@ from tflq.inspection.constants import Stage
 
 
 def stage_text(stage: Stage, channel: int | None = None) -> str:
-    """An output stage on one line, for one channel or for all."""
+    """Return an output stage in one line, for one channel or for all."""
 
     def pick(values: Sequence[Any]) -> str:
         if channel is None or len(values) <= 1:
@@ -26,7 +26,7 @@ def stage_text(stage: Stage, channel: int | None = None) -> str:
 
 
 def span(values: Sequence[Any]) -> str:
-    """A value, or the range of several."""
+    """Return a value, or the range of several."""
     if not values:
         return ""
     low, high = min(values), max(values)

@@ -1,9 +1,8 @@
 """The program that runs a real runtime, in a process and perhaps an environment of its own.
 
-It reads a job from stdin, as the size of an `.npz` archive in a line and the archive, and writes another to stdout,
-which is a file. Until the answer is complete, the file describes the present stage, in case the runtime aborts. Nothing
-has a name on disk, and the process ends with its parent. It is a stand-alone program: it needs only Python 3.8, NumPy
-of any version and the runtime.
+It reads a job from stdin, the size of an `.npz` archive in a line and the archive, and writes another to stdout, a file
+that describes the present stage until the answer is complete, in case the runtime aborts. The process ends with its
+parent. It is stand-alone: it needs only Python 3.8, NumPy of any version and the runtime.
 """
 # ruff: noqa: B905 (Python 3.8 has no strict zip)
 
@@ -21,8 +20,7 @@ from contextlib import suppress
 from importlib import metadata
 from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
 
-# Its own folder holds modules with the names of runtimes, which must not hide them.
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.abspath(__file__))  # holds modules with names of runtimes, which must not hide them
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 
 import numpy as np  # noqa: E402
@@ -93,8 +91,7 @@ def main() -> None:
 
 def read_job() -> Any:
     """Return the archive that the parent sends."""
-    size = int(sys.stdin.buffer.readline())
-    data = sys.stdin.buffer.read(size)
+    data = sys.stdin.buffer.read(size := int(sys.stdin.buffer.readline()))
     if len(data) != size:
         raise SystemExit("the parent ended while it sent the job")
     return np.load(io.BytesIO(data), allow_pickle=False)
@@ -107,13 +104,7 @@ def end_with_parent() -> None:
             import ctypes
 
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=await_end_of_parent, daemon=True).start()
-
-
-def await_end_of_parent() -> None:
-    """Wait until the other end of stdin is closed, then end at once."""
-    os.read(0, 1)
-    os._exit(1)
+    threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
 
 
 def work(archive: Any, stage: Stage, outputs: Any) -> Any:
@@ -286,10 +277,11 @@ def pack(name: str, value: Any) -> Dict[str, Any]:  # noqa: UP006
     if value.dtype.kind not in "OSU":
         return {name: value}
     words = [word.encode() if isinstance(word, str) else bytes(word) for word in value.ravel()]
+    lengths, shape = (np.array(sizes, np.int64) for sizes in ([len(word) for word in words], value.shape))
     return {
-        name + ".lengths": np.array([len(word) for word in words], np.int64),
+        name + ".lengths": lengths,
         name + ".bytes": np.frombuffer(b"".join(words), np.uint8),
-        name + ".shape": np.array(value.shape, np.int64),
+        name + ".shape": shape,
     }
 
 

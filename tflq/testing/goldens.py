@@ -9,8 +9,8 @@ from functools import cached_property
 
 from tflq.diagnosis.session import explain
 from tflq.errors import TflqError
-from tflq.report.layout import text_of
-from tflq.report.verify.lines import report_lines
+from tflq.report.render.text import lines_of, text_of
+from tflq.report.verbs.verify.report import verify_report
 from tflq.verification import record, verify
 from tflq.verification.report import Report
 from tflq.verification.results import OperatorResult, Status, TensorResult, Verdict
@@ -51,7 +51,7 @@ class Recorded:
     def check(self) -> Report:
         """Return the comparison; if bits differ, raise an AssertionError with operator, element, values and cause."""
         if self.report.verdict not in (Verdict.SAME, Verdict.CLOSE):
-            raise AssertionError(text_of(report_lines(self.report)) + "\n".join(self._failure_lines()))
+            raise AssertionError(text_of(lines_of(verify_report(self.report))) + "\n".join(self._failure_lines()))
         return self.report
 
     def check_operator(self, index: int) -> OperatorResult:

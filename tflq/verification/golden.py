@@ -1,9 +1,8 @@
 """Goldens: recorded results of a runtime, for comparison without that runtime; and their `.npz` archives.
 
-Entry `tflq_golden` of an archive is UTF-8 JSON: format, model_sha256, runtime, inputs, samples, tensors. Sample k has
-`s<k>_in<i>` and `s<k>_out<i>` in the interpreter's order and, if all tensors were recorded, `s<k>_t<index>`. An archive
-without `tflq_golden` can be read if it has numbered inputs and outputs; it has no provenance. Bundles
-(`tflq/verification/bundle.py`) are another form.
+Entry `tflq_golden` of an archive is JSON: format, model_sha256, runtime, inputs, samples, tensors. Sample k has
+`s<k>_in<i>` and `s<k>_out<i>` and, if all tensors were recorded, `s<k>_t<index>`. An archive without `tflq_golden` has
+no provenance. Bundles (`tflq/verification/bundle.py`) are another form.
 """
 
 from __future__ import annotations
@@ -20,20 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.display import displayed_by
 from tflq.errors import GoldenError, InputError, LimitError
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import Model, view
 from tflq.runtimes import Description
 from tflq.runtimes.transport import pack, unpack
 from tflq.storage.archive import Archive, opened, write_arrays
-from tflq.telling import told
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
 FORMAT, PROVENANCE = "tflq-golden/1", "tflq_golden"
 _ENTRY = re.compile(r"s(?P<sample>\d{1,9})_(?P<kind>in|out|t)(?P<index>\d{1,9})(\.lengths)?", re.ASCII)
-#: Outputs of a sample that may have no value.
-_ABSENT = 1000
+_ABSENT = 1000  # outputs of a sample that may have no value
 #: Types of the provenance's values; a tuple of one means lists.
 _FACTS: Mapping[str, type | tuple[type]] = {
     "model_sha256": str,
@@ -46,8 +44,7 @@ RUNTIME: Mapping[str, type | tuple[type]] = {
     **dict.fromkeys(
         ("name", "package", "version", "resolver", "python", "numpy", "platform", "cpu", "vectors", "delegate"), str
     ),
-    "threads": int,
-    "first_level_cache": int,
+    **dict.fromkeys(("threads", "first_level_cache"), int),
     "delegated": (int,),
 }
 EMPTY: Mapping[int, Array] = MappingProxyType({})
@@ -111,7 +108,7 @@ class Tolerance:
     expires: str
 
 
-@told("record")
+@displayed_by("record:golden_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Golden:
     """A runtime's recorded results of a model. `tensors` is True if observations hold all operators' results.

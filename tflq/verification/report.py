@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tflq.api.subject import ModelFacts
+from tflq.display import displayed_by
 from tflq.runtimes import Description
-from tflq.telling import told
 from tflq.verification.coverage import Apart, Coverage
 from tflq.verification.results import InputFacts, Mode, OperatorResult, Status, TensorResult, Verdict, verdict_of
 
 
-@told("verify")
+@displayed_by("verify.report:verify_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """The outcome of one verification.

@@ -1,4 +1,4 @@
-"""`tflq/kernels/conv_2d/xnnpack_hybrid.py` against live LiteRT."""
+"""`tflq/kernels/conv_2d/xnnpack.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import tflq
 from support.kernel_runs import assert_drawn_models_match
 from support.single_op import T, build
-from tflq.kernels.conv_2d import xnnpack_hybrid as conv_2d_hybrid
+from tflq.kernels.conv_2d import xnnpack as conv_2d_hybrid
 
 #: The options' values of `padding`.
 SAME, VALID = 0, 1

@@ -1,4 +1,4 @@
-"""`tflq/kernels/fully_connected/xnnpack_hybrid.py` against live LiteRT."""
+"""`tflq/kernels/fully_connected/xnnpack.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from support.kernel_runs import assert_drawn_models_match
 from tflq.errors import UndefinedResultError
-from tflq.kernels.fully_connected import xnnpack_hybrid as fully_connected_hybrid
+from tflq.kernels.fully_connected import xnnpack as fully_connected_hybrid
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.contract import Contraction
 from tflq.numerics.dynamic_range_float32 import rescale_apart, rescale_fused
@@ -24,7 +24,7 @@ def test_few_rows_are_as_many(rows, rescale):
     rng = np.random.default_rng(rows)
     weights = rng.integers(-128, 128, (40, 33)).astype(np.int8)
     scale, bias = rng.uniform(0.001, 0.1, 40).astype(np.float32), rng.standard_normal(40).astype(np.float32)
-    data = fully_connected_hybrid.OpData(
+    data = fully_connected_hybrid.HybridData(
         shape=(rows, 40),
         matrix=Contraction.of(weights.astype(np.int16).T, (-255, 255)),
         scale=scale,
@@ -34,9 +34,9 @@ def test_few_rows_are_as_many(rows, rescale):
     )
     for size in (1e-30, 0.01, 1.0, 50.0, 0.0):
         x = (rng.standard_normal((rows, 33)) * size).astype(np.float32)
-        ours = fully_connected_hybrid.evaluate_rows(data, x, weights, bias)
-        theirs = fully_connected_hybrid.evaluate(data, x, weights, bias)
+        ours = fully_connected_hybrid.eval_hybrid_rows(data, x, weights, bias)
+        theirs = fully_connected_hybrid.eval_hybrid(data, x, weights, bias)
         np.testing.assert_array_equal(ours.view(np.int32), theirs.view(np.int32))
     x[0, 0] = np.nan
     with pytest.raises(UndefinedResultError, match="NaN"):
-        fully_connected_hybrid.evaluate_rows(data, x, weights, bias)
+        fully_connected_hybrid.eval_hybrid_rows(data, x, weights, bias)

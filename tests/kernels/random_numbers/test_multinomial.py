@@ -1,4 +1,4 @@
-"""`tflq/kernels/random_numbers/multinomial.py` against live LiteRT."""
+"""`tflq/kernels/random_numbers.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from support.kernel_runs import assert_drawn_models_match
 from support.single_op import T, build, tflq
 from tflq.errors import OperatorFailed
-from tflq.kernels.random_numbers import multinomial
+from tflq.kernels import random_numbers
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(multinomial)
+    assert_drawn_models_match(random_numbers)
 
 
 def test_a_negative_number_of_samples_is_refused() -> None:

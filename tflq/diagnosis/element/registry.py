@@ -11,32 +11,29 @@ from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Tracer
-from tflq.kernels import average_pool_2d, max_pool_2d
-from tflq.kernels.add_sub import optimized_add as add_in_blocks
+from tflq.kernels import average_pool_2d, concatenation, max_pool_2d
+from tflq.kernels.add_sub import optimized as add_in_blocks
 from tflq.kernels.batch_matmul import reference as batch_matmul
-from tflq.kernels.concatenation import reference as concatenation
 from tflq.kernels.conv_2d import reference as conv_2d
 from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
 from tflq.kernels.dequantize import reference as dequantize
 from tflq.kernels.families import binary as binary_kernels
 from tflq.kernels.families import scaled_sum, two_tables
 from tflq.kernels.families import unary as unary_kernels
-from tflq.kernels.fully_connected import reference as fully_connected
+from tflq.kernels.fully_connected import dense as fully_connected
 from tflq.kernels.leaky_relu import reference as leaky_relu
-from tflq.kernels.mean_sum import mean
-from tflq.kernels.mean_sum import optimized_mean as mean_over_image
-from tflq.kernels.mean_sum import optimized_sum as sum_in_float32
-from tflq.kernels.mean_sum import sum as sum_
-from tflq.kernels.mean_sum import xnnpack_mean as mean_by_xnnpack
+from tflq.kernels.mean_sum import images as mean_over_image
+from tflq.kernels.mean_sum import optimized as mean_sum_optimized
+from tflq.kernels.mean_sum import reference as mean_sum
+from tflq.kernels.mean_sum import xnnpack as mean_sum_by_xnnpack
 from tflq.kernels.mul import reference as mul
 from tflq.kernels.prelu import reference as prelu
-from tflq.kernels.quantize import optimized as quantize_in_blocks
-from tflq.kernels.quantize import optimized_scalar as quantize_scalar
+from tflq.kernels.quantize import optimized as quantize_optimized
 from tflq.kernels.quantize import reference as quantize
 from tflq.kernels.quantize import xnnpack as quantize_by_xnnpack
-from tflq.kernels.sigmoids import logistic, tanh
-from tflq.kernels.softmax import optimized_softmax as softmax_in_float32
-from tflq.kernels.softmax import softmax
+from tflq.kernels.sigmoids import reference as sigmoids
+from tflq.kernels.softmax import float_table as softmax_in_float32
+from tflq.kernels.softmax import reference as softmax
 from tflq.kernels.transpose_conv import optimized as transpose_conv_in_blocks
 from tflq.kernels.transpose_conv import reference as transpose_conv
 from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
@@ -64,23 +61,23 @@ TRACERS: Mapping[Callable[..., Any], Tracer] = {
     two_tables.eval_tables: unary.tabulated_in_blocks,
     unary_kernels.eval_table_8bit: unary.looked_up,
     unary_kernels.eval_table_16bit: unary.interpolated,
-    logistic.eval_int16: unary.by_sigmoid_table(9, logistic_int16),
-    tanh.eval_int16: unary.by_sigmoid_table(8, tanh_int16),
+    sigmoids.eval_logistic_int16: unary.by_sigmoid_table(9, logistic_int16),
+    sigmoids.eval_tanh_int16: unary.by_sigmoid_table(8, tanh_int16),
     quantize.eval_requantize: unary.requantized,
     quantize.eval_float: quantizing.by_quotient,
-    quantize_in_blocks.eval_blocks: quantizing.by_blocks,
-    quantize_scalar.eval_scalar: quantizing.by_wide_quotient,
+    quantize_optimized.eval_blocks: quantizing.by_blocks,
+    quantize_optimized.eval_scalar: quantizing.by_wide_quotient,
     concatenation.eval_concatenation: moving.concatenated,
     leaky_relu.eval_quantized: unary.leaky,
     dequantize.eval_dequantize: unary.dequantized,
     quantize_by_xnnpack.eval_float: quantizing.by_product,
     average_pool_2d.eval_quantized: gathering.averaged,
     max_pool_2d.eval_quantized: gathering.largest,
-    mean.eval_quantized: gathering.mean,
+    mean_sum.eval_mean: gathering.mean,
     mean_over_image.eval_over_image: gathering.mean_by_pipeline,
-    mean_by_xnnpack.evaluate: gathering.scaled_in_float32,
-    sum_.eval_quantized: gathering.summed,
-    sum_in_float32.eval_quantized: gathering.summed_in_float32,
+    mean_sum_by_xnnpack.evaluate: gathering.scaled_in_float32,
+    mean_sum.eval_sum: gathering.summed,
+    mean_sum_optimized.eval_sum: gathering.summed_in_float32,
     softmax.eval_8bit: rows.in_fixed_point,
-    softmax_in_float32.eval_8bit: rows.in_float32,
+    softmax_in_float32.eval_table: rows.in_float32,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.diagnosis.element.steps import Site, Tap, Working
-from tflq.kernels.softmax.softmax import SUM_BITS
+from tflq.kernels.softmax.reference import SUM_BITS
 from tflq.numerics.elementary import reciprocal
 from tflq.numerics.fixedpoint import doubling_high_mul
 from tflq.numerics.rounding import divide_by_pot_half_away, floats_to_int32

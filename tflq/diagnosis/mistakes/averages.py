@@ -16,8 +16,7 @@ from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.errors import UnsupportedError
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
-from tflq.kernels.mean_sum import mean
-from tflq.kernels.mean_sum import sum as summing
+from tflq.kernels.mean_sum.reference import MeanData, SumData
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -43,7 +42,7 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     prepared = alone.plan(profile).steps[0].prepared
     if name not in _REDUCTIONS or prepared is None or _input(alone).dtype.kind not in "iu" or len(alone.got) != 1:
         return
-    sums = (pooling.OpData, mean.OpData, summing.OpData)
+    sums = (pooling.OpData, MeanData, SumData)
     if _input(alone).dtype.itemsize == 1 and isinstance(prepared.data, sums):
         yield "input codes taken for the other signedness", _misread(profile)
     if isinstance(prepared.data, pooling.OpData):
@@ -62,7 +61,7 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
                     yield name, _average(prepared.data, rounding, zero, False, _WIDTHS[width])
         for name, window in wrong_windows(prepared.data.window).items():
             yield name, _average(replace(prepared.data, window=window), "half away from zero", 0, False)
-    if isinstance(prepared.data, mean.OpData):
+    if isinstance(prepared.data, MeanData):
         for rounding, stage in {**_ONCE, **_TWICE}.items():
             if rounding in _ONCE:
                 yield f"mean {rounding}", _mean(prepared.data, stage)
@@ -117,7 +116,7 @@ def _misread(profile: Profile) -> Device:
         if prepared is None or codes is None:
             raise UnsupportedError("taken for the other signedness", reason="bound when it runs")
         other, data = other_sign(np.ascontiguousarray(codes)), prepared.data
-        if isinstance(data, summing.OpData):
+        if isinstance(data, SumData):
             values = prepared.eval(replace(data, read_as=np.dtype(other.dtype)), codes, *rest)
         else:
             values = prepared.eval(data, other.astype(np.int16), *rest)
@@ -150,7 +149,7 @@ def _sums(x: Array, data: pooling.OpData) -> Ints:
     return sums
 
 
-def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
+def _mean_of_codes(data: MeanData, rounding: str, narrowed: Callable[[Ints], Ints] | None = None) -> Device:
     """Return a device that divides the sum of codes by their number and ignores scales and zero points."""
 
     def device(alone: Part) -> Mapping[int, Array]:
@@ -165,7 +164,7 @@ def _mean_of_codes(data: mean.OpData, rounding: str, narrowed: Callable[[Ints], 
 
 
 def _mean(
-    data: mean.OpData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
+    data: MeanData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
 ) -> Device:
     """Return a device whose multiplier includes the division by the count.
 

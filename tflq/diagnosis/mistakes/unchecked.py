@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tflq.kernels.add_sub import sub
+from tflq.kernels.add_sub import reference as sub
 from tflq.kernels.families.scaled_sum import prepare_general
 from tflq.profiles import Profile
 
@@ -14,5 +14,5 @@ def unchecked(profile: Profile) -> Profile:
     """Return the profile without SUB's check of zero points, which ADD and MUL do not have."""
     rows = profile.kernels.get("SUB", ())
     free = partial(prepare_general, sign=-1)
-    loose = tuple(replace(row, prepare=free) for row in rows if row.prepare is sub.prepare_quantized)
+    loose = tuple(replace(row, prepare=free) for row in rows if row.prepare is sub.prepare_sub)
     return profile.derive(profile.name, kernels={"SUB": loose}) if loose else profile

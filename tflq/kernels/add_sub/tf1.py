@@ -22,7 +22,7 @@ from tflq.numerics.scaling import checked_log2
 
 
 def prepare_with(sign: int) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare for a + sign * b."""
+    """Return a prepare for a + sign * b."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         for operand in both(node):

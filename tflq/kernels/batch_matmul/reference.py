@@ -6,21 +6,32 @@
 | y       | ..., K, N (adj_y: N, K)   | as x; int8 for int16 | per tensor; int16: zero point 0  |
 | out     | ..., R, N                 | as x; int32 for int8 | per tensor; int16: zero point 0  |
 
-Ranks 2 to 5. Options: adj_x, adj_y. An int32 output holds products of raw codes: zero points are not looked at.
-Source: LiteRT 2.3, batch_matmul.cc Prepare, Eval; reference/batch_matmul.h BatchMatMul.
+Ranks 2 to 5. Options: adj_x, adj_y. An int32 output holds products of raw codes: zero points are ignored. Float x with
+int8 y: tflq/kernels/batch_matmul/hybrid.py; its results up to 2.14 are not claimed.
+Refused: up to LiteRT 2.0 an adjoint x whose matrices share one y, whose dimensions are folded as if x were not adjoint;
+up to 2.5 int32 outputs, of which 8-bit codes fill the first quarter.
+Source: LiteRT 2.3, batch_matmul.cc Prepare, Eval; reference/batch_matmul.h BatchMatMul. TensorFlow 2.14,
+reference/batch_matmul.h BatchMatMul. TensorFlow 2.5, batch_matmul.cc EvalQuantized.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.batch_matmul import hybrid
+from tflq.kernels.batch_matmul.shapes import shapes
 from tflq.kernels.families.contraction import code_span, per_tensor_multiplier
+from tflq.kernels.families.hybrid import UNCLAIMED_2_14
 from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.ordered_sums import multiply
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.contract import PairContraction, accumulators_int32
@@ -50,32 +61,8 @@ class FloatData:
     adjoint: tuple[bool, bool]  # of x, of y
 
 
-def shapes(node: Node) -> tuple[Shape, tuple[bool, bool], int]:
-    """Shape of the output, which operands are adjoint, and the inner length, checked."""
-    x, y = node.input(0), node.input(1)
-    for operand in (x, y):
-        rank = len(operand.shape)
-        node.check(2 <= rank <= 5, "rank", operand, expected="2 to 5", got=rank)
-    adjoint = bool(node.options["adj_x"]), bool(node.options["adj_y"])
-    (rows, length), (inner, columns) = _matrix(x.shape, adjoint[0]), _matrix(y.shape, adjoint[1])
-    node.check(length == inner, "inner dimension", y, expected=length, got=inner)
-    return (*_leading(node, x, y), rows, columns), adjoint, length
-
-
-def _matrix(shape: Shape, adjoint: bool) -> Shape:
-    return (shape[-1], shape[-2]) if adjoint else shape[-2:]
-
-
-def _leading(node: Node, x: Operand, y: Operand) -> Shape:
-    rank = max(len(x.shape), len(y.shape))
-    pairs = list(zip((1,) * (rank - len(x.shape)) + x.shape, (1,) * (rank - len(y.shape)) + y.shape, strict=True))[:-2]
-    for a, b in pairs:
-        node.check(a == b or 1 in (a, b), "leading dimensions do not broadcast", y, expected=x.shape, got=y.shape)
-    return tuple(b if a == 1 else a for a, b in pairs)
-
-
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """16-bit operands accumulate in int64."""
+    """Accumulate 16-bit operands in int64."""
     shape, adjoint, length = shapes(node)
     x, y, out = node.input(0), node.input(1), node.outputs[0]
     dtype = CARRIER[out.type]
@@ -96,7 +83,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No scales, no zero points: sums of products of codes."""
+    """Prepare sums of products of codes, without scales and zero points."""
     shape, adjoint, length = shapes(node)
     codes = type_range(np.int8)
     data = OpData(shape, adjoint, (ZeroPoint(0), ZeroPoint(0)), PairContraction.of(length, codes, codes), None)
@@ -114,7 +101,7 @@ def eval_sums(data: OpData, x: Array, y: Array) -> Array:
 
 
 def sums(data: OpData, x: Array, y: Array) -> Array:
-    """True sums of products of centred codes."""
+    """Return the true sums of products of centred codes."""
     real = data.contraction.real
     (at_x, at_y), (zero_x, zero_y) = data.adjoint, data.zero_points
     return data.contraction(_operand(x, at_x, zero_x, real), _operand(y, at_y, zero_y, real))
@@ -127,7 +114,7 @@ def eval_quantized(data: OpData, x: Array, y: Array) -> Array:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry."""
+    """Prepare the geometry alone."""
     shape, adjoint, _ = shapes(node)
     return Prepared((shape,), FloatData(shape, adjoint), eval_float)
 
@@ -150,11 +137,40 @@ def eval_float(data: FloatData, x: Array, y: Array) -> Array:
     return out
 
 
+Prepare = Callable[[Node, Arithmetic], Prepared]
+
+
+def unfolded(prepare: Prepare) -> Prepare:
+    """Return a prepare that refuses operands whose dimensions the release folds wrongly."""
+
+    def checked(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, y = node.input(0).shape[:-2], node.input(1).shape[:-2]
+        if node.options["adj_x"] and x and y and y[-1] == 1 and x[-1] > 1:
+            raise UndefinedResultError(node.op, "matrices of an adjoint x are folded into rows")
+        return prepare(node, arithmetic)
+
+    return checked
+
+
+def refuse_int32(node: Node, arithmetic: Arithmetic) -> NoReturn:
+    """Refuse the operator."""
+    raise UndefinedResultError(node.op, "int32 outputs are written as 8-bit codes, most of them not at all")
+
+
 _VERSIONS = (1, 4)
 
-KERNELS = (
+ROWS = (
     Kernel("BATCH_MATMUL", "float32 float32 -> float32", prepare_float, _VERSIONS),
     Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare_quantized, _VERSIONS),
     Kernel("BATCH_MATMUL", "int8 int8 -> int32", prepare_sums, _VERSIONS),
     Kernel("BATCH_MATMUL", "int16 int8|int16 -> int16", prepare_quantized, _VERSIONS),
+)
+UNFOLDED = tuple(replace(row, prepare=unfolded(row.prepare)) for row in ROWS)
+
+KERNELS = (
+    *ROWS,
+    *hybrid.ROWS,
+    *valid(tflite(until="litert-2.0"), *UNFOLDED),
+    *valid(tflite(until="tflite-2.14"), *promising(UNCLAIMED_2_14, hybrid.ROWS)),
+    *valid(tflite(until="tf-2.5"), replace(ROWS[2], prepare=refuse_int32)),
 )

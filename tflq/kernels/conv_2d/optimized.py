@@ -1,26 +1,46 @@
-"""CONV_2D: the reference's sums, scaled as ruy's matrix product scales them. Groups are the reference's.
+"""CONV_2D of the optimized resolver. Operands, options and refusals: tflq/kernels/conv_2d/reference.py, hybrid.py.
 
-Operands, options and refusals: tflq/kernels/conv_2d/reference.py.
-Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel; optimized/integer_ops/conv.h
-ConvPerChannel; ruy kernel_avx.cc, apply_multiplier.cc.
+The sums are the reference's, and so are grouped convolutions. ruy's matrix product scales int8, uint8 after 2.14
+(gemmlowp before it rounds as the reference does) and 16-bit activations with 32-bit accumulators. On AArch64, and with
+the NEON code through SSE up to 2.12, products of one column have the matrix-vector kernel; up to 2.14 gemmlowp makes
+the others on AArch64, up to 2.12 those of uint8. Eigen multiplies float32. Hybrid filters of different scales: both
+scales are multiplied first.
+Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel, EvalQuantized, EvalQuantizedPerChannel16x8, EvalFloat,
+EvalHybridPerChannel; optimized/integer_ops/conv.h ConvPerChannel; optimized_ops.h Conv, HybridConvPerChannel,
+AddBiasAndEvalActivationFunction; multithreaded_conv.h EigenTensorConvFunctor; ruy kernel_avx.cc, kernel_arm64.cc,
+apply_multiplier.cc. TensorFlow 2.12 and 2.14 cpu_backend_gemm.h Gemm; cpu_backend_gemm_custom_gemv.h CustomGemv.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from math import prod
 
-from tflq.kernels.conv_2d import reference
-from tflq.kernels.conv_2d.reference import prepare_quantized
+import numpy as np
+
+from tflq.kernels.conv_2d import hybrid, reference
+from tflq.kernels.conv_2d.hybrid import OpData, blocks, image_of, scales_differ
+from tflq.kernels.conv_2d.reference import FloatData, channels_last, eval_float, prepare_quantized
+from tflq.kernels.conv_2d.shapes import shapes
+from tflq.kernels.families.activation import clamp_in_place
+from tflq.kernels.families.hybrid import centred_images
+from tflq.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy
+from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.kernels.families.vector_blocks import Prepare, gemm, requantizing
-from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.geometry.windows import patches_into
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt
+from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.contract import accumulators_int32
 from tflq.numerics.stages import StageOf
 
 
 def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
-    """A prepare whose sums are scaled by `scaling`, except where there are groups."""
+    """Return a prepare whose sums are scaled by `scaling`, except for grouped convolutions."""
     otherwise = requantizing(prepare_quantized, scaling)
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -30,7 +50,109 @@ def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
     return prepare
 
 
+#: Patches held at a time: a multiple of the four rows that Eigen takes together, so that parts equal the whole.
+BLOCK = 4096
+
+
+def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel; only the evaluation differs."""
+    prepared = reference.prepare_float(node, arithmetic)
+    data: FloatData = prepared.data
+    if data.group_count > 1 or 0 in data.shape:
+        return prepared
+    if node.input(1).is_constant:
+        columns, rows = data.weights.reshape(-1, data.shape[3]), prod(data.shape[:3])
+        block = eigen.ordered_block(*columns.shape, rows, arithmetic.first_level_cache)
+        product = OrderedProduct.of(columns, data.window, rows, block) if block else None
+        if product is not None:
+            return Prepared(prepared.shapes, replace(data, product=product), eval_float)
+    evaluation = eval_by_eigen if node.input(1).is_constant else eval_variable
+    return Prepared(prepared.shapes, data, partial(evaluation, cache=arithmetic.first_level_cache))
+
+
+def eval_by_eigen(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
+    """Rounding: product and sum apart, in Eigen's order of k, bias last. Padding: products with 0."""
+    out = np.empty(data.shape, np.float32)
+    pixels = out.reshape(-1, data.shape[3])
+    columns = data.weights.reshape(-1, data.shape[3])
+    image, added = np.ascontiguousarray(x), bias.reshape(-1)
+    for part in parts(len(pixels)):
+        patches = np.empty((part.stop - part.start, len(columns)), np.float32)
+        patches_into(image, 0, data.window, part.start, 0, patches)
+        np.add(eigen.product(columns, patches, cache=cache), added, out=pixels[part])
+    return clamp_in_place(out, *data.clamp)
+
+
+def parts(rows: int) -> Iterator[slice]:
+    """Yield blocks of rows; the last one includes the rest, which is no small product of its own."""
+    whole = max(rows // BLOCK, 1)
+    for block in range(whole):
+        yield slice(block * BLOCK, (block + 1) * BLOCK if block < whole - 1 else rows)
+
+
+def eval_variable(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
+    """Evaluate with weights that another operator computed."""
+    return eval_by_eigen(replace(data, weights=channels_last(w)), x, w, bias, cache=cache)
+
+
+def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel; only the evaluation differs."""
+    prepared = hybrid.prepare(node, arithmetic)
+    w = node.input(1)
+    is_ours = scales_differ(w) and node.input(0).shape[3] == w.shape[3]
+    return Prepared(prepared.shapes, prepared.data, eval_per_channel) if is_ours else prepared
+
+
+def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
+    """Rounding: sum to float32, times the product of the scales, then bias."""
+    codes, scales = centred_images(x)
+    (contraction,) = data.weights((x, w, bias))
+    out = np.empty(data.shape, np.float32)
+    flat = out.reshape(-1, data.shape[3])
+    for first, patches in blocks(len(flat), contraction.shape[0], contraction.real):
+        block = flat[first : first + len(patches)]
+        patches_into(codes, 0, data.window, first, 0, patches)
+        block[...] = accumulators_int32(contraction(patches))
+        block *= scales[image_of(data, first, len(patches)), None] * data.scale
+        block += bias.reshape(-1)
+    return clamp_in_place(out, *data.clamp)
+
+
+def by(scaling: Scaling) -> Prepare:
+    """Return a prepare of the reference's convolution with a scaling that depends on the product's shape."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        _, shape, groups = shapes(node)
+        if groups > 1:
+            return prepare_quantized(node, arithmetic)
+        stage = scaling(arithmetic, shape[3], prod(node.input(1).shape[1:]), prod(shape[:3]))
+        return prepare_quantized(node, replace(arithmetic, requantize=stage))
+
+    return prepare
+
+
+def rows(scaling: Scaling) -> tuple[Kernel, ...]:
+    """Return the rows of both 8-bit types."""
+    return (
+        Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", by(scaling), (1, 8)),
+        Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", by(scaling), (1, 8)),
+    )
+
+
 KERNELS = (
-    *valid(opt(), Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8))),
-    *valid(opt(), *unclaimed_floats(beside_dense(reference.KERNELS))),
+    *valid(
+        opt(),
+        Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8)),
+        *unclaimed_floats(beside_dense(reference.ROWS)),
+        Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare_by_eigen, (1, 8)),
+    ),
+    *valid(
+        opt("litert-1.0"),
+        Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", multiplied(gemm), (1, 8)),
+        Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiplied(gemm), (1, 8)),
+        Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)),
+    ),
+    *valid(opt("litert-1.0", cpu="arm64"), *rows(ruy)),
+    *valid(opt(until="tflite-2.14", cpu="arm64"), *rows(gemmlowp)),
+    *valid(opt(until="tflite-2.12", cpu="x86-64", vectors=True), *by_type(rows(ruy), rows(gemmlowp))),
 )

@@ -8,7 +8,10 @@
 | y       | N, OH, OW, O   | as x                              | per tensor; int16: zero point 0                |
 
 Options: padding, strides, dilations, fused activation, quantized_bias_type (16-bit activations). G, the number of
-groups, follows from the shapes. int16 weights are read as int8, byte by byte, as the source does.
+groups, follows from the shapes. int16 weights are read as int8, byte by byte, as the source does. Float activations
+with narrow weights: tflq/kernels/conv_2d/hybrid.py.
+Up to LiteRT 1.0, packed weights are refused. Hybrid results up to 2.14 are not claimed, and those up to 2.5 are
+refused: 2.5.3 was seen to give results that have nothing in common with those of later releases.
 Source: LiteRT 2.3, conv.cc Prepare; reference/conv.h Conv; reference/integer_ops/conv.h ConvPerChannel.
 """
 
@@ -16,11 +19,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.conv_2d import hybrid
+from tflq.kernels.conv_2d.shapes import shapes
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.contraction import (
     Output,
@@ -33,13 +39,16 @@ from tflq.kernels.families.contraction import (
     stage_of,
     weights_read_as_int8,
 )
+from tflq.kernels.families.four_bits import refuse_packed
+from tflq.kernels.families.hybrid import UNCLAIMED_2_14
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import Patches, PlainRows, Rows
 from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.ordered_sums import convolve
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.geometry.windows import Window, window
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.geometry.windows import Window
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
 
@@ -74,27 +83,8 @@ class FloatData:
     product: OrderedProduct | None = None  # with constant weights, where tiles can make it
 
 
-def shapes(node: Node) -> tuple[Window, Shape, int]:
-    """Window, shape of the output and number of groups, checked."""
-    x, w, bias = node.input(0), node.input(1), node.input(2)
-    for operand in (x, w):
-        node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))
-    node.check(min(x.shape[1:]) > 0, "empty image", x, got=x.shape)
-    node.check(min(w.shape) > 0, "empty filter", w, got=w.shape)
-    node.check(
-        x.shape[3] % w.shape[3] == 0, "input channels", x, expected=f"a multiple of {w.shape[3]}", got=x.shape[3]
-    )
-    groups = x.shape[3] // w.shape[3]
-    filters = w.shape[0]
-    node.check(filters % groups == 0, "output channels", w, expected=f"a multiple of {groups} groups", got=filters)
-    size = int(np.prod(bias.shape))
-    node.check(size == filters, "bias length", bias, expected=filters, got=size)
-    at = window(node, x.shape, (w.shape[1], w.shape[2]))
-    return at, (x.shape[0], at.out_h, at.out_w, filters), groups
-
-
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
+    """Compute multipliers: uint8 rounds the product of scales to float32, signed types stay in float64."""
     at, shape, groups = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     accumulator = np.dtype(np.int32)
@@ -121,7 +111,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def _bound(data: OpData, w: Array) -> Products:
-    """Products with one matrix a group, of (KH * KW * C/G, O/G) each."""
+    """Return the products with one matrix a group, of (KH * KW * C/G, O/G) each."""
     weights = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
     matrix = weights.reshape(weights.shape[0], -1).T
     count = int(np.prod(data.shape[:3]))
@@ -139,13 +129,13 @@ def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array) ->
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, output=target, weights=w), x, w, bias)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry, clamp and the weights with output channels innermost."""
+    """Prepare geometry, clamp and the weights with output channels innermost."""
     at, shape, groups = shapes(node)
     w = node.input(1)
     constant = np.zeros((0, 0, 0, 0), np.float32) if w.value is None else channels_last(w.value)
@@ -156,7 +146,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def channels_last(w: Array) -> Array:
-    """(O, KH, KW, C) -> (KH, KW, C, O), a fresh array."""
+    """Return (O, KH, KW, C) as (KH, KW, C, O), a new array."""
     return np.array(w.transpose(1, 2, 3, 0), order="C")
 
 
@@ -170,15 +160,34 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array) -> 
 
 
 def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array) -> Array:
-    """Weights that another operator computed."""
+    """Evaluate with weights that another operator computed."""
     return eval_float(replace(data, weights=channels_last(w)), x, w, bias)
 
 
 _VERSIONS = (1, 8)
 
-KERNELS = (
+ROWS = (
     Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare_float, _VERSIONS),
     Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", prepare_quantized, _VERSIONS),
     Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", prepare_quantized, _VERSIONS),
     Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", prepare_quantized, _VERSIONS),
+)
+
+_PACKED = (
+    Kernel("CONV_2D", "int16 int4 int32|int64 -> int16", refuse_packed),
+    Kernel("CONV_2D", "float32 int4 float32 -> float32", refuse_packed),
+)
+
+
+def refuse_hybrid(node: Node, arithmetic: Arithmetic) -> NoReturn:
+    """Refuse the operator."""
+    raise UndefinedResultError(node.op, "float activations with 8-bit filters are not modelled up to release 2.5")
+
+
+KERNELS = (
+    *ROWS,
+    *hybrid.ROWS,
+    *valid(tflite(until="tflite-2.14"), *_PACKED, *promising(UNCLAIMED_2_14, hybrid.ROWS)),
+    *valid(tflite("litert-1.0", "litert-1.0"), *_PACKED),
+    *valid(tflite(until="tf-2.5"), *(replace(row, prepare=refuse_hybrid) for row in hybrid.ROWS)),
 )

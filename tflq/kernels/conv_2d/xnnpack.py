@@ -1,21 +1,34 @@
-"""CONV_2D of 8-bit codes by XNNPACK: the reference's sums, scaled by a float32 multiplier.
+"""CONV_2D by XNNPACK. Operands, options and refusals: tflq/kernels/conv_2d/reference.py, hybrid.py.
 
-Operands, options and refusals: tflq/kernels/conv_2d/reference.py.
-Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode.
+8-bit codes: the reference's sums, scaled by a float32 multiplier. Floats and int8 filters: images, or pixels, quantized
+asymmetrically.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode; XNNPACK's xnn_define_convolution_2d, qd8-f32-qc8w igemm.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.conv_2d.hybrid import blocks
 from tflq.kernels.conv_2d.reference import prepare_quantized
-from tflq.kernels.delegation import delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.conv_2d.shapes import shapes
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
-from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.geometry.windows import Window, patches_into
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
+from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
 
 def takes(node: Node) -> bool:
-    """Constant weights and bias; weights per tensor or along the output channels."""
+    """Return whether weights and bias are constant, and weights per tensor or along the output channels."""
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     return (
         is_quantized(x)
@@ -36,10 +49,91 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 
 
-KERNELS = valid(
-    xnnpack(),
-    *(
-        delegate(Kernel("CONV_2D", types, prepare, (1, 8)), takes)
-        for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
+@dataclass(frozen=True, slots=True, eq=False)
+class HybridData:
+    """Constants."""
+
+    window: Window  # pixels
+    shape: Shape  # of the output
+    groups: tuple[Contraction, ...]  # one matrix a group
+    scale: Array  # of the filters, one each, float32
+    rescale: Rescale
+    clamp: NumberClamp
+    quantized: int  # pixels that share a scale: 1, or all of an image
+
+
+def takes_hybrid(node: Node) -> bool:
+    """Return whether filters are constant int8, per tensor or along the output channels, and the bias constant."""
+    x, w, bias = node.input(0), node.input(1), node.input(2)
+    return (
+        w.type == TensorType.INT8
+        and has_filter_scales(w, 0)
+        and w.is_constant
+        and bias.is_constant
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and has_shape(bias, 1, 1)
+    )
+
+
+def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare one matrix a group."""
+    at, shape, count = shapes(node)
+    w = node.input(1)
+    assert w.quantization is not None  # takes saw to both
+    assert w.value is not None
+    matrix = w.value.reshape(w.shape[0], -1).astype(np.int16).T
+    data = HybridData(
+        window=at,
+        shape=shape,
+        groups=tuple(Contraction.of(part, (-255, 255)) for part in np.split(matrix, count, axis=1)),
+        scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
+        rescale=arithmetic.xnnpack_rescale,
+        clamp=float_range(node),
+        quantized=1 if is_fully_connected(node, at, count) else at.height * at.width,
+    )
+    return Prepared((shape,), data, eval_hybrid)
+
+
+def is_fully_connected(node: Node, at: Window, groups: int) -> bool:
+    """Return whether XNNPACK makes a fully connected operator of it, which quantizes each pixel by itself."""
+    filters, kernel_h, kernel_w, depth = node.input(1).shape
+    strides = at.stride_h, at.stride_w
+    return groups == 1 and (kernel_h, kernel_w) == strides == (1, 1) and depth + filters > 2
+
+
+def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array) -> Array:
+    """Rounding: the sum to float32, then as `rescale`. Padding: taps outside are left out."""
+    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, data.quantized * x.shape[3]))
+    codes = (rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]).reshape(x.shape)
+    length, width = data.groups[0].shape
+    depth = x.shape[3] // len(data.groups)
+    out = np.empty(data.shape, np.float32)
+    flat = out.reshape(-1, data.shape[3])
+    quantized = 1 if data.quantized == 1 else data.window.out_h * data.window.out_w
+    scale = rows.scale[np.arange(len(flat)) // quantized, None]
+    for first, patches in blocks(len(flat), length, data.groups[0].real):
+        here = slice(first, first + len(patches))
+        for g, contraction in enumerate(data.groups):
+            patches_into(codes, 0, data.window, first, g * depth, patches)
+            flat[here, g * width : (g + 1) * width] = accumulators_int32(contraction(patches))
+        flat[here] = data.rescale(flat[here], scale[here], data.scale, bias.reshape(-1))
+    return clamp_in_place(out, *data.clamp)
+
+
+_HYBRID = (
+    delegate(Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)), takes_hybrid),
+)
+
+KERNELS = (
+    *valid(
+        xnnpack(),
+        *(
+            delegate(Kernel("CONV_2D", types, prepare, (1, 8)), takes)
+            for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
+        ),
     ),
+    *valid(xnnpack("litert-2.3", cpu="x86-64 arm64-a53"), *_HYBRID),
+    *valid(xnnpack("litert-2.3", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
 )

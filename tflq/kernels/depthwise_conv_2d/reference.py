@@ -8,9 +8,12 @@
 | y       | N, OH, OW, C * M | as x                              | per tensor; int16: zero point 0      |
 
 Options: padding, strides, dilations, fused activation. M follows from the shapes; 16-bit activations believe the option
-depth_multiplier and are refused where it says something else. The signed forms take no account of a weight zero point.
+depth_multiplier and are refused if it differs. The signed forms ignore a weight zero point. Float activations with int8
+filters: tflq/kernels/depthwise_conv_2d/hybrid.py; their results up to 2.14 are not claimed.
+Only LiteRT's full resolver registers version 7, int8 activations with int4 filters; it scales blocks of eight channels.
 Source: LiteRT 2.3, depthwise_conv.cc Prepare; reference/depthwiseconv_uint8.h DepthwiseConvBasicKernel::Run;
-reference/depthwiseconv_float.h; reference/integer_ops/depthwise_conv.h DepthwiseConvPerChannel.
+reference/depthwiseconv_float.h; reference/integer_ops/depthwise_conv.h DepthwiseConvPerChannel; register_ref.cc;
+core/kernels/register.cc; optimized/integer_ops/depthwise_conv.h.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
+from tflq.kernels.depthwise_conv_2d import hybrid
+from tflq.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
 from tflq.kernels.families.contraction import (
@@ -36,13 +41,18 @@ from tflq.kernels.families.contraction import (
     stage_of,
     weights_read_as_int8,
 )
+from tflq.kernels.families.hybrid import UNCLAIMED_2_14
 from tflq.kernels.families.ordered_sums import convolve_depthwise
+from tflq.kernels.families.vector_blocks import CHANNELS as BLOCK
+from tflq.kernels.families.vector_blocks import channel_blocks, requantizing
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.geometry.windows import Window, slab_into, slab_shape, window
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.geometry.windows import Window, slab_into, slab_shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.kernels.validity import tflite
 from tflq.microkernels.lines import TapSums, tap_sums
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
+from tflq.numerics.stages import HalfUpTwice, StageOf
 
 #: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
 _RUN = 1024
@@ -80,25 +90,8 @@ class FloatData:
     clamp: NumberClamp
 
 
-def shapes(node: Node) -> tuple[Window, Shape, int]:
-    """Window, shape of the output and how many output channels an input channel has, checked."""
-    x, w = node.input(0), node.input(1)
-    for operand in (x, w):
-        node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))
-    node.check(min(x.shape[1:]) > 0, "empty image", x, got=x.shape)
-    node.check(min(w.shape[1:]) > 0, "empty filter", w, got=w.shape)
-    node.check(w.shape[0] == 1, "first dimension", w, expected=1, got=w.shape[0])
-    depth, channels = x.shape[3], w.shape[3]
-    node.check(channels % depth == 0, "output channels", w, expected=f"a multiple of {depth}", got=channels)
-    if len(node.inputs) > 2:
-        bias = node.input(2)
-        node.check(bias.shape == (channels,), "bias shape", bias, expected=(channels,), got=bias.shape)
-    at = window(node, x.shape, (w.shape[1], w.shape[2]))
-    return at, (x.shape[0], at.out_h, at.out_w, channels), channels // depth
-
-
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
+    """Compute multipliers: uint8 rounds the product of scales to float32, signed types stay in float64."""
     at, shape, times = shapes(node)
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     wide = x.type == TensorType.INT16
@@ -141,12 +134,12 @@ def _bound(data: OpData) -> TapSums | None:
 
 
 def _narrowest(at: Window, largest: int, accumulator: np.dtype[Any]) -> np.dtype[Any]:
-    """int32 where no sum of taps can leave it: then the source's int64 holds the same."""
+    """Return int32 if no sum of taps can leave it: then the source's int64 holds the same."""
     return np.dtype(np.int32) if at.taps * largest * 255 < 2**31 else accumulator
 
 
 def weights(data: OpData, w: Array) -> Array:
-    """(taps, pixels * C * M), centred, int16: filled up to whole passes, repeated over a run of pixels."""
+    """Return weights (taps, pixels * C * M), centred, int16, in whole passes, repeated over a run of pixels."""
     codes = weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w
     taps = np.zeros((len(data.offsets), data.shape[3]), np.int16)
     taps[: data.window.taps] = centred(codes, data.weight_zero_point).reshape(-1, data.shape[3])
@@ -154,7 +147,7 @@ def weights(data: OpData, w: Array) -> Array:
 
 
 def tap_offsets(at: Window, channels: int) -> Array:
-    """Offsets of the taps from the first one, in elements of the slab, filled up to whole passes."""
+    """Return offsets of the taps from the first one, in elements of the slab, filled up to whole passes."""
     _, phases, width = slab_shape(at, 1)
     rows, columns = np.arange(at.kernel_h) * at.dilation_h, np.arange(at.kernel_w) * at.dilation_w
     pixels = rows[:, None] * phases * width + columns % phases * width + columns // phases
@@ -187,7 +180,7 @@ def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | N
 
 
 def _by_sums(data: OpData, x: Array, out: Array) -> None:
-    """By plain loops, with sums in memory."""
+    """Convolve by plain loops, with sums in memory."""
     at, channels = data.window, data.shape[3]
     rows = max(1, min(at.out_h, _CACHE_BYTES // _row_bytes(at, channels, data.accumulator)))
     slab = np.empty((*slab_shape(at, rows), channels), np.int16)
@@ -207,13 +200,13 @@ def _row_bytes(at: Window, channels: int, accumulator: np.dtype[Any]) -> int:
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, weights=weights(data, w), output=target), x, w)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but geometry and clamp."""
+    """Prepare geometry and clamp."""
     at, shape, _ = shapes(node)
     return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
@@ -230,9 +223,22 @@ def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | No
 
 _VERSIONS = (1, 6)
 
-KERNELS = (
+ROWS = (
     Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32? -> float32", prepare_float, _VERSIONS),
     Kernel("DEPTHWISE_CONV_2D", "uint8 uint8 int32? -> uint8", prepare_quantized, _VERSIONS),
     Kernel("DEPTHWISE_CONV_2D", "int8 int8|int4 int32? -> int8", prepare_quantized, _VERSIONS),
     Kernel("DEPTHWISE_CONV_2D", "int16 int8|int16 int64? -> int16", prepare_quantized, _VERSIONS),
+)
+
+
+def full_resolver(arithmetic: Arithmetic) -> StageOf:
+    """Return stages that round whole blocks of eight channels half up twice, and the rest as usual."""
+    return channel_blocks(replace(arithmetic, requantize_simd=HalfUpTwice.of), BLOCK)
+
+
+KERNELS = (
+    *ROWS,
+    *hybrid.ROWS,
+    Kernel("DEPTHWISE_CONV_2D", "int8 int4 int32? -> int8", requantizing(prepare_quantized, full_resolver), (7, 7)),
+    *valid(tflite(until="tflite-2.14"), *promising(UNCLAIMED_2_14, hybrid.ROWS)),
 )

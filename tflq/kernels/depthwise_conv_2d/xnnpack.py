@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def takes(node: Node) -> bool:
-    """Constant weights and bias; weights per tensor or along the channels; a depth multiplier that divides them."""
+    """Return whether weights and bias are constant, scales per tensor or channel, and the depth multiplier fits."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     times = int(node.options["depth_multiplier"])
     return (

@@ -41,7 +41,7 @@ class OpData:
 
 
 def prepare_dequantize(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """-zero point * scale is a float64 product, rounded to float32."""
+    """Round -zero point * scale, a float64 product, to float32."""
     x = node.input(0)
     rest = dequantize.prepare_dequantize(node, arithmetic)
     if x.quantization is not None and len(x.quantization.scale) > 1:

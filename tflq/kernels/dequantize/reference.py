@@ -1,12 +1,16 @@
-"""DEQUANTIZE: y = (x - zero point) * scale.
+"""DEQUANTIZE: y = (x - zero point) * scale. NumericVerify: the difference to floats that x stands for.
 
-| operand | shape | types                                    | quantization                           |
-|---------|-------|------------------------------------------|----------------------------------------|
-| x       | any   | int8, uint8, int4, uint4, int2           | per tensor or per axis                 |
-|         |       | int16; float16                           | per tensor, zero point 0; none         |
-| y       | as x  | float32                                  | none                                   |
+| operand   | shape | types                          | quantization                   |
+|-----------|-------|--------------------------------|--------------------------------|
+| x         | any   | int8, uint8, int4, uint4, int2 | per tensor or per axis         |
+|           |       | int16; float16                 | per tensor, zero point 0; none |
+| reference | as x  | NumericVerify: float32         |                                |
+| y         | as x  | float32                        | none                           |
 
-Source: LiteRT 2.3, dequantize.h DequantizeImpl, PerChannelDequantizeImpl; reference/dequantize.h Dequantize.
+NumericVerify: x has 8 or 16 bits; the output is float32, whatever is declared. Options: tolerance, log_if_failed. With
+a tolerance of 0.1 or more, in LSB of x, log_if_failed makes a difference beyond it fail the run.
+Source: LiteRT 2.3, dequantize.h DequantizeImpl, PerChannelDequantizeImpl; reference/dequantize.h Dequantize;
+numeric_verify.cc.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import numpy as np
 from tflq.ir import CARRIER, TensorType
 from tflq.jit.compiled import compiled
 from tflq.jit.pieces import in_pieces
+from tflq.kernels.families.custom_options import flag, options_of, real
 from tflq.kernels.families.unary import prepare_unary
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.axes import along
@@ -36,7 +41,7 @@ class OpData:
 
 
 def prepare_dequantize(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Per axis where there are several scales; then the product is float32, else a float64 one that is rounded."""
+    """Prepare per axis if there are several scales: a float32 product; else a float64 one that is rounded."""
     x = node.input(0)
     channels = along(node, x, x.shape)
     if x.type == TensorType.INT16:
@@ -70,7 +75,7 @@ def _dequantize(x: Array, scale: Array, zero_point: Array, out: Array) -> None:
 
 
 def prepare_widen(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """float16 to float32."""
+    """Prepare float16 to float32."""
     return Prepared((node.input(0).shape,), None, eval_widen)
 
 
@@ -79,7 +84,52 @@ def eval_widen(data: None, x: Array) -> Array:
     return x.astype(np.float32)
 
 
+_SMALLEST_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerifyData:
+    """How to dequantize, and the largest difference that passes; None where all do."""
+
+    dequantize: Prepared
+    largest: np.float32 | None
+
+
+def prepare_verify_codes(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare integer types."""
+    return prepare_verify(node, prepare_dequantize(node, arithmetic))
+
+
+def prepare_verify_half(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare float16, which has no scale: if differences are checked, only equality passes."""
+    return prepare_verify(node, prepare_widen(node, arithmetic))
+
+
+def prepare_verify(node: Node, dequantize: Prepared) -> Prepared:
+    """Multiply the tolerance by the scale in float32."""
+    x, reference = node.input(0), node.input(1)
+    enough = int(np.prod(reference.shape)) >= int(np.prod(x.shape))
+    node.check(enough, "number of elements", reference, expected=x.shape, got=reference.shape)
+    options = options_of(node)
+    tolerance = np.float32(real(options, "tolerance"))
+    watched = flag(options, "log_if_failed") and float(tolerance) >= _SMALLEST_TOLERANCE
+    return Prepared((x.shape,), VerifyData(dequantize, tolerance * x.scale if watched else None), eval_verify)
+
+
+def eval_verify(data: VerifyData, x: Array, reference: Array) -> Array:
+    """Source: Eval. Rounding: one float32 difference."""
+    y = data.dequantize.eval(data.dequantize.data, x)
+    assert isinstance(y, np.ndarray)  # DEQUANTIZE has one output
+    difference = np.asarray(y - reference.reshape(-1)[: x.size].reshape(x.shape))
+    if data.largest is not None and (abs(difference) > data.largest).any():
+        worst = np.nanmax(abs(difference))
+        raise ArithmeticError(f"differs by {worst} from the reference, more than {data.largest}")
+    return difference
+
+
 KERNELS = (
     Kernel("DEQUANTIZE", "int8|uint8|int16|int4|uint4|int2 -> float32", prepare_dequantize, (1, 9)),
     Kernel("DEQUANTIZE", "float16 -> float32", prepare_widen, (1, 9)),
+    Kernel("NumericVerify", "int8|uint8|int16 float32 -> any", prepare_verify_codes, (1, 1), makes=TensorType.FLOAT32),
+    Kernel("NumericVerify", "float16 float32 -> any", prepare_verify_half, (1, 1), makes=TensorType.FLOAT32),
 )

@@ -12,7 +12,7 @@ from tflq.kernels.validity import xnnpack
 
 
 def takes(node: Node) -> bool:
-    """One scale."""
+    """Return whether there is one scale."""
     return is_quantized(node.input(0)) and has_shape(node.input(0))
 
 

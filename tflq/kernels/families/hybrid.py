@@ -24,7 +24,7 @@ def read_as_int8(w: Array) -> Array:
 
 
 def is_blockwise(w: Operand) -> bool:
-    """Whether the scales are in tensors of their own."""
+    """Return whether the scales are in tensors of their own."""
     details = None if w.quantization is None else w.quantization.details
     return details is not None and details.table in SCALES_ELSEWHERE
 

@@ -29,7 +29,7 @@ def gemmlowp(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> St
 
 
 def is_matrix_vector(units: int, depth: int, columns: int) -> bool:
-    """Whether the product is a vector, of a matrix that is large enough for vector registers."""
+    """Return whether the product is a vector, of a matrix that is large enough for vector registers."""
     return columns == 1 and units >= ROWS and depth >= COLUMNS
 
 

@@ -184,7 +184,7 @@ def _add_scaled(
 
 
 def has_pot_scales(node: Node) -> bool:
-    """Whether the options ask for shifts, and all three scales are powers of two (to 1e-3 of an octave)."""
+    """Return whether the options ask for shifts, and all three scales are powers of two (to 1e-3 of an octave)."""
     return bool(node.options["pot_scale_int16"]) and all(checked_log2(o.scale)[1] for o in both(node))
 
 

@@ -80,7 +80,7 @@ def take(data: Branches, session: Session, branch: int, values: Sequence[Array])
 
 
 def _repeats_an_output(called: Callee) -> bool:
-    """Whether a tensor that the subgraph computes is more than one of its outputs."""
+    """Return whether a tensor that the subgraph computes is more than one of its outputs."""
     inputs = {operand.index for operand in called.inputs}
     computed = [o.index for o in called.outputs if o.index not in inputs and not o.is_constant]
     return len(computed) != len(set(computed))

@@ -58,7 +58,7 @@ def takes(node: Node) -> bool:
 
 
 def takes_constant_slope(node: Node) -> bool:
-    """Whether XNNPACK takes the node: `takes` holds and the slope is constant."""
+    """Return whether XNNPACK takes the node: `takes` holds and the slope is constant."""
     return takes(node) and node.input(1).is_constant
 
 

@@ -8,233 +8,87 @@
 | y       | B, O, or x's and O   | as x; int16 for uint8 too               | per tensor; int16: zero point 0          |
 
 Options: keep_num_dims, fused activation, quantized_bias_type (16-bit activations).
-Weights of 2 and 4 bits have zero point 0; zero points per unit are not looked at, nor is x beyond the last whole row.
+Weights of 2 and 4 bits have zero point 0; zero points per unit are ignored, and so is x beyond the last whole row.
+Other weights: tflq/kernels/fully_connected/hybrid.py, shuffled.py, sparse.py.
+Up to LiteRT 1.0, packed weights of 16-bit and float activations are refused. Up to 2.14, 16-bit activations without a
+bias have sums of 32 bits, scaled as such; hybrid results are not claimed. Up to 2.9, several weight scales read as 0,
+so that the output is its zero point. Up to 2.7, 16-bit outputs of more than two dimensions are not written: refused.
 Source: LiteRT 2.3, fully_connected.cc PrepareImpl, EvalQuantized; reference/fully_connected.h FullyConnected;
 reference/integer_ops/fully_connected.h FullyConnected, FullyConnectedPerChannel (those that take scales).
+TensorFlow 2.14 fully_connected.cc EvalQuantized. TensorFlow 2.9 core/subgraph.cc GetLegacyQuantization;
+fully_connected.cc PrepareImpl. TensorFlow 2.7 reference/integer_ops/fully_connected.h FullyConnected (int16).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import prod
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
-import numpy as np
-
-from tflq.ir import CARRIER, TensorType
-from tflq.jit.mapped import release
-from tflq.kernels.families.activation import float_range
-from tflq.kernels.families.contraction import (
-    Output,
-    accumulator_16x8,
-    centred,
-    float64_multipliers,
-    output,
-    per_tensor_multiplier,
-    require_codes,
-    require_quantized,
-    require_symmetric,
-)
-from tflq.kernels.families.matrix_products import Products, products
-from tflq.kernels.families.operand_rows import PlainRows
-from tflq.kernels.families.ordered_products import OrderedProduct
-from tflq.kernels.families.ordered_sums import multiply
-from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.errors import UndefinedResultError
+from tflq.ir import TensorType
+from tflq.kernels.families.four_bits import refuse_packed
+from tflq.kernels.families.hybrid import UNCLAIMED_2_14
+from tflq.kernels.fully_connected import dense, hybrid, shuffled, sparse
+from tflq.kernels.fully_connected.dense import prepare_quantized
+from tflq.kernels.fully_connected.tf1 import as_read
+from tflq.kernels.kernel import Kernel, Node, Prepared, promising, valid
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.codes import NumberClamp, ZeroPoint
-from tflq.numerics.stages import OutputStage, Reals
-
-#: FullyConnectedOptionsWeightsFormat of the schema.
-PLAIN, SHUFFLED = 0, 1
 
 
-#: Elements of weights that are turned at a time.
-_BLOCK = 1 << 20
+def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like today's kernel for a model without a bias that declares an int32 bias type."""
+    if node.optional(2) is not None:
+        return prepare_quantized(node, arithmetic)
+    fields = {**node.options.fields, "quantized_bias_type": int(TensorType.INT32)}
+    return prepare_quantized(replace(node, options=replace(node.options, fields=fields)), arithmetic)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpData:
-    """Constants of the quantized forms."""
+_PACKED = (
+    Kernel("FULLY_CONNECTED", "int16 int4 int32|int64? -> int16", refuse_packed),
+    Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed),
+)
 
-    shape: Shape  # of the output
-    input_zero_point: ZeroPoint  # LSB of input
-    weight_zero_point: ZeroPoint  # LSB of weights
-    output: Output
-    codes: np.dtype[Any]  # of the input
-    weights: Array | None  # as the file has them; None where they or the bias are not constant, or nothing is made
-    products: Products | None = field(init=False)  # bound to all of the above
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "products", None if self.weights is None else _bound(self, self.weights))
+Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FloatData:
-    """Constants of the float form."""
+def one_scale(prepare: Prepare) -> Prepare:
+    """Return a prepare that reads several scales of an operand as 0."""
 
-    shape: Shape  # of the output
-    clamp: NumberClamp
-    weights: Array  # (K, O), or empty where they are not constant
-    product: OrderedProduct | None = None  # with constant weights, where tiles can make it
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)
+        return prepare(replace(node, inputs=inputs), arithmetic)
 
-
-def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
-    """Shape of the output, checked against weights, their format and bias."""
-    said = int(node.options.get("weights_format", PLAIN))
-    node.check(said == weights_format, "weights format (1: shuffled)", expected=weights_format, got=said)
-    x, w, bias = node.input(0), node.input(1), node.optional(2)
-    node.check(len(w.shape) == 2, "rank", w, expected=2, got=len(w.shape))
-    units, length = w.shape
-    keep = bool(node.options.get("keep_num_dims", 0))
-    elements = int(np.prod(x.shape, dtype=np.int64))
-    if bias is not None:
-        size = int(np.prod(bias.shape))
-        node.check(size == units, "bias length", bias, expected=units, got=size)
-    if keep:
-        node.check(len(x.shape) > 0 and x.shape[-1] == length, "last dimension", x, expected=length, got=x.shape)
-        return (*x.shape[:-1], units)
-    if length == 0:
-        return int(np.prod(x.shape[:-1], dtype=np.int64)), units
-    return elements // length, units  # elements beyond the last whole row are never read
+    return prepared
 
 
-def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers of the dense stage are evaluated in float64 throughout; weights of 16 bits have their own stage."""
-    shape = output_shape(node)
-    x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
-    require_quantized(node, x, w)
-    require_codes(node, x, w)
-    if w.type in (TensorType.INT4, TensorType.INT2):
-        require_symmetric(node, w)
-    accumulator: np.dtype[Any] = np.dtype(np.int32)
-    if x.type == TensorType.INT16:
-        for operand in (x, y):
-            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-        accumulator = np.dtype(np.int64) if w.type == TensorType.INT16 else accumulator_16x8(node, bias)
-    stage = _stage(node, arithmetic, accumulator, (x, w, y), bias)
-    is_empty = w.shape[1] == 0 or 0 in shape
-    is_constant = w.value is not None and (bias is None or bias.value is not None)
-    data = OpData(
-        shape=shape,
-        input_zero_point=x.zero_point,
-        weight_zero_point=w.zero_point,  # 0 where there are several
-        output=output(node, stage, y, None if bias is None else bias.value, w.shape[0], accumulator),
-        codes=CARRIER[x.type],
-        weights=w.value if is_constant and not is_empty else None,
-    )
-    if is_empty:
-        return Prepared((shape,), data, eval_empty)
-    return Prepared((shape,), data, eval_quantized if is_constant else eval_variable)
+def prepare_flat(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse outputs of more than two dimensions: the loops take the first two for rows and units."""
+    prepared = one_scale(prepare_int16)(node, arithmetic)
+    shape = prepared.shapes[0]
+    if shape is not None and len(shape) > 2:
+        raise UndefinedResultError(node.op, "16-bit outputs of more than two dimensions are not written")
+    return prepared
 
-
-def _stage(
-    node: Node,
-    arithmetic: Arithmetic,
-    accumulator: np.dtype[Any],
-    operands: tuple[Operand, Operand, Operand],
-    bias: Operand | None,
-) -> OutputStage:
-    fixed_point = fixed_point_reals(node, arithmetic, operands, bias)
-    x, w, y = operands
-    if w.type == TensorType.INT16:
-        return arithmetic.requantize_wide(fixed_point)
-    assert w.quantization is not None  # require_quantized saw to it
-    real = arithmetic.dense_real(float64_multipliers(x, w.quantization.scale, y, w.shape[0]), fixed_point)
-    return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
-
-
-def fixed_point_reals(
-    node: Node, arithmetic: Arithmetic, operands: tuple[Operand, Operand, Operand], bias: Operand | None
-) -> Reals:
-    """Return the reals of prepare's multipliers, one a unit, for x, w and y; few forms use them, all check them."""
-    x, w, y = operands
-    units = w.shape[0]
-    assert w.quantization is not None  # require_quantized saw to it
-    if len(w.quantization.scale) <= 1:
-        return np.full(units, per_tensor_multiplier(node, arithmetic, x, w, bias, y))
-    node.check(x.type != TensorType.UINT8, "uint8 activations with per-unit weight scales", w)
-    dimension, count = w.quantization.quantized_dimension, len(w.quantization.scale)
-    node.check(dimension == 0, "quantized dimension", w, expected=0, got=dimension)
-    node.check(count == units, "number of weight scales", w, expected=units, got=count)
-    return float64_multipliers(x, w.quantization.scale, y, units)
-
-
-def _bound(data: OpData, w: Array) -> Products:
-    """Products with the weights (O, K), centred, as a matrix (K, O)."""
-    count = int(np.prod(data.shape[:-1]))
-    rows = PlainRows(data.input_zero_point, count, w.shape[1])
-    return products(rows, [centred(w, data.weight_zero_point).T], data.codes, count, data.output)
-
-
-@filling(lambda data, *_: (data.shape, data.output.pipeline.dtype))
-def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
-    """Source: FullyConnected, FullyConnectedPerChannel. Rounding: by the stage. Overflow: the accumulator wraps."""
-    assert data.products is not None  # bound with the weights
-    return data.products.into(x, out.reshape(-1, data.shape[-1]))
-
-
-def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
-    target = data.output.with_bias(bias, w.shape[0])
-    return eval_quantized(replace(data, output=target, weights=w), x, w)
-
-
-def eval_empty(data: OpData | FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Nothing to add up or nothing to make: the source zeroes the output's bytes and looks at nothing else."""
-    dtype = np.dtype(np.float32) if isinstance(data, FloatData) else data.output.pipeline.dtype
-    return np.zeros(data.shape, dtype)
-
-
-def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but the clamp and the weights with units innermost."""
-    shape = output_shape(node)
-    w = node.input(1)
-    weights = np.zeros((0, 0), np.float32) if w.value is None else units_last(w.value)
-    data = FloatData(shape, float_range(node), weights)
-    if w.shape[1] == 0 or 0 in shape:
-        return Prepared((shape,), data, eval_empty)
-    if w.value is not None:
-        data = replace(data, product=OrderedProduct.of_rows(weights, prod(shape[:-1])))
-    return Prepared((shape,), data, eval_float if w.value is not None else eval_float_variable)
-
-
-def units_last(w: Array) -> Array:
-    """Return weights (O, K) as a new array (K, O). Pages of a mapped file are given back as they are read."""
-    out = np.empty(w.shape[::-1], w.dtype)
-    step = max(1, _BLOCK // max(1, w.shape[1]))
-    for first in range(0, len(w), step):
-        part = w[first : first + step]
-        out[:, first : first + step] = part.T
-        release(part)
-    return out
-
-
-@filling(lambda data, *_: (data.shape, np.float32))
-def eval_float(data: FloatData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
-    """Source: FullyConnected (float). Rounding: product and sum apart, in order of k, bias last."""
-    length, units = data.weights.shape
-    sums = out.reshape(-1, units)
-    rows = np.ascontiguousarray(x).reshape(-1)[: sums.shape[0] * length].reshape(-1, length)
-    added = np.zeros(units, np.float32) if bias is None else np.ascontiguousarray(bias).reshape(-1)
-    if data.product is not None:
-        return data.product.into(rows[None, None], added, data.clamp, sums)
-    return multiply.bound(rows, data.weights, added, *data.clamp, sums)
-
-
-def eval_float_variable(data: FloatData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Weights that another operator computed."""
-    return eval_float(replace(data, weights=units_last(w)), x, w, bias)
-
-
-_VERSIONS = (1, 14)
-_INT8_WEIGHTS = "int8|int4|int2"
 
 KERNELS = (
-    Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare_float, _VERSIONS),
-    Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare_quantized, _VERSIONS),
-    Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare_quantized, _VERSIONS),
-    Kernel("FULLY_CONNECTED", f"int8 {_INT8_WEIGHTS} int32? -> int8", prepare_quantized, _VERSIONS),
-    Kernel("FULLY_CONNECTED", f"int16 {_INT8_WEIGHTS} int32|int64? -> int16", prepare_quantized, _VERSIONS),
-    Kernel("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", prepare_quantized, _VERSIONS),
+    *dense.ROWS,
+    *hybrid.ROWS,
+    *shuffled.ROWS,
+    *sparse.ROWS,
+    *valid(
+        tflite(until="tflite-2.14"),
+        Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", prepare_int16, (1, 10)),
+        *_PACKED,
+        *promising(UNCLAIMED_2_14, hybrid.ROWS),
+    ),
+    *valid(tflite("litert-1.0", "litert-1.0"), *_PACKED),
+    *valid(
+        tflite(until="tflite-2.9"),
+        Kernel("FULLY_CONNECTED", "int8 int8 int32? -> int8", one_scale(prepare_quantized), (1, 9)),
+        Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", one_scale(prepare_int16), (1, 9)),
+    ),
+    *valid(
+        tflite(until="tflite-2.7"), Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", prepare_flat, (1, 9))
+    ),
 )

@@ -1,18 +1,23 @@
-"""FULLY_CONNECTED of r1.15 on 8 bits: weight scales per unit are not known; where there are several, they read as 0.
+"""FULLY_CONNECTED of r1.15 on 8 bits: weight scales per unit are unknown; several scales read as 0.
 
-Then every sum is multiplied by 0, and the output is its zero point. Operands, options and refusals otherwise:
-tflq/kernels/fully_connected/reference.py.
-Source: TensorFlow r1.15 lite/model.cc GetLegacyQuantization; lite/kernels/fully_connected.cc Prepare.
+Then every sum is multiplied by 0, and the output is its zero point. In the optimized kernels, a single row goes through
+the matrix-vector kernel. Operands, options and other refusals: tflq/kernels/fully_connected/reference.py.
+Source: TensorFlow r1.15 lite/model.cc GetLegacyQuantization; lite/kernels/fully_connected.cc Prepare; optimized_ops.h,
+optimized/integer_ops/fully_connected.h FullyConnected; cpu_backend_gemm.h Gemm, with the NEON code of AArch64 by way of
+SSE.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from tflq.ir import Quantization
-from tflq.kernels.fully_connected import reference as fully_connected
+from tflq.kernels.families.matrix_vector import gemmlowp
+from tflq.kernels.fully_connected import dense as fully_connected
+from tflq.kernels.fully_connected.shapes import output_shape
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.kernels.validity import tf1
 from tflq.numerics.arithmetic import Arithmetic
@@ -27,15 +32,25 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def as_read(operand: Operand) -> Operand:
-    """The operand, with scale and zero point 0 where it has several."""
+    """Return the operand, with scale and zero point 0 if it has several."""
     quantization = operand.quantization
     several = quantization is not None and len(quantization.scale) > 1
     return replace(operand, quantization=_NONE) if several else operand
 
 
-KERNELS = valid(
+BYTES = valid(
     tf1(),
     Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare, (1, 4)),
     Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare, (1, 4)),
     Kernel("FULLY_CONNECTED", "int8 int8 int32? -> int8", prepare, (1, 4)),
 )
+
+
+def prepare_by_shape(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel; the product's shape decides which output stage scales it."""
+    shape = output_shape(node)
+    stage = gemmlowp(arithmetic, shape[-1], node.input(1).shape[1], prod(shape[:-1]))
+    return prepare(node, replace(arithmetic, requantize_dense=stage))
+
+
+KERNELS = (*BYTES, *valid(tf1("opt"), *(replace(row, prepare=prepare_by_shape) for row in BYTES)))

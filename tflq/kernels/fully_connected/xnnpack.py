@@ -1,20 +1,43 @@
-"""FULLY_CONNECTED of 8-bit codes by XNNPACK: the reference's sums, scaled by a float32 multiplier.
+"""FULLY_CONNECTED by XNNPACK. Data sheets: tflq/kernels/fully_connected/reference.py, hybrid.py.
 
-Operands, options and refusals: tflq/kernels/fully_connected/reference.py.
-Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode, CheckTensorFilterType.
+8-bit codes: the reference's sums, scaled by a float32 multiplier. Floats and narrow weights: rows quantized
+asymmetrically, whatever the option says. Weights with a scale for every block: xnnpack_blocks.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode, CheckTensorFilterType; XNNPACK's qd8-f32-qc8w and qc4w
+gemm.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.delegation import delegate, has_bias_scales, has_shape, is_quantized
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_shape, is_quantized
+from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.families.hybrid import is_blockwise
 from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
-from tflq.kernels.fully_connected.reference import prepare_quantized
-from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, valid
+from tflq.kernels.filling import Call, filling
+from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
+from tflq.kernels.fully_connected.dense import prepare_quantized
+from tflq.kernels.fully_connected.shapes import output_shape
+from tflq.kernels.fully_connected.xnnpack_blocks import has_block_scales
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
+from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.dynamic_range_float32 import (
+    Rescale,
+    multiply_quantized,
+    not_finite,
+    quantize_rows_float32,
+    rescale_apart,
+    rescale_fused,
+)
 from tflq.numerics.stages import type_range
 
 #: Weights of 4 and 2 bits fill whole bytes.
@@ -22,7 +45,7 @@ VALUES_A_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
 
 
 def takes(node: Node) -> bool:
-    """Constant weights and bias; signed weights with zero point 0."""
+    """Return whether weights and bias are constant, and signed weights have zero point 0."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     return (
         is_quantized(x)
@@ -37,7 +60,7 @@ def takes(node: Node) -> bool:
 
 
 def has_weight_scales(w: Operand) -> bool:
-    """Whether weights have one scale, or several along the units. Source: CheckTensorFilterType."""
+    """Return whether weights have one scale, or several along the units. Source: CheckTensorFilterType."""
     q = w.quantization
     if q is None or len(q.scale) == 0:
         return False
@@ -73,10 +96,109 @@ def check_sums(node: Node) -> None:
 #: What 28 bits do not hold.
 WRAPS = 2**27
 
-KERNELS = valid(
-    xnnpack(),
-    *(
-        delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
-        for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
+#: Rows beyond which products by BLAS are faster.
+_MOST_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HybridData:
+    """Constants."""
+
+    shape: Shape  # of the output
+    matrix: Contraction  # (K, O)
+    scale: Array  # of the weights, one a unit, float32
+    rescale: Rescale
+    clamp: NumberClamp
+    weights: Array  # (O, K), int8
+
+
+def takes_hybrid(node: Node) -> bool:
+    """Return whether weights are constant and signed, in whole bytes, and the bias constant."""
+    w, bias = node.input(1), node.optional(2)
+    return (
+        w.type != TensorType.UINT8
+        and w.is_constant
+        and has_shape(w, 2, 2)
+        and (has_block_scales(w) if is_blockwise(w) else has_weight_scales(w))
+        and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
+        and int(node.options["fused_activation_function"]) <= 3
+        and (bias is None or int(np.prod(bias.shape)) == w.shape[0])
+    )
+
+
+def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare without the weights' zero points, which are 0, or ignored for 8 bits."""
+    shape, w = output_shape(node), node.input(1)
+    if is_blockwise(w):
+        return fully_connected_blocks.prepare(node, arithmetic)
+    assert w.quantization is not None  # takes saw to both
+    assert w.value is not None
+    data = HybridData(
+        shape=shape,
+        matrix=Contraction.of(w.value.astype(np.int16).T, (-255, 255)),
+        scale=np.array(np.broadcast_to(w.quantization.scale, w.shape[0]), np.float32),
+        rescale=arithmetic.xnnpack_rescale,
+        clamp=float_range(node),
+        weights=np.array(w.value, np.int8),
+    )
+    is_small = 0 < prod(shape) <= _MOST_ROWS * shape[-1] and arithmetic.xnnpack_rescale in (
+        rescale_fused,
+        rescale_apart,
+    )
+    return Prepared((shape,), data, eval_hybrid_rows if is_small else eval_hybrid)
+
+
+@filling(lambda data, *_: (data.shape, np.float32))
+def eval_hybrid_rows(data: HybridData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
+    """Evaluate few rows."""
+    units, length = data.weights.shape
+    undefined = np.zeros(1, np.int8)
+    multiply = multiply_quantized.bound(
+        np.ascontiguousarray(x).reshape(-1, length),
+        data.weights,
+        data.scale,
+        bias_of(bias, units, np.float32),
+        data.rescale is rescale_fused,
+        *data.clamp,
+        out.reshape(-1, units),
+        undefined,
+    )
+    return partial(_checked, multiply, undefined)
+
+
+def _checked(multiply: Call, undefined: Array) -> None:
+    multiply()
+    if undefined[0]:
+        undefined[0] = 0
+        raise not_finite()
+
+
+def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Rounding: the sum to float32, then as `rescale`."""
+    length, units = data.matrix.shape
+    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, length))
+    centred = rows.codes.astype(data.matrix.real) - rows.zero_point.astype(data.matrix.real)[:, None]
+    sums = accumulators_int32(data.matrix(centred)).astype(np.float32)
+    out = data.rescale(sums, rows.scale[:, None], data.scale, bias_of(bias, units, np.float32))
+    return clamp_in_place(out, *data.clamp).reshape(data.shape)
+
+
+_HYBRID = (
+    delegate(
+        Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare_hybrid, (1, 14)),
+        takes_hybrid,
     ),
+)
+
+KERNELS = (
+    *valid(
+        xnnpack(),
+        *(
+            delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
+            for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
+        ),
+    ),
+    *valid(xnnpack("litert-2.3", cpu="x86-64 arm64"), *_HYBRID),
+    *valid(xnnpack("litert-2.3", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
 )

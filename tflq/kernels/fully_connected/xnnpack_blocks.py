@@ -7,7 +7,7 @@
 | bias | float32 (O), constant, or none | |
 | y | float32 (..., O) | |
 
-Options: as tflq/kernels/fully_connected/reference_hybrid.py.
+Options: as tflq/kernels/fully_connected/hybrid.py.
 Source: LiteRT 2.3 xnnpack_delegate.cc GetXNNPackDatatype, CheckFp16Scale; XNNPACK's qd8-f32-qb4w gemm.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
-from tflq.kernels.fully_connected.reference import output_shape
+from tflq.kernels.fully_connected.shapes import output_shape
 from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.block_products import BlockProduct, Blocks, to_bfloat16
@@ -42,7 +42,7 @@ class OpData:
 
 
 def has_block_scales(w: Operand) -> bool:
-    """Whether weights have scales of blocks as the delegate takes them: positive, one for every block."""
+    """Return whether weights have scales of blocks as the delegate takes them: positive, one for every block."""
     details = None if w.quantization is None else w.quantization.details
     if w.type != TensorType.INT4 or details is None or details.table != "BlockwiseQuantization":
         return False
@@ -54,7 +54,7 @@ def has_block_scales(w: Operand) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Refused where the order of sums is not known; XNNPACK refuses blocks that do not divide K."""
+    """Refuse an unknown order of sums, and blocks that do not divide K, as XNNPACK does."""
     shape, w = output_shape(node), node.input(1)
     if arithmetic.xnnpack_blocks is None:
         node.refuse("the order in which XNNPACK adds sums of blocks is not known here", w)

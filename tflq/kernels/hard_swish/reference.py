@@ -39,7 +39,7 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Scales are float32 throughout; multipliers are cut from 31 to 15 bits, half up."""
+    """Compute scales in float32; multipliers are rounded from 31 to 15 bits, half up."""
     x, y = same_type(node)
     finer = np.float32(1 / 128) * x.scale
     output = _short(finer / y.scale)
@@ -105,13 +105,13 @@ def _hard_swish(
 
 @compiled
 def _doubling_high_mul_towards_zero(a: Int, b: Int) -> Int:
-    """a * b / 2**15 of int16 values, cut towards zero. `a` is >= 0 here, so that nothing saturates."""
+    """Return a * b / 2**15 of int16 values, truncated. `a` is >= 0 here, so that nothing saturates."""
     product = np.int64(a) * np.int64(b)
     return product >> np.int64(15) if product >= 0 else -((-product) >> np.int64(15))
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     x, _ = same_type(node)
     return Prepared((x.shape,), None, eval_float)
 
@@ -122,8 +122,10 @@ def eval_float(data: None, x: Array) -> Array:
     return np.asarray(x * gate / np.float32(6))
 
 
-KERNELS = (
+ROWS = (
     Kernel("HARD_SWISH", "float32 -> float32", prepare_float, (1, 1)),
     Kernel("HARD_SWISH", "uint8 -> uint8", prepare_quantized, (1, 1)),
     Kernel("HARD_SWISH", "int8 -> int8", prepare_quantized, (1, 1)),
 )
+
+KERNELS = (*ROWS,)

@@ -6,13 +6,18 @@
 | y       | as x  | as x                         | per tensor; int16: zero point 0 |
 
 Options: alpha (any sign, any size).
-Source: LiteRT 2.3, activations.cc LeakyReluPrepare; reference/leaky_relu.h QuantizeLeakyRelu, LeakyRelu.
+A negative alpha: the magnitude is rounded up, then the sign is applied. Up to LiteRT 2.0, and for 16 bits in the
+optimized resolver, the multiplier has the sign, so that half-way cases round up.
+Source: LiteRT 2.3, activations.cc LeakyReluPrepare, LeakyReluEval (kGenericOptimized); reference/leaky_relu.h
+QuantizeLeakyRelu, LeakyRelu. TensorFlow 2.14, reference/leaky_relu.h QuantizeLeakyRelu; quantization_util.cc
+QuantizeMultiplier, whose mantissa has the sign of its argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +26,8 @@ from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.validity import opt, tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
@@ -42,7 +48,7 @@ class OpData:
 
 
 def sign_apart(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
-    """The stage of |real|, and the sign that its result is multiplied by: half-way cases mirror those of -real."""
+    """Return the stage of |real| and the sign of its result: half-way cases mirror those of -real."""
     return stage_of(abs(real)), -1 if real < 0 else 1
 
 
@@ -138,7 +144,7 @@ def _choose(
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but alpha."""
+    """Prepare alpha alone."""
     same_type(node)
     return prepare_unary(node, np.float32(node.options["alpha"]), eval_float, np.dtype(np.float32))
 
@@ -148,9 +154,20 @@ def eval_float(alpha: np.float32, x: Array) -> Array:
     return np.where(x > 0, x, x * alpha)
 
 
-KERNELS = (
+def sign_within(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:
+    """Return the stage of `real` with its sign; nothing is left to apply."""
+    return stage_of(real), 1
+
+
+prepare_signed = partial(prepare_quantized, signed=sign_within)
+
+ROWS = (
     Kernel("LEAKY_RELU", "float32 -> float32", prepare_float, (1, 2)),
     Kernel("LEAKY_RELU", "uint8 -> uint8", prepare_quantized, (1, 2)),
     Kernel("LEAKY_RELU", "int8 -> int8", prepare_quantized, (1, 2)),
     Kernel("LEAKY_RELU", "int16 -> int16", prepare_quantized, (1, 2)),
 )
+#: Quantized rows whose multiplier has the sign of alpha.
+SIGNED = tuple(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare_signed, (1, 2)) for t in ("uint8", "int8", "int16"))
+
+KERNELS = (*ROWS, *valid(opt("litert-2.3"), SIGNED[2]), *valid(tflite(until="litert-2.0"), *SIGNED))

@@ -42,7 +42,7 @@ class OpData:
 
 
 def op_data(node: Node, arithmetic: Arithmetic) -> OpData:
-    """The real multiplier is a float32 expression, left to right, widened to float64 afterwards."""
+    """Compute the real multiplier in float32, left to right, then widen it to float64."""
     x, y = same_type(node)
     code = code_of_alpha(np.float32(node.options["alpha"]), x.scale, x.zero_point)
     stage = arithmetic.requantize(smaller_than_one(np.float64(x.scale * x.scale / y.scale)))
@@ -50,12 +50,12 @@ def op_data(node: Node, arithmetic: Arithmetic) -> OpData:
 
 
 def code_of_alpha(alpha: np.float32, scale: np.float32, zero_point: int) -> int:
-    """Quantized in float32, rounded half away, held inside 0 to 255: a negative alpha may saturate."""
+    """Quantize in float32, round half away and clip to 0 to 255: a negative alpha may saturate."""
     return min(max(half_away(float(np.float32(zero_point) + alpha / scale)), 0), 255)
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 256 codes."""
+    """Prepare a table of 256 codes."""
     return prepare_unary(node, op_data(node, arithmetic), evaluate, np.dtype(np.uint8))
 
 

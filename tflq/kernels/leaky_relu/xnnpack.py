@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST, _LARGEST_NEGATIVE = 2.0**-8, 128.0, -127.99609375
 
 
 def takes(node: Node) -> bool:
-    """A normal alpha, and multipliers that 16 bits hold. All products are float32."""
+    """Return whether alpha is normal and 16 bits hold the multipliers. All products are float32."""
     x, y = same_type(node)
     alpha = np.float32(node.options["alpha"])
     if not (is_quantized(x) and is_quantized(y) and has_shape(x) and _is_normal(alpha)):
@@ -41,7 +41,7 @@ def _is_normal(x: np.float32) -> bool:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Multipliers are float32 products, rounded half to even."""
+    """Compute multipliers as float32 products, rounded half to even."""
     x, y = same_type(node)
     ratio = x.scale / y.scale
     dtype = np.dtype(x.type.label)
@@ -59,5 +59,5 @@ KERNELS = (
     *valid(
         xnnpack(), *(delegate(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare, (1, 2)), takes) for t in ("uint8", "int8"))
     ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), sloping("LEAKY_RELU", reference.KERNELS, 1)),
+    *valid(xnnpack("litert-2.3", cpu="x86-64"), sloping("LEAKY_RELU", reference.ROWS, 1)),
 )

@@ -22,14 +22,14 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All zero points must be 0."""
+    """Require zero points 0."""
     for operand in both(node):
         node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
     return mul.prepare_quantized(node, arithmetic)
 
 
 def prepare_uint8_output(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the shape: multiplier and limits stay 0."""
+    """Prepare the shape alone: multiplier and limits stay 0."""
     a, b, _ = both(node)
     shape = broadcast_shape(node, a, b)
     return Prepared((shape,), shape, eval_uint8_output)

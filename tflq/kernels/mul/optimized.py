@@ -26,12 +26,12 @@ from tflq.numerics.unscaled import Unscaled
 
 
 def saturated(scaled: Array) -> Array:
-    """int32 as int16, held inside. Source: vqmovn_s32."""
+    """Return int32 as int16, saturated. Source: vqmovn_s32."""
     return np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
 
 
 def truncated(scaled: Array) -> Array:
-    """The low 16 bits of int32. Source: vmovn_s32."""
+    """Return the low 16 bits of int32. Source: vmovn_s32."""
     return scaled.astype(np.int16)
 
 
@@ -57,7 +57,7 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The reference's operator, whose products are kept and scaled afterwards where they can leave 16 bits."""
+    """Prepare the reference's operator; if products can leave 16 bits, they are kept and scaled afterwards."""
     a, b, y = both(node)
     prepared = mul.prepare_quantized(node, arithmetic)
     run, stands_still = run_of(a.shape, b.shape)

@@ -8,6 +8,7 @@
 
 Options: fused_activation_function (not for complex64).
 int16 without quantization is plain arithmetic that wraps; int16 to 8 bits is a Q0.15 product without broadcasting.
+float32 on AArch64: see tflq/kernels/families/float_limits.py.
 Source: LiteRT 2.3, mul.cc Prepare; reference/mul.h, reference/integer_ops/mul.h MulElementwise, Mul.
 """
 
@@ -22,10 +23,12 @@ from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import code_range, limits
 from tflq.kernels.families.binary import both, eval_plain, prepare_clamped
 from tflq.kernels.families.contraction import require_codes
+from tflq.kernels.families.float_limits import COMPARED, in_vectors, limited, of_equals, where_equal
 from tflq.kernels.families.scaled_sum import accumulated
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.validity import opt, ref
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.fixedpoint import doubling_high_mul
@@ -113,7 +116,7 @@ def _multiply_scaled(
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Plain where the output is not quantized; else all zero points must be 0."""
+    """Multiply plainly if the output is not quantized; else require zero points 0."""
     operands = both(node)
     if not operands[2].is_quantized:
         return prepare_number(node, arithmetic)
@@ -123,7 +126,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_narrow(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Scales take no part: the product is Q0.15, its high 8 bits are the output."""
+    """Ignore scales: the product is Q0.15, its high 8 bits are the output."""
     a, b, y = both(node)
     node.check(np.prod(a.shape) == np.prod(b.shape), "this form cannot broadcast", b, expected=a.shape, got=b.shape)
     dtype = np.dtype(y.type.label)
@@ -152,7 +155,7 @@ def _multiply_q15(a: Array, b: Array, low: Int, high: Int, zero_point: Int, out:
 
 
 def prepare_complex(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No activation is possible."""
+    """Refuse an activation."""
     a, b, _ = both(node)
     node.check(limits(node) == (None, None), "fused activation of a complex product")
     return Prepared((broadcast_shape(node, a, b),), _multiply_complex, eval_plain)
@@ -166,10 +169,19 @@ def _multiply_complex(a: Array, b: Array) -> Array:
 
 
 NUMBERS = ("float32", "float16", "int32", "uint32", "int64")
-KERNELS = (
+
+ROWS = (
     *(Kernel("MUL", f"{t} {t} -> {t}", prepare_quantized, (1, 8)) for t in ("uint8", "int8")),
     Kernel("MUL", "int16 int16 -> int16", prepare_int16, (1, 8)),
     *(Kernel("MUL", f"int16 int16 -> {t}", prepare_narrow, (1, 8)) for t in ("uint8", "int8")),
     *(Kernel("MUL", f"{t} {t} -> {t}", prepare_number, (1, 8)) for t in NUMBERS),
     Kernel("MUL", "complex64 complex64 -> complex64", prepare_complex, (1, 8)),
+)
+
+KERNELS = (
+    *ROWS,
+    *valid(opt(cpu="arm64"), limited("MUL", np.multiply, in_vectors, (1, 8))),
+    *valid(
+        ref(until="tflite-2.14", cpu="arm64"), limited("MUL", np.multiply, where_equal(of_equals, COMPARED), (1, 8))
+    ),
 )

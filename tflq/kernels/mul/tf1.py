@@ -25,7 +25,7 @@ from tflq.numerics.fixedpoint import doubling_high_mul
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but the shape."""
+    """Prepare the shape alone."""
     a, b, _ = both(node)
     if np.prod(a.shape) != np.prod(b.shape):
         raise UndefinedResultError("Mul", f"int16 of {list(a.shape)} and {list(b.shape)} reads beyond the smaller one")

@@ -24,7 +24,7 @@ _LOWEST, _BEYOND = 2.0**-16, 256.0
 
 
 def takes(node: Node) -> bool:
-    """The product of scales between 1/65536 and 256 of the output's, in float32."""
+    """Return whether the product of scales is between 1/65536 and 256 of the output's, in float32."""
     a, b, y = both(node)
     if not (all(map(is_quantized, (a, b, y))) and has_shape(a) and has_shape(b)):
         return False
@@ -41,5 +41,5 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 KERNELS = (
     *valid(xnnpack(), *(delegate(Kernel("MUL", f"{t} {t} -> {t}", prepare, (1, 7)), takes) for t in ("uint8", "int8"))),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("MUL", reference.KERNELS, np.multiply)),
+    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("MUL", reference.ROWS, np.multiply)),
 )

@@ -1,9 +1,9 @@
 """PAD, PADV2 of r1.15's reference kernels: below four dimensions, paddings and sizes are aligned to different ends.
 
-Operands and checks: tflq/kernels/pad/pad.py. The loops run over four dimensions. Missing sizes are put in front,
+Operands and checks: tflq/kernels/pad/reference.py. The loops run over four dimensions. Missing sizes are put in front,
 missing paddings behind, so that the padding of the first dimension goes to the first of the four, which has one
-element: what comes out has the right shape, but often nothing of the input in it. Where more elements of the input are
-asked for than there are, the result is undefined. Of the optimized kernels only int8's are made so.
+element: the output has the right shape, but often nothing of the input in it. If more elements of the input are asked
+for than there are, the result is undefined. Among the optimized kernels, only int8 runs the reference kernel.
 Source: TensorFlow r1.15 lite/kernels/pad.cc Eval; reference_ops.h PadImpl.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
-from tflq.kernels.pad import pad
+from tflq.kernels.pad import reference
 from tflq.kernels.validity import tf1
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -35,14 +35,14 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Four dimensions are padded as anywhere else."""
+    """Pad four dimensions as later releases do."""
     x = node.input(0)
     node.check(len(x.shape) <= RANK, "rank", x, expected=f"at most {RANK}", got=len(x.shape))
-    right = pad.prepare(node, arithmetic)
+    right = reference.prepare(node, arithmetic)
     if len(x.shape) == RANK:
         return right
     extended = (1,) * (RANK - len(x.shape)) + right.data.shape
-    pairs = (*pad.paddings(node, x), *((0, 0),) * (RANK - len(x.shape)))
+    pairs = (*reference.paddings(node, x), *((0, 0),) * (RANK - len(x.shape)))
     inside = tuple(
         slice(before, max(before, size - after)) for size, (before, after) in zip(extended, pairs, strict=True)
     )
@@ -60,9 +60,12 @@ def evaluate(data: OpData, x: Array, paddings: Array, value: Array | None = None
 
 
 def rows(op: str, types: tuple[str, ...]) -> tuple[Kernel, ...]:
-    """The rows of one of the two operators."""
+    """Return the rows of one of the two operators."""
     signatures = (f"{t} int32|int64 -> {t}" if op == "PAD" else f"{t} int32|int64 {t}? -> {t}" for t in types)
     return tuple(Kernel(op, signature, prepare, (1, 2), shape_operands=(1,)) for signature in signatures)
 
 
-KERNELS = valid(tf1("ref"), *rows("PAD", TYPES), *rows("PADV2", TYPES))
+KERNELS = (
+    *valid(tf1("ref"), *rows("PAD", TYPES), *rows("PADV2", TYPES)),
+    *valid(tf1("opt"), *rows("PAD", ("int8",)), *rows("PADV2", ("int8",))),
+)

@@ -6,6 +6,7 @@
 | alpha   | broadcasts to x    | as x; int8 where x is int16 | per tensor                       |
 | y       | as x               | as x                        | per tensor                       |
 
+float32 by XNNPACK: see tflq/kernels/families/xnnpack_floats.py.
 Source: LiteRT 2.3, activations.cc PreluPrepare, ApplyPrelu; reference/prelu.h Prelu, BroadcastPrelu4DSlow.
 """
 
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.kernels.families.xnnpack_floats import sloping
 from tflq.kernels.geometry.broadcast import broadcast_shape
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputStage, type_range
@@ -65,7 +68,7 @@ def eval_quantized(data: OpData, x: Array, alpha: Array) -> Array:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     check_shape(node)
     return Prepared((node.input(0).shape,), None, eval_float)
 
@@ -75,9 +78,11 @@ def eval_float(data: None, x: Array, alpha: Array) -> Array:
     return np.where(x >= 0, x, x * alpha)
 
 
-KERNELS = (
+ROWS = (
     Kernel("PRELU", "float32 float32 -> float32", prepare_float, (1, 1)),
     Kernel("PRELU", "uint8 uint8 -> uint8", prepare_quantized, (1, 1)),
     Kernel("PRELU", "int8 int8 -> int8", prepare_quantized, (1, 1)),
     Kernel("PRELU", "int16 int8 -> int16", prepare_quantized, (1, 1)),
 )
+
+KERNELS = (*ROWS, *valid(xnnpack("litert-2.3", cpu="x86-64"), sloping("PRELU", ROWS, 2)))

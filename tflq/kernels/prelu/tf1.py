@@ -36,7 +36,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float32 expression, left to right, widened to float64 afterwards."""
+    """Compute the real multiplier in float32, left to right, then widen it to float64."""
     x, alpha, y = node.input(0), node.input(1), node.outputs[0]
     check_shape(node)
     stage = arithmetic.requantize(smaller_than_one(np.float64(x.scale * alpha.scale / y.scale)))

@@ -49,7 +49,7 @@ class FloatData:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Per axis where the output has several scales."""
+    """Prepare per axis if the output has several scales."""
     x, y = node.input(0), node.outputs[0]
     node.check(y.is_quantized, "is not quantized", y)
     channels = along(node, y, x.shape)
@@ -89,7 +89,7 @@ class RequantizeData:
 
 
 def prepare_requantize(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The real multiplier is a float64 quotient."""
+    """Compute the real multiplier as a float64 quotient."""
     x, y = node.input(0), node.outputs[0]
     node.check(y.is_quantized, "is not quantized", y)
     dtype = CARRIER[y.type]

@@ -36,12 +36,12 @@ class FloatData:
 
 
 def takes_float(node: Node) -> bool:
-    """One scale."""
+    """Return whether there is one scale."""
     return is_quantized(node.outputs[0]) and has_shape(node.input(0))
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """1 / scale is a float32 quotient."""
+    """Compute 1 / scale as a float32 quotient."""
     x, y = node.input(0), node.outputs[0]
     dtype = CARRIER[y.type]
     data = FloatData(np.float32(1) / y.scale, y.zero_point, type_range(dtype), dtype)
@@ -67,7 +67,7 @@ def _quantize(x: Array, per_unit: Real, zero_point: Int, low: Int, high: Int, ou
 
 
 def takes_same(node: Node) -> bool:
-    """A ratio of scales from 1/256 to 128."""
+    """Return whether the ratio of scales is from 1/256 to 128."""
     x, y = node.input(0), node.outputs[0]
     if not (is_quantized(x) and is_quantized(y) and has_shape(x)):
         return False
@@ -76,7 +76,7 @@ def takes_same(node: Node) -> bool:
 
 
 def prepare_same(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One multiplier, whatever the sign: a float32 quotient, rounded half to even."""
+    """Compute one multiplier for both signs: a float32 quotient, rounded half to even."""
     x, y = node.input(0), node.outputs[0]
     dtype = np.dtype(x.type.label)
     multiplier = fixed(x.scale / y.scale)

@@ -31,7 +31,7 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Limits in the input's quantization; the quotient is float32, rounded half away."""
+    """Compute limits in the input's quantization; the quotient is float32, rounded half away."""
     x, _ = same_type(node)
     dtype = np.dtype(x.type.label)
     node.check(bool(x.scale > 0), "needs a positive per-tensor scale", x, got=x.scale)

@@ -32,7 +32,7 @@ class OpData:
 
 
 def prepare_between(low: float, high: float) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare for a rectifier that holds reals inside [low, high]."""
+    """Return a prepare for a rectifier that clips reals to [low, high]."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y = same_type(node)

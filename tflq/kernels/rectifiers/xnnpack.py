@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tflq.kernels.families.xnnpack_floats import clamping
 from tflq.kernels.kernel import valid
-from tflq.kernels.rectifiers import relu, relu6, relu_n1_to_1
+from tflq.kernels.rectifiers import reference
 from tflq.kernels.validity import xnnpack
 
-KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
-    clamping("RELU", relu.KERNELS, 0, None),
-    clamping("RELU6", relu6.KERNELS, 0, 6),
-    clamping("RELU_N1_TO_1", relu_n1_to_1.KERNELS, -1, 1),
+KERNELS = (
+    *valid(
+        xnnpack("litert-2.3", cpu="x86-64"),
+        clamping("RELU", reference.RELU, 0, None),
+        clamping("RELU6", reference.RELU6, 0, 6),
+        clamping("RELU_N1_TO_1", reference.RELU_N1_TO_1, -1, 1),
+    ),
 )

@@ -1,6 +1,6 @@
-"""REDUCE_MAX and REDUCE_MIN of 8-bit codes by XNNPACK: codes move, whatever the output's scale says.
+"""REDUCE_MAX and REDUCE_MIN of 8-bit codes by XNNPACK: codes move, whatever the output's scale is.
 
-Operands, options and refusals: tflq/kernels/reduce_max_min/reduce_max.py, except that scales may differ.
+Operands, options and refusals: tflq/kernels/reduce_max_min/reference.py, except that scales may differ.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode; XNNPACK's rminmax kernels of qs8 and qu8.
 """
 
@@ -12,13 +12,13 @@ from tflq.kernels.delegation import delegate
 from tflq.kernels.families.reduction import AXES
 from tflq.kernels.families.xnnpack_reductions import takes
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.kernels.reduce_max_min import reduce_max, reduce_min
+from tflq.kernels.reduce_max_min import reference
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
 
 def moving(row: Kernel) -> Kernel:
-    """The row, which reads its output as quantized like its input."""
+    """Return the row with an output that is read as quantized like its input."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         (y,) = node.outputs
@@ -28,11 +28,13 @@ def moving(row: Kernel) -> Kernel:
     return Kernel(row.op, row.types, prepare, row.versions, AXES)
 
 
-KERNELS = valid(
-    xnnpack("litert-2.3"),
-    *(
-        delegate(moving(row), takes)
-        for row in (*reduce_max.KERNELS, *reduce_min.KERNELS)
-        if row.types in ("uint8 int32 -> uint8", "int8 int32 -> int8")
+KERNELS = (
+    *valid(
+        xnnpack("litert-2.3"),
+        *(
+            delegate(moving(row), takes)
+            for row in (*reference.REDUCE_MAX, *reference.REDUCE_MIN)
+            if row.types in ("uint8 int32 -> uint8", "int8 int32 -> int8")
+        ),
     ),
 )

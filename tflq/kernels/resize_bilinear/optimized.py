@@ -1,11 +1,18 @@
-"""RESIZE_BILINEAR of uint8: the weights of both dimensions are multiplied first, then the four products added by row.
+"""RESIZE_BILINEAR of the optimized resolver. Operands, options and refusals: tflq/kernels/resize_bilinear/reference.py.
 
-Operands, options and refusals: tflq/kernels/resize_bilinear/reference.py. The integer code for images made eight times
-as large gives the same codes: there every weight and every sum is exact.
-Source: LiteRT 2.3 optimized/resize_bilinear.h ResizeBilinearGenericSmallChannel, ResizeBilinear888Uint8.
+uint8: the weights of both dimensions are multiplied first, then the four products are added by row. The integer code
+for images made eight times as large gives the same codes: there every weight and every sum is exact.
+2.3: uint8 is cut off, as in r1.15. int8 goes in integers, half up and then cut off towards zero; left of and above the
+first pixel's centre it goes on along the line to the second one, and wraps.
+Source: LiteRT 2.3 optimized/resize_bilinear.h ResizeBilinearGenericSmallChannel, ResizeBilinear888Uint8. TensorFlow 2.3
+resize_bilinear.cc; optimized_ops.h ResizeBilinear (uint8); reference_ops.h ResizeBilinearInteger (int8). The upper
+neighbour and the wrap: by 2.3.4's outputs. TensorFlow r1.15 optimized_ops.h ResizeBilinearGenericSmallChannel.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -14,15 +21,22 @@ from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unclaimed import unclaimed_floats
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.resize_bilinear import reference
-from tflq.kernels.resize_bilinear import reference as resize_bilinear
-from tflq.kernels.resize_bilinear.reference import OpData
+from tflq.kernels.resize_bilinear.reference import (
+    ONE,
+    OpData,
+    Taps,
+    integer_taps,
+    prepare_with,
+    truncated,
+    truncating_divide,
+)
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Positions and weights are the reference's."""
-    prepared = resize_bilinear.prepare_float(node, arithmetic)
+    """Prepare with the reference's positions and weights."""
+    prepared = reference.prepare_float(node, arithmetic)
     return Prepared(prepared.shapes, prepared.data, eval_uint8)
 
 
@@ -32,7 +46,7 @@ def eval_uint8(data: OpData, x: Array, size: Array) -> Array:
 
 
 def interpolate(data: OpData, x: Array, added: np.float32) -> Array:
-    """Codes of weighted sums plus `added`, cut off; weights, products and sums to float32."""
+    """Return codes of weighted sums plus `added`, truncated; weights, products and sums are float32."""
     out = np.empty(data.shape, x.dtype)
     if not out.size:
         return out
@@ -74,7 +88,51 @@ def _pixels(
                     out[b, y, w, c] = total + added
 
 
+def prepare_truncated(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare sums that are cut off towards zero, not rounded."""
+    data = truncated(node)
+    return Prepared((data.shape,), data, eval_truncated)
+
+
+def eval_truncated(data: OpData, x: Array, size: Array) -> Array:
+    """Source: ResizeBilinearGenericSmallChannel. Rounding: weights, products and sums to float32, then cut off."""
+    return interpolate(data, x, np.float32(0))
+
+
+#: Bytes that an output element takes besides itself: its four neighbours, their sums.
+_ELEMENT_BYTES = 40
+
+
+def taps(size: int, new_size: int, align: bool, half: bool) -> Taps:
+    """Take the next position as the upper neighbour, if there is one."""
+    made = integer_taps(size, new_size, align, half)
+    return replace(made, upper=np.minimum(made.lower + 1, size - 1))
+
+
+def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Compute positions and weights in 1/1024 pixels."""
+    data = prepare_with(node, taps)
+    return Prepared((data.shape,), data, eval_int8, scratch=_ELEMENT_BYTES * prod(data.shape))
+
+
+def eval_int8(data: OpData, x: Array, size: Array) -> Array:
+    """Source: ResizeBilinearInteger. Rounding: half a step added, then towards zero. Overflow: wraps 8 bits."""
+    rows, columns = data.rows, data.columns
+    lines = x[:, rows.lower] * rows.lower_weight[:, None, None] + x[:, rows.upper] * rows.upper_weight[:, None, None]
+    total = lines[:, :, columns.lower] * columns.lower_weight[:, None]
+    total += lines[:, :, columns.upper] * columns.upper_weight[:, None]
+    return truncating_divide(total + ONE * ONE // 2, ONE * ONE).astype(np.int8)
+
+
 KERNELS = (
-    *valid(opt(), Kernel("RESIZE_BILINEAR", "uint8 int32 -> uint8", prepare_uint8, (1, 4), shape_operands=(1,))),
-    *valid(opt(), *unclaimed_floats(reference.KERNELS)),
+    *valid(
+        opt(),
+        Kernel("RESIZE_BILINEAR", "uint8 int32 -> uint8", prepare_uint8, (1, 4), shape_operands=(1,)),
+        *unclaimed_floats(reference.KERNELS),
+    ),
+    *valid(
+        opt(until="tf-2.3"),
+        Kernel("RESIZE_BILINEAR", "uint8 int32 -> uint8", prepare_truncated, (1, 3), shape_operands=(1,)),
+        Kernel("RESIZE_BILINEAR", "int8 int32 -> int8", prepare_int8, (1, 3), shape_operands=(1,)),
+    ),
 )

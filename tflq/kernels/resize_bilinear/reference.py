@@ -15,7 +15,7 @@ Source: LiteRT 2.3, resize_bilinear.cc; reference/resize_bilinear.h ResizeBiline
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -43,7 +43,7 @@ class Taps:
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """Positions and weights in the order of the fields, as compiled loops take them."""
+        """Return positions and weights in the order of the fields, as compiled loops take them."""
         return self.lower, self.upper, self.lower_weight, self.upper_weight
 
 
@@ -58,7 +58,7 @@ class OpData:
 
 
 def prepare_with(node: Node, taps_of: Callable[[int, int, bool, bool], Taps]) -> OpData:
-    """The taps of both dimensions; refuses what reads outside the input."""
+    """Return the taps of both dimensions; refuse those that read outside the input."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     align, half = bool(node.options["align_corners"]), bool(node.options["half_pixel_centers"])
@@ -71,13 +71,18 @@ def prepare_with(node: Node, taps_of: Callable[[int, int, bool, bool], Taps]) ->
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Positions and weights in float32."""
+    """Compute positions and weights in float32."""
     data = prepare_with(node, float_taps)
     return Prepared((data.shape,), data, eval_float)
 
 
+def truncated(node: Node) -> OpData:
+    """Return taps in float32 for sums that are truncated, with nothing added."""
+    return replace(prepare_with(node, float_taps), offset=np.float32(0))
+
+
 def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Positions and weights in 1/1024 pixels."""
+    """Compute positions and weights in 1/1024 pixels."""
     data = prepare_with(node, integer_taps)
     return Prepared((data.shape,), data, eval_integer)
 
@@ -107,7 +112,7 @@ def integer_taps(size: int, new_size: int, align: bool, half: bool) -> Taps:
 
 
 def truncating_divide(x: Array, divisor: int) -> Array:
-    """Integer quotient towards zero, as C divides."""
+    """Return the integer quotient towards zero, as C divides."""
     quotient: Array = np.sign(x) * (np.abs(x) // divisor)
     return quotient
 

@@ -22,19 +22,19 @@ _BITS = 11
 
 
 def takes(node: Node) -> bool:
-    """Images without a dimension of 0."""
+    """Return whether the image has no dimension of 0."""
     x, y = node.input(0), node.outputs[0]
     return is_quantized(x) and is_quantized(y) and has_shape(x, 4, 4)
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Positions and parts of pixels in float32."""
+    """Compute positions and parts of pixels in float32."""
     data = prepare_with(node, taps)
     return Prepared((data.shape,), data, evaluate)
 
 
 def taps(size: int, out_size: int, align: bool, half: bool) -> Taps:
-    """Positions between pixels are held inside the image; the next pixel is the last one at the edge."""
+    """Clip positions between pixels to the image; at the edge, the next pixel is the last one."""
     scale, one_half = ratio(size, out_size, align), np.float32(0.5)
     position = np.arange(out_size, dtype=np.float32) * scale
     if half:
@@ -67,7 +67,7 @@ def evaluate(data: OpData, x: Array, size: Array) -> Array:
 
 @compiled
 def between(first: Int, second: Int, weight: Int) -> Int:
-    """first + (second - first) * weight, in 1/2048; so is the weight."""
+    """Return first + (second - first) * weight, in 1/2048; so is the weight."""
     return (np.int64(first) << _BITS) + (np.int64(second) - np.int64(first)) * weight
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.roots.rsqrt import inverse_multiplier, inverse_roots
+from tflq.kernels.roots.reference import inverse_multiplier, inverse_roots
 from tflq.kernels.validity import micro
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.multiplier import Multiplier
@@ -32,7 +32,7 @@ class OpData:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Zero points must be 0."""
+    """Require zero points 0."""
     x, y = same_type(node)
     check_elementwise(node)
     return Prepared((x.shape,), OpData(inverse_multiplier(x, y)), eval_int16)

@@ -26,7 +26,7 @@ from tflq.numerics.tables import look_up_8bit
 
 
 def prepare_with(function: Callable[..., Array], zero_point: int | None) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare that tabulates `function` of all codes; `zero_point` is what the output's must be, if anything."""
+    """Return a prepare that tabulates `function` of all codes; the output must have `zero_point`, if given."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y = same_type(node)

@@ -35,7 +35,7 @@ class OpData:
 
 
 def prepare_with(function: Callable[..., None], largest_shift: int) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare for a function of Q3.12 that takes inputs up to `largest_shift` bits coarser."""
+    """Return a prepare for a function of Q3.12 that takes inputs up to `largest_shift` bits coarser."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y = same_type(node)

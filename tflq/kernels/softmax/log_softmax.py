@@ -5,8 +5,10 @@
 | x       | rank 1 or more | float32, uint8, int8 | per tensor                                    |
 | y       | as x           | as x                 | scale 16/256, zero point the highest code     |
 
-Source: LiteRT 2.3, activations.cc LogSoftmaxPrepare; reference/log_softmax.h LogSoftmax;
-reference_integer_ops::LogSoftmax.
+In 2.5's reference resolver every result is the lowest code: constants are never prepared, and with a multiplier of 0 no
+difference lies above the smallest one that counts.
+Source: LiteRT 2.3 and TensorFlow 2.5, activations.cc LogSoftmaxPrepare, LogSoftmaxEval; reference/log_softmax.h
+LogSoftmax; reference_integer_ops::LogSoftmax.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from tflq.numerics.stages import type_range
 
 #: Integer bits of the scaled differences and logarithms, of the sum of exps, and of the output.
 DIFFERENCE_BITS, SUM_BITS, OUTPUT_BITS = 5, 12, 4
+
 #: What the search for a row's largest begins with.
 _LOWEST = float(np.finfo(np.float32).min)
 
@@ -50,7 +53,7 @@ class OpData:
 
 
 def check_quantized(node: Node) -> tuple[Operand, Operand]:
-    """Input and output of the quantized forms, checked."""
+    """Return input and output of the quantized forms, checked."""
     x, y = same_type(node)
     _, high = type_range(x.type.label)
     node.check(bool(y.scale == np.float32(16 / 256)), "scale", y, expected="16/256", got=y.scale)
@@ -60,7 +63,7 @@ def check_quantized(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """beta is 1."""
+    """Prepare with a beta of 1."""
     x, _ = check_quantized(node)
     scaling, inverse = preprocess_log_softmax_scaling(1.0, float(x.scale), DIFFERENCE_BITS)
     radius = calculate_input_radius(DIFFERENCE_BITS, scaling.shift)
@@ -116,7 +119,7 @@ def _log_softmax_rows(
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants."""
+    """Prepare without constants."""
     x, _ = same_type(node)
     node.check(len(x.shape) >= 1, "must have at least one dimension", x)
     return Prepared((x.shape,), None, eval_float)
@@ -154,7 +157,22 @@ def _log_softmax_floats(x: Array, out: Array) -> None:
             out[r, c] = (x[r, c] - largest) - logarithm
 
 
-KERNELS = (
+ROWS = (
     Kernel("LOG_SOFTMAX", "float32 -> float32", prepare_float, (1, 2), exactness=SAME_LIBM),
     *(Kernel("LOG_SOFTMAX", f"{t} -> {t}", prepare_quantized, (1, 2)) for t in ("uint8", "int8")),
 )
+
+
+def prepare_lowest(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare the lowest code alone."""
+    x, _ = check_quantized(node)
+    low, _ = type_range(x.type.label)
+    return Prepared((x.shape,), low, eval_lowest)
+
+
+def eval_lowest(low: int, x: Array) -> Array:
+    """Source: LogSoftmax. Rounding and overflow: none."""
+    return np.full(x.shape, low, x.dtype)
+
+
+LOWEST = tuple(Kernel("LOG_SOFTMAX", f"{t} -> {t}", prepare_lowest, (1, 2)) for t in ("uint8", "int8"))

@@ -24,7 +24,7 @@ from tflq.numerics.stages import OutputPipeline, type_range
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The common scale is twice the larger input scale, no finer: codes have 16 bits already."""
+    """Use twice the larger input scale as the common scale, no finer: codes have 16 bits already."""
     a, b, y = both(node)
     for operand in (a, b, y):
         node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)

@@ -34,7 +34,7 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The common scale is twice the larger input scale (float32), 2**7 times finer."""
+    """Use twice the larger input scale (float32), 2**7 times finer, as the common scale."""
     a, b, y = both(node)
     limits = type_range(np.int8)
     for operand in (a, b, y):
@@ -56,7 +56,7 @@ def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
 
 
 def squared_difference(a: Array, b: Array) -> Array:
-    """In the operands' type: float32 rounds twice, int32 wraps."""
+    """Return (a - b) ** 2 in the operands' type: float32 rounds twice, int32 wraps."""
     difference = np.asarray(a - b)
     return np.asarray(difference * difference)
 

@@ -10,8 +10,9 @@
 | y        | N, F/rank | int8        | per tensor            |
 
 Options: rank; fused_activation_function RELU.
-Source: tflite-micro (October 2026), svdf_common.cc PrepareSvdf, EvalInt8SvdfReference, EvalInt16SvdfReference; sources
-of August 2026 evaluate the multipliers in float32.
+tflite-micro up to August 2026 evaluates the multipliers in float32, and so would LiteRT.
+Source: tflite-micro (August and October 2026), svdf_common.cc PrepareSvdf, EvalInt8SvdfReference,
+EvalInt16SvdfReference.
 """
 
 from __future__ import annotations
@@ -22,18 +23,26 @@ from typing import Any
 import numpy as np
 
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.kernels.svdf import reference as svdf
-from tflq.kernels.validity import micro
+from tflq.kernels.svdf import reference
+from tflq.kernels.validity import micro, spec
 from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare_int8_state(node: Node, arithmetic: Arithmetic, real: type[np.floating[Any]] = np.float64) -> Prepared:
     """Prepare SVDF with an int8 state, which has a zero point; the int16 state has none."""
-    return svdf.prepare_integer(node, arithmetic, np.int8, node.input(svdf.STATE).zero_point, real)
+    return reference.prepare_integer(node, arithmetic, np.int8, node.input(reference.STATE).zero_point, real)
 
 
-KERNELS = valid(
-    micro(),
-    Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", prepare_int8_state, (1, 4)),
-    Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", partial(svdf.prepare_integer, real=np.float64), (1, 4)),
+KERNELS = (
+    *valid(
+        micro(),
+        Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", prepare_int8_state, (1, 4)),
+        Kernel(
+            "SVDF", "int8 int8 int16 int32? int16 -> int8", partial(reference.prepare_integer, real=np.float64), (1, 4)
+        ),
+    ),
+    *valid(
+        spec(),
+        Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", partial(prepare_int8_state, real=np.float32), (1, 4)),
+    ),
 )

@@ -13,7 +13,7 @@ F = U * rank filters with M moments each. All quantization is per tensor.
 Options: rank, fused_activation_function (8-bit activations: RELU only, and it is the output range that clamps),
 asymmetric_quantize_inputs (8-bit weights).
 The whole state moves down by one element; the last moment of every filter is then overwritten.
-Refused: an int8 state, which the source reads as int16.
+Refused: an int8 state, which the source reads as int16. Float results up to 2.14 are not claimed.
 Source: LiteRT 2.3 svdf.cc; reference/svdf.h EvalFloatSVDF, EvalHybridSVDF, EvalIntegerSVDF.
 """
 
@@ -29,8 +29,10 @@ from numpy.typing import DTypeLike
 from tflq.errors import UndefinedResultError
 from tflq.kernels.families.recurrent.activation import RELU, activate, function_of
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, bind, optional_matrix
+from tflq.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.kernels.families.recurrent.rnn import check_state, is_asymmetric
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.contract import Contraction
@@ -64,7 +66,7 @@ class IntegerData:
 
 
 def _shape(node: Node) -> tuple[int, int, int]:
-    """Batches, filters and rank, all shapes checked."""
+    """Return batches, filters and rank, all shapes checked."""
     x, features, time = (node.input(p) for p in (X, FEATURES, TIME))
     node.check(len(node.inputs) == 5, "number of inputs", expected=5, got=len(node.inputs))
     for operand in (x, features, time):
@@ -81,7 +83,7 @@ def _shape(node: Node) -> tuple[int, int, int]:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """8-bit time weights become float32 here: code times scale."""
+    """Convert 8-bit time weights to float32: code times scale."""
     batches, filters, rank = _shape(node)
     time = node.input(TIME)
 
@@ -122,7 +124,7 @@ def eval_float(data: FloatData, *inputs: Array | None) -> tuple[Array, Array]:
 
 
 def _push(state: Array, latest: Array, memory: int) -> Array:
-    """The state moved down by one element, `latest` in the last moment of every filter."""
+    """Return the state moved down by one element, with `latest` in the last moment of every filter."""
     moved = np.empty(state.shape, state.dtype)
     flat = moved.reshape(-1)
     flat[:-1] = state.reshape(-1)[1:]
@@ -137,7 +139,7 @@ def prepare_integer(
     state_zero_point: int = 0,
     real: type[np.floating[Any]] = np.float32,
 ) -> Prepared:
-    """Multipliers are evaluated in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
+    """Compute multipliers in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
     y = node.outputs[0]
@@ -178,13 +180,15 @@ def eval_integer(data: IntegerData, *inputs: Array | None) -> tuple[Array, Array
 
 
 def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The source accepts such a model and then reads and writes twice the state's size."""
+    """Refuse the model: the source accepts it and then reads and writes twice the state's size."""
     raise UndefinedResultError(node.op, "an int8 state, read as int16")
 
 
-KERNELS = (
+ROWS = (
     Kernel("SVDF", "float32 float32 float32 float32? float32 -> float32", prepare_float, (1, 4)),
     Kernel("SVDF", "float32 int8|uint8 int8|uint8 float32? float32 -> float32", prepare_float, (1, 4)),
     Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_integer, (1, 4)),
     Kernel("SVDF", "int8 int8 int8|int16 int32? int8 -> int8", refuse_int8_state, (1, 4)),
 )
+
+KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(ROWS)))

@@ -5,11 +5,12 @@ Among rows of one signature that are valid, those with the narrowest condition w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from pkgutil import iter_modules
+from types import MappingProxyType, ModuleType
 
 from tflq import kernels
 from tflq.interrupts import import_whole
@@ -19,7 +20,7 @@ from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.table import KernelTable, Rows, table
 from tflq.kernels.tables.promises import floats_are_close
-from tflq.kernels.validity import OPT, XNNPACK, Runtime
+from tflq.kernels.validity import ALWAYS, OPT, SPEC, XNNPACK, Runtime, When, cmsis_nn, micro, opt, ref, tflite, xnnpack
 
 #: Float rows that AArch64 shares with x86-64.
 _FUSED = floats_are_close(close("compilers for AArch64 fuse products and sums, in some kernels and not in others"))
@@ -27,18 +28,38 @@ _FUSED = floats_are_close(close("compilers for AArch64 fuse products and sums, i
 Change = Callable[[Kernel], Kernel | None]
 
 
-@cache
-def rows_of(op: str) -> Rows:
-    """Return every row of an operator, for whatever runtime. The modules that hold them are imported."""
-    return tuple(row for row in _rows_in(OPERATORS[op].home) if row.op == op)
+#: Where the rows of a module are valid at most, by how its name begins: others need not import it.
+LAYERS: Mapping[str, tuple[When, ...]] = MappingProxyType(
+    {
+        "arm64": (tflite(cpu="arm64"),),
+        "cmsis_nn": (cmsis_nn(),),
+        "earlier": (tflite(until="litert-2.0"),),
+        "micro": (micro(SPEC),),
+        "optimized": (opt(), ref(until="tf-2.5")),
+        "tf1": (tflite("tf-1.15", "tflite-2.12"),),
+        "xnnpack": (xnnpack(),),
+    }
+)
 
 
 @cache
-def _rows_in(room: str) -> Rows:
-    home = import_whole(f"{kernels.__name__}.{room}")
+def rows_of(op: str, runtime: Runtime | None = None) -> Rows:
+    """Return the rows of an operator in modules that a runtime can need; by default, in all. They are imported."""
+    return tuple(row for module in modules_of(op, runtime) for row in getattr(module, "KERNELS", ()) if row.op == op)
+
+
+def modules_of(op: str, runtime: Runtime | None = None) -> tuple[ModuleType, ...]:
+    """Return the modules of an operator's room that a runtime can need; by default, all."""
+    home = import_whole(f"{kernels.__name__}.{OPERATORS[op].home}")
     names = [module.name for module in iter_modules(getattr(home, "__path__", ()))]
-    modules = [import_whole(f"{home.__name__}.{name}") for name in names] or [home]
-    return tuple(row for module in modules for row in getattr(module, "KERNELS", ()))
+    if not names:
+        return (home,)
+    return tuple(import_whole(f"{home.__name__}.{name}") for name in names if runtime is None or _needs(runtime, name))
+
+
+def _needs(runtime: Runtime, name: str) -> bool:
+    conditions = next((when for layer, when in LAYERS.items() if name.startswith(layer)), (ALWAYS,))
+    return any(when.holds(runtime) for when in conditions)
 
 
 def table_of(runtime: Runtime, change: Change = lambda row: row) -> KernelTable:
@@ -64,12 +85,14 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
 
 
 def _shared(op: str, change: Change) -> Rows:
-    return tuple(row for row in rows_of(op) if row.when.libraries is None)
+    return tuple(row for row in rows_of(op, Runtime()) if row.when.libraries is None)
 
 
 def _winning(runtime: Runtime, op: str, change: Change, only_delegated: bool = False) -> Rows:
     """Return the valid rows of an operator; a signature that a narrower row has is left to it."""
-    valid = [row for row in rows_of(op) if row.when.holds(runtime) and (row.takes is not None) == only_delegated]
+    valid = [
+        row for row in rows_of(op, runtime) if row.when.holds(runtime) and (row.takes is not None) == only_delegated
+    ]
     layers = groupby(sorted(valid, key=lambda row: row.when.precedence, reverse=True), lambda row: row.when.precedence)
     found: list[Kernel] = []
     for _, layer in layers:

@@ -23,6 +23,7 @@ import numpy as np
 from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.transpose_conv import reference
+from tflq.kernels.transpose_conv.shapes import Geometry, check_operands
 from tflq.kernels.validity import micro
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -36,8 +37,8 @@ class OpData:
 
 
 def declared(node: Node) -> tuple[Window, Shape]:
-    """Window over the declared output, with all channels of the filter."""
-    reference.check_operands(node)
+    """Return the window over the declared output, with all channels of the filter."""
+    check_operands(node)
     w, x, y = node.input(1), node.input(2), node.outputs[0]
     fits = len(y.shape) == 4 and y.shape[0] == x.shape[0] and 0 < y.shape[3] <= w.shape[0] and min(y.shape[1:3]) > 0
     node.check(fits, "declared shape", y, expected=f"({x.shape[0]}, OH, OW, up to {w.shape[0]})", got=y.shape)
@@ -45,9 +46,7 @@ def declared(node: Node) -> tuple[Window, Shape]:
     return at._replace(out_h=x.shape[1], out_w=x.shape[2]), (*y.shape[:3], w.shape[0])
 
 
-def _cropped(
-    whole: Callable[[Node, Arithmetic, reference.Geometry], Prepared],
-) -> Callable[[Node, Arithmetic], Prepared]:
+def _cropped(whole: Callable[[Node, Arithmetic, Geometry], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         prepared = whole(node, arithmetic, declared)
         shape = node.outputs[0].shape

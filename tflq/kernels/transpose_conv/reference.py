@@ -9,9 +9,12 @@
 | y       | N, OH, OW, O   | as x                        | per tensor; int16: zero point 0                    |
 
 Options: padding, strides, fused activation (clamps the quantized and the float form), quantized_bias_type (16-bit
-activations). The signed forms leave a weight zero point out of account.
+activations). The signed forms ignore a weight zero point. Hybrid: tflq/kernels/transpose_conv/hybrid.py.
+16-bit activations up to 2.14: the bias alone decides how wide the accumulator is, 32 bits if there is none; up to 2.7
+it has 64 bits. Up to 2.11, a fused activation is ignored.
 Source: LiteRT 2.3, transpose_conv.cc Prepare, Eval; reference/transpose_conv.h TransposeConv;
-reference/integer_ops/transpose_conv.h TransposeConv.
+reference/integer_ops/transpose_conv.h TransposeConv. TensorFlow 2.8 to 2.14, transpose_conv.cc Eval,
+EvalQuantizedPerChannel16x8.
 """
 
 from __future__ import annotations
@@ -39,13 +42,14 @@ from tflq.kernels.families.contraction import (
     stage_of,
 )
 from tflq.kernels.families.ordered_sums import convolve_transposed
-from tflq.kernels.geometry.windows import Window, window
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.kernels.geometry.windows import Window
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.transpose_conv import hybrid
+from tflq.kernels.transpose_conv.shapes import Geometry, shapes
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.contract import Contraction, Range, centre_into
-
-_STEPS = (1, 2**15 - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,42 +74,8 @@ class FloatData:
     clamp: NumberClamp
 
 
-def shapes(node: Node) -> tuple[Window, Shape]:
-    """Window of the convolution that is transposed and shape of the output, checked."""
-    check_operands(node)
-    target, w, x = node.input(0), node.input(1), node.input(2)
-    shape = tuple(int(n) for n in node.constant(0))
-    fits = len(shape) == 4 and shape[0] == x.shape[0] and shape[3] == w.shape[0] and min(shape[1:3], default=0) > 0
-    node.check(fits, "output shape", target, expected=f"({x.shape[0]}, OH, OW, {w.shape[0]})", got=shape)
-    at = window(node, shape, (w.shape[1], w.shape[2]))
-    node.check((at.out_h, at.out_w) == x.shape[1:3], "image size", x, expected=(at.out_h, at.out_w), got=x.shape[1:3])
-    return at, shape
-
-
-def check_operands(node: Node) -> None:
-    """Refuse operands whose shapes do not go together, and steps out of range."""
-    output_shape, w, x = node.input(0), node.input(1), node.input(2)
-    node.check(len(output_shape.shape) == 1, "rank", output_shape, expected=1, got=len(output_shape.shape))
-    for operand in (x, w):
-        node.check(len(operand.shape) == 4, "rank", operand, expected=4, got=len(operand.shape))
-    node.check(min(x.shape[1:]) > 0, "empty image", x, got=x.shape)
-    node.check(min(w.shape[:3]) > 0, "empty filter", w, got=w.shape)
-    node.check(x.shape[3] == w.shape[3], "input channels", x, expected=w.shape[3], got=x.shape[3])
-    for name in ("stride_h", "stride_w"):
-        step = int(node.options[name])
-        node.check(_STEPS[0] <= step <= _STEPS[1], name, expected=_STEPS, got=step)
-    bias = node.optional(3)
-    if bias is not None:
-        size = int(np.prod(bias.shape))
-        node.check(size == w.shape[0], "bias length", bias, expected=w.shape[0], got=size)
-
-
-#: Window and output shape of a node
-Geometry = Callable[[Node], tuple[Window, Shape]]
-
-
 def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
-    """Multipliers: uint8 rounds the product of scales to float32, the signed types stay in float64."""
+    """Compute multipliers: uint8 rounds the product of scales to float32, signed types stay in float64."""
     at, shape = geometry(node)
     w, x, bias, y = node.input(1), node.input(2), node.optional(3), node.outputs[0]
     accumulator = np.dtype(np.int32)
@@ -133,7 +103,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
 
 
 def contraction(data: OpData, w: Array) -> Contraction:
-    """The weights (O, KH, KW, C), centred, as a matrix (C, KH * KW * O)."""
+    """Return the weights (O, KH, KW, C), centred, as a matrix (C, KH * KW * O)."""
     codes = centred(w, data.weight_zero_point)
     return Contraction.of(codes.transpose(3, 1, 2, 0).reshape(w.shape[3], -1), data.span)
 
@@ -187,13 +157,13 @@ def scatter(parts: Array, first_pixel: Int, window: Window, sums: Array) -> None
 
 
 def eval_variable(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
-    """Weights or bias that another operator computed: bound now, then as eval_quantized."""
+    """Bind weights or bias that another operator computed, then evaluate as eval_quantized."""
     target = data.output.with_bias(bias, data.shape[3])
     return eval_quantized(replace(data, spread=contraction(data, w), output=target), output_shape, w, x)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
-    """No constants but geometry and clamp."""
+    """Prepare geometry and clamp."""
     at, shape = geometry(node)
     return Prepared((shape,), FloatData(at, shape, float_range(node)), eval_float)
 
@@ -207,11 +177,49 @@ def eval_float(data: FloatData, output_shape: Array, w: Array, x: Array, bias: A
     return out
 
 
+def prepare_as_wide_as_bias(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare for a model that declares the type its bias has, int32 without a bias."""
+    bias = node.optional(3)
+    width = TensorType.INT32 if bias is None else bias.type
+    fields = {**node.options.fields, "quantized_bias_type": int(width)}
+    return prepare_quantized(replace(node, options=replace(node.options, fields=fields)), arithmetic)
+
+
+Prepare = Callable[[Node, Arithmetic], Prepared]
+
+
+def unactivated(prepare: Prepare) -> Prepare:
+    """Return a prepare that ignores the fused activation."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        fields = {**node.options.fields, "fused_activation_function": 0}
+        return prepare(replace(node, options=replace(node.options, fields=fields)), arithmetic)
+
+    return prepared
+
+
+def without_activations(*rows: Kernel) -> tuple[Kernel, ...]:
+    """Return the rows without fused activations."""
+    return tuple(replace(row, prepare=unactivated(row.prepare)) for row in rows)
+
+
 _VERSIONS = (1, 5)
 
-KERNELS = (
+ROWS = (
     Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, _VERSIONS, (0,)),
     Kernel("TRANSPOSE_CONV", "int32 uint8 uint8 int32? -> uint8", prepare_quantized, _VERSIONS, (0,)),
     Kernel("TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", prepare_quantized, _VERSIONS, (0,)),
     Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_quantized, _VERSIONS, (0,)),
+)
+#: 16-bit activations whose bias decides how wide the accumulator is.
+INT16 = replace(ROWS[3], prepare=prepare_as_wide_as_bias)
+#: 16-bit activations with accumulators of 64 bits and without fused activations.
+WIDE_INT16 = without_activations(ROWS[3])
+
+KERNELS = (
+    *ROWS,
+    *hybrid.ROWS,
+    *valid(tflite(until="tflite-2.14"), INT16),
+    *valid(tflite(until="tflite-2.11"), *without_activations(INT16, *ROWS[:3])),
+    *valid(tflite(until="tflite-2.7"), *WIDE_INT16),
 )

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tflq.display import displayed_by
 from tflq.errors import CalibrationError
 from tflq.interpreter.arrays import admit, fits
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.quantization.calibration.files import opened
 from tflq.quantization.calibration.names import InputNames
 from tflq.quantization.calibration.spool import Spool
-from tflq.telling import told
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
@@ -30,7 +30,7 @@ CalibrationSource: TypeAlias = (
 )
 
 
-@told("quantize")
+@displayed_by("quantize.cards:calibration_card")
 class Calibration:
     """Samples for the first subgraph of a model: by tensor index, one after another, as often as needed.
 

@@ -12,6 +12,7 @@ from itertools import tee
 import numpy as np
 
 from tflq.api.files import Source, load
+from tflq.display import displayed_by
 from tflq.errors import InputError
 from tflq.ir import GraphView, Model, TensorSpec, TensorType, view
 from tflq.ir.structure import check_structure
@@ -21,7 +22,6 @@ from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample, executor
-from tflq.telling import told
 
 #: Suffixes that converters append to the name of a tensor that they quantize.
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
@@ -29,7 +29,7 @@ _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequan
 DAMAGED = 20.0
 
 
-@told("compare")
+@displayed_by("compare.report:compare_card")
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two models over the same samples. `tensors` are in order of execution, `outputs` in order of outputs."""

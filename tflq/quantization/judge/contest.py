@@ -24,7 +24,7 @@ from tflq.quantization.build.build import Built, build, foreseen, shared_parts
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key, entry_of, ranked_from
-from tflq.quantization.judge.selection import Ranked, Score, expect_scores, is_far_behind, joined, judged, ranked
+from tflq.quantization.judge.selection import Left, Ranked, Score, expect_scores, is_far_behind, joined, judged, ranked
 from tflq.quantization.processes import each
 from tflq.quantization.progress import STEPS, Progress, part_of
 from tflq.quantization.recipe.recipe import Methods
@@ -86,15 +86,13 @@ def _leaving(candidates: Sequence[Ranked], turns: int) -> list[Ranked]:
     def marked(c: Ranked) -> Ranked:
         if c.score is None or c.left or not is_far_behind(c.score, best, BEHIND):
             return c
-        return replace(
-            c, left=_times(c.score, best) + (" after the first turn" if turns == 1 else f" after {turns} turns")
-        )
+        return replace(c, left=Left(_ratio(c.score, best), turns))
 
     return [marked(c) for c in candidates]
 
 
-def _times(score: Score, best: Score) -> str:
-    return f"lost {float(score.losses.mean() / max(best.losses.mean(), 1e-300)):.1f} times as much as the best"
+def _ratio(score: Score, best: Score) -> float:
+    return float(score.losses.mean() / max(best.losses.mean(), 1e-300))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,9 +141,8 @@ class _Contest:
             score = scores.get(base)
             if best is None or score is None or not is_far_behind(score, best, BEHIND if methods == base else HOPELESS):
                 return None
-            own = "" if methods == base else "its ranges alone "
-            reason = f"{own}{_times(score, best)} in the heat of {score.samples} samples"
-            return Ranked(methods, score if methods == base else None, left=reason)
+            dropped = Left(_ratio(score, best), samples=score.samples, ranges_alone=methods != base)
+            return Ranked(methods, score if methods == base else None, left=dropped)
 
         def finished(entrant: _Entrant, tell: Progress | None) -> _Outcome:
             before = scores.get(entrant.methods)

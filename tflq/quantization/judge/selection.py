@@ -58,18 +58,33 @@ class Score:
         return self.noises if self.divergences is None else self.divergences
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """When a configuration was dropped, and the ratio of its loss to the best's.
+
+    It was dropped after a number of `turns`, or in the heat of `samples`; with `ranges_alone`, because its ranges
+    without refinement lost that much.
+    """
+
+    ratio: float
+    turns: int = 0
+    samples: int = 0
+    ranges_alone: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A configuration and its score; `error` gives the reason if there is none.
+    """A configuration and its score; `error` is the reason if there is no score.
 
-    `left` gives the reason if it was dropped before all samples had judged it. Its score covers the samples until then,
-    and is None if it was never built.
+    `left` is set if it was dropped before all samples had judged it. Its score covers the samples until then,
+    and is None if it was
+    not carried out built.
     """
 
     methods: Methods
     score: Score | None
     error: str = ""
-    left: str = ""
+    left: Left | None = None
 
     @property
     def divergence(self) -> float:

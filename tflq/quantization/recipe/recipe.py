@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from tflq.display import displayed_by
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import TensorType
 from tflq.profiles import by_name
 from tflq.quantization.recipe.bounds import check_number
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.refining import Refining
-from tflq.telling import told
 
 
 class Mode(Enum):
@@ -118,7 +118,7 @@ class Budget:
         return self.least_sqnr is not None or self.least_agreement is not None
 
 
-@told("quantize")
+@displayed_by("quantize.cards:recipe_card")
 @dataclass(frozen=True, slots=True, init=False)
 class Recipe:
     """A complete specification of a quantization. Modes and types may be given by their words.

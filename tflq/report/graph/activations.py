@@ -1,4 +1,4 @@
-"""What tensors held in one run: histograms with the ends of their types, and operators coloured by what is clipped."""
+"""Figures of the values of one run: histograms with the ends of their types, and operators coloured by clipping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.escaping import shown
 from tflq.inspection.operators import Inspection, TensorFacts
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.html.charts import distribution
-from tflq.report.html.parts import figure, together
+from tflq.report.html.parts import figure
 from tflq.report.names import short_name
 from tflq.report.numbers import short
 
@@ -23,7 +23,7 @@ Values = Mapping[int, Array]
 
 
 def activation_colourings(inspection: Inspection, values: Values) -> tuple[Colouring, ...]:
-    """Operators by the share of results at the end of their integer type, and by how much of it they leave unused."""
+    """Return colourings of operators by the share of clipped results, and by the unused part of their type's range."""
     clipped: dict[int, float] = {}
     unused: dict[int, float] = {}
     for operator in inspection.operators:
@@ -45,7 +45,7 @@ def activation_colourings(inspection: Inspection, values: Values) -> tuple[Colou
 
 
 def _limits(inspection: Inspection, tensor: int, values: Values) -> tuple[float, float] | None:
-    """Smallest and largest code of a quantized activation that is known and not empty."""
+    """Return the ends of a quantized activation's type; None if its values are unknown or empty."""
     if not (0 <= tensor < len(inspection.tensors) and inspection.tensors[tensor].scale and tensor in values):
         return None
     value = values[tensor]
@@ -56,20 +56,15 @@ def _limits(inspection: Inspection, tensor: int, values: Values) -> tuple[float,
 
 
 def clipped_ends(tensor: TensorFacts, value: Array) -> tuple[int, int]:
-    """Elements at the lowest and the highest code. The lowest is none where it is the zero point: it stands for 0."""
+    """Return the numbers of elements at the lowest and the highest code; 0 for the lowest if it is the zero point."""
     info = np.iinfo(value.dtype)
     zero = tensor.zero_point[0] if tensor.zero_point else 0
     low = 0 if zero == info.min else int(np.count_nonzero(value == info.min))
     return low, int(np.count_nonzero(value == info.max))
 
 
-def activation_figures(inspection: Inspection, operator: int, values: Values) -> Markup:
-    """A histogram of every result of an operator, with what its range stands for."""
-    return together(*_figures(inspection, inspection.operators[operator].outputs, values))
-
-
 def tensor_figures(inspection: Inspection, tensors: tuple[int, ...], values: Values) -> list[Markup]:
-    """A histogram of each of these tensors."""
+    """Return a histogram of each of these tensors, with its range."""
     return list(_figures(inspection, tensors, values))
 
 

@@ -1,4 +1,4 @@
-"""What the colours of a picture say: a shade and a text for every operator, and a legend that explains the shades."""
+"""Colourings of a picture: a shade and a text for every operator, and a legend that explains the shades."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Colouring:
 def scale(
     name: str, values: Mapping[int, float], unit: str, *, hue: str = "hot", texts: Mapping[int, str] | None = None
 ) -> Colouring:
-    """Shades of one hue by magnitude, from 0 (no colour) to the largest. Of infinite values none are told apart.
+    """Return shades of one hue by magnitude, from 0 (no colour) to the largest. All infinite values share one shade.
 
     Args:
         name: What the numbers are, as in "largest difference".
@@ -79,7 +79,7 @@ def scale(
 def ladder(
     name: str, values: Mapping[int, float], unit: str, bounds: Sequence[float], texts: Mapping[int, str]
 ) -> Colouring:
-    """Shades by fixed bounds, so that pages can be compared: the fullest below the first, none from the last on.
+    """Return shades by fixed bounds, so that pages can be compared: the fullest below the first, none from the last on.
 
     Args:
         name: What the numbers are.
@@ -97,6 +97,6 @@ def ladder(
 
 
 def states(name: str, values: Mapping[int, tuple[str, str]]) -> Colouring:
-    """A few named states: values are (shade, text) by operator, and the legend names each state that occurs."""
+    """Return a colouring by named states: values are (shade, text) by operator; the legend has those that occur."""
     legend = dict.fromkeys(values.values())
     return Colouring(name, {op: Mark(shade, text) for op, (shade, text) in values.items()}, tuple(legend))

@@ -78,7 +78,7 @@ def _names(net: Network, box: Box) -> str:
 
 
 def _line(value: str) -> str:
-    """A text cut to what a box holds: the end of a long name says most."""
+    """Return a text cut to the room in a box; of a long name the end is kept."""
     whole = shown(value)
     return whole if len(whole) <= _ROOM else "…" + whole[1 - _ROOM :]
 

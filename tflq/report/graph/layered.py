@@ -53,7 +53,7 @@ def place(count: int, arrows: Sequence[tuple[int, int]]) -> Placement:
 
 
 def _layers(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
-    """The longest path to each box; a box that nothing leads to stands right above the first that it leads to."""
+    """Return the longest path to each box; a box without a predecessor is put right above its first successor."""
     into: list[list[int]] = [[] for _ in range(count)]
     out: list[list[int]] = [[] for _ in range(count)]
     for start, end in arrows:
@@ -69,7 +69,7 @@ def _layers(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _chains(layer: list[int], arrows: Sequence[tuple[int, int]], count: int) -> list[list[int]]:
-    """Every arrow as its start, a bend in each layer that it passes, its end. Bends are appended to `layer`."""
+    """Return every arrow as its start, a bend in each layer between, and its end; append the bends to `layer`."""
     room = _MOST_BENDS
     chains: list[list[int]] = [[] for _ in arrows]
     for number in sorted(range(len(arrows)), key=lambda n: layer[arrows[n][1]] - layer[arrows[n][0]]):
@@ -95,7 +95,7 @@ def _neighbours(chains: Sequence[Sequence[int]], items: int) -> tuple[list[list[
 
 
 def _order(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> None:
-    """Sort each row by the mean position of what its items hang on, downwards and upwards in turn."""
+    """Sort each row by the mean position of its items' neighbours, downwards and upwards in turn."""
     for number in range(_ORDERINGS):
         ways = (rows[1:], above) if number % 2 == 0 else (rows[-2::-1], below)
         position = {item: float(i) for row in rows for i, item in enumerate(row)}
@@ -121,7 +121,7 @@ def _coordinates(rows: list[list[int]], above: list[list[int]], below: list[list
 
 
 def _wish(item: int, neighbours: Sequence[int], x: Sequence[float], count: int) -> tuple[float, float]:
-    """Where an item wants to be, and how much: the weighted mean of its neighbours."""
+    """Return the best position of an item, the weighted mean of its neighbours, and its weight."""
     weights = [_STRAIGHTNESS if item >= count and n >= count else 1.0 for n in neighbours]
     total = sum(weights)
     return sum(w * x[n] for w, n in zip(weights, neighbours, strict=True)) / total, total

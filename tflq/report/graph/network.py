@@ -58,7 +58,7 @@ def network(model: Model) -> Network:
 
 
 def tensor_type(model: Model, tensor: int) -> str:
-    """Element type and shape: "int8 [1, 8, 8, 16]"; "" where there is no such tensor."""
+    """Return the element type and the shape, as in "int8 [1, 8, 8, 16]"; "" if there is no such tensor."""
     tensors = view(model).tensors
     if not 0 <= tensor < len(tensors):
         return ""

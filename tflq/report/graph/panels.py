@@ -1,8 +1,8 @@
-"""What is told of each operator beside the picture: operands, options, constants, weights; and what a page adds."""
+"""Panels beside the picture: each operator's operands, options, constants and weights, and what a page adds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -33,12 +33,12 @@ _OPTION, _CHANNELS = 80, 8
 
 
 def nothing(_operator: int) -> Markup:
-    """No addition."""
+    """Return no addition."""
     return Markup("")
 
 
 def operator_panels(model: Model, inspection: Inspection, extra: Extra = nothing) -> dict[int, Markup]:
-    """A panel for every operator of the first subgraph, by index: what `extra` says of it stands first."""
+    """Return a panel for every operator of the first subgraph, by index; each begins with the operator's `extra`."""
     left = _MOST_ELEMENTS
     panels = {}
     for operator in inspection.operators:
@@ -50,11 +50,11 @@ def operator_panels(model: Model, inspection: Inspection, extra: Extra = nothing
 
 
 def _constants(model: Model, operator: OperatorFacts) -> Iterator[tuple[int, Array]]:
-    """Numeric constants that are large enough to draw, by tensor."""
+    """Yield the numeric constants that are large enough to draw, with their tensors."""
     graph = view(model)
     for tensor in dict.fromkeys(operator.inputs):
         value = None
-        with suppress(TflqError):  # panels tell what can be told
+        with suppress(TflqError):  # a panel shows what can be read
             value = graph.constant(tensor)
         if value is not None and value.dtype.kind in "iuf" and value.size >= _DRAWN:
             yield tensor, value
@@ -98,7 +98,7 @@ def _tensors(inspection: Inspection, operator: OperatorFacts) -> Iterator[tuple[
 
 
 def scale_text(tensor: TensorFacts) -> str:
-    """The scale, or the range of several and along which axis they run."""
+    """Return the scale, or the range of several and their axis."""
     if len(tensor.scale) <= 1:
         return span([float(f"{s:.6g}") for s in tensor.scale])
     low, high = min(tensor.scale), max(tensor.scale)
@@ -120,7 +120,7 @@ def _stages(operator: OperatorFacts) -> Markup:
 
 
 def weight_figure(tensor: TensorFacts, value: Array) -> Markup:
-    """A constant's numbers by size; of a quantized one its codes over the range of its type, clipped ones marked."""
+    """Return a histogram of a constant's values; codes are drawn over the range of their type, clipped ones marked."""
     codes = value.dtype.kind in "iu" and value.dtype.itemsize <= 2
     limits = (float(np.iinfo(value.dtype).min), float(np.iinfo(value.dtype).max)) if codes else None
     if tensor.type == "int4":
@@ -143,7 +143,7 @@ def weight_figure(tensor: TensorFacts, value: Array) -> Markup:
 
 
 def _channel_ranges(tensor: TensorFacts, value: Array) -> Markup:
-    """The largest real weight of each channel: what a scale for all of them would waste."""
+    """Return a chart of the largest real weight of each channel: how much one scale for all of them would waste."""
     axis = tensor.quantized_dimension
     if not (0 <= axis < value.ndim and value.shape[axis] == len(tensor.scale)):
         return Markup("")
@@ -161,8 +161,3 @@ def _channel_ranges(tensor: TensorFacts, value: Array) -> Markup:
     return figure(
         chart, f"range of each of {len(tensor.scale)} channels; the widest is {short(float(ratio))} times the narrowest"
     )
-
-
-def by_operator(parts: Mapping[int, Markup]) -> Extra:
-    """An addition for the operators that have one."""
-    return lambda index: parts.get(index, Markup(""))

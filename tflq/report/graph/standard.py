@@ -27,7 +27,7 @@ _TYPES = {"int8": "good", "uint8": "cool2", "int16": "cool4", "float32": "hot3",
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelView:
-    """A model and what can be said of it without running it: what pages draw and tell of its operators."""
+    """A model and its inspection: everything that pages draw and list of its operators."""
 
     model: Model
     inspection: Inspection
@@ -52,7 +52,7 @@ def graph_section(
 
 
 def facts_of(inspection: Inspection) -> tuple[Colouring, ...]:
-    """Colourings by what can be said without running the model."""
+    """Return the colourings that need no run of the model."""
     macs = {operator.index: float(operator.macs) for operator in inspection.operators}
     total = inspection.macs or 1
     shares = {index: f"{value / total:.1%} of MACs" if value else "" for index, value in macs.items()}
@@ -79,7 +79,7 @@ def _type(inspection: Inspection, operator: OperatorFacts) -> tuple[str, str]:
 
 
 def memory_section(model: Model) -> Markup:
-    """Bytes of activations over the steps, and where most are held."""
+    """Return a chart of the bytes of activations over the steps, with the operator at which most are held."""
     steps = live_bytes(model)
     if not steps:
         return Markup("")

@@ -1,4 +1,4 @@
-"""Charts. Colours are classes of the style sheet; words stand beside the drawings, so that both fit every screen."""
+"""Charts. Colours are classes of the style sheet; words are beside the drawings, so that both fit every screen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PLOT = Markup(
 
 
 def histogram(counts: Sequence[tuple[int, int]], title: str, reach: int) -> Markup:
-    """Elements by whole-number distance: `counts` are (distance, elements), `reach` and beyond share a class.
+    """Return columns of elements by distance: `counts` are (distance, elements); `reach` and beyond share a column.
 
     The axis spans what occurs and at least 2 to both sides of 0: a bias shows by where 0 is.
     """
@@ -60,7 +60,7 @@ def _side(distance: int) -> str:
 
 
 def columns(classes: Sequence[tuple[str, int, str]], title: str) -> Markup:
-    """Upright columns of (label, count, class of colour) over the whole width, each with its count where it fits."""
+    """Return upright columns of (label, count, class of colour) over the whole width, with counts that fit."""
     if not classes:
         return Markup("")
     largest = max(count for _, count, _ in classes) or 1
@@ -87,7 +87,7 @@ def distribution(
     limits: tuple[float, float] | None = None,
     clipped: tuple[bool, bool] = (True, True),
 ) -> Markup:
-    """Numbers by size in at most CLASSES classes; those that are clipped stand out.
+    """Return a histogram of numbers in at most CLASSES classes; clipped ones have their own colour.
 
     Args:
         values: The numbers, of any shape.
@@ -125,7 +125,7 @@ def distribution(
 
 
 def line(values: Sequence[float], title: str, up: str, along: tuple[str, str], unit: str) -> Markup:
-    """A value for each step, as stairs; `up` is the label of the largest, `along` those of the first and last step."""
+    """Return a value for each step, as stairs; `up` labels the largest, `along` the first and the last step."""
     if not values:
         return Markup("")
     largest = max(values) or 1
@@ -139,7 +139,7 @@ def line(values: Sequence[float], title: str, up: str, along: tuple[str, str], u
 def scatter(
     points: Sequence[tuple[float, float, str]], title: str, up: tuple[str, str], along: tuple[str, str], unit: str
 ) -> Markup:
-    """Points (x, y, class), joined in their order; the axes run from the smallest to the largest number of each.
+    """Return points (x, y, class), joined in their order; each axis runs from its smallest to its largest number.
 
     Args:
         points: Finite numbers.
@@ -163,14 +163,14 @@ def scatter(
 def plot(
     drawing: Markup, size: tuple[float, float], title: str, up: tuple[str, str], along: Sequence[str], unit: str
 ) -> Markup:
-    """A drawing that is stretched to the width there is, with the ends of both axes beside it, and the unit below."""
+    """Return a drawing stretched to the full width, with the ends of both axes beside it and the unit below."""
     labels = Markup("").join(Markup("<span>{}</span>").format(text(label)) for label in along)
     said = text(printable(title, 1000))
     return _PLOT.format(text(up[0]), text(up[1]), size[0], size[1], said, said, drawing, labels, text(unit))
 
 
 def heat_map(values: Array, title: str, *, signed: bool = True) -> Markup:
-    """Values (rows, columns) as shades, one path a shade; those of large maps are the means of blocks.
+    """Return values (rows, columns) as shades, one path for each shade; large maps show the means of blocks.
 
     Args:
         values: Above and below 0 in two hues, or at least 0 in one.

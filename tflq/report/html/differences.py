@@ -17,7 +17,7 @@ from tflq.report.numbers import short
 
 Array = NDArray[Any]
 
-#: Elements of a row of a map of what has no height and width; of more than a square of these.
+#: Elements of a row of the map of a tensor without height and width, and of a larger one.
 _ROW, _LONG_ROW = 16, 64
 #: Channels that are drawn one by one; more are taken together.
 _CHANNELS = 512
@@ -26,7 +26,7 @@ _CHANNELS = 512
 def difference_colourings(
     differences: Mapping[int, Sequence[Difference]], statuses: Mapping[int, tuple[str, str]]
 ) -> tuple[Colouring, Colouring, Colouring]:
-    """Operators by the largest difference, by the share of elements that differ, and by what is known of them.
+    """Return colourings of operators by the largest difference, by the share of differing elements, and by status.
 
     Args:
         differences: By operator, those of the results of operators that were compared.
@@ -58,13 +58,13 @@ def _percent(share: float) -> str:
 
 
 def distance_figure(d: Difference, tensor: str, sides: str) -> Markup:
-    """Differing elements by distance. `sides` says what is subtracted: "dump - profile"."""
+    """Return a chart of differing elements by distance; `sides` names the difference, as in "dump - profile"."""
     chart = histogram(d.histogram, f"elements by distance, {tensor}", HISTOGRAM_REACH)
     return figure(chart, f"{tensor}: differing elements by {sides}, {d.unit}; n = {d.differing:,} of {d.elements:,}")
 
 
 def error_figures(error: Array, tensor: str, unit: str) -> Iterator[Markup]:
-    """Where the differences `error` of a tensor lie: over the image, and over the channels.
+    """Yield charts of where a tensor's differences lie: over the image, and over the channels.
 
     Args:
         error: got - expected, of the tensor's shape.
@@ -96,7 +96,7 @@ def _map_figure(values: Array, said: str, unit: str) -> Markup:
 
 
 def as_rows(error: Array) -> tuple[Array, str]:
-    """Return the differences of a tensor that is no image as (rows, columns), and what a cell stands for."""
+    """Return the differences of a tensor that is no image as (rows, columns), and the meaning of a cell."""
     flat = error.reshape(-1)
     if error.ndim > 1 and error.shape[-1] <= 2 * _LONG_ROW and flat.size > error.shape[-1]:
         return flat.reshape(-1, error.shape[-1]), "a column for each channel"
@@ -105,7 +105,7 @@ def as_rows(error: Array) -> tuple[Array, str]:
 
 
 def channel_figure(error: Array, tensor: str) -> Markup:
-    """Elements above and below in each channel, the last axis: a bias of single channels shows."""
+    """Return a chart of the elements above and below in each channel (the last axis), which shows a channel's bias."""
     channels = error.shape[-1]
     together = -(-channels // _CHANNELS)
     rows = error.reshape(-1, channels)

@@ -64,13 +64,13 @@ def page(
 
 
 def live(whole: str) -> str:
-    """The page as a local server hands it out: it may listen to that server, and is loaded again when it is told to."""
+    """Return the page for a local server: it listens to that server, and reloads itself on its event."""
     listening = whole.replace("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
     return listening.replace("<body>", '<body data-events="events">', 1)
 
 
 def filled(template: str, **values: Any) -> Markup:
-    """A template of `templates/` filled in; every text is escaped, and a value that is missing is an error."""
+    """Return a template of `templates/` filled in. Every text is escaped; a missing value is an error."""
     return Markup(_environment().get_template(template).render(**values))
 
 

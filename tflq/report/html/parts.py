@@ -1,36 +1,53 @@
-"""What pages are made of: sections, paragraphs, tables, figures, bars, commands. Every text is escaped here.
+"""Parts of pages as markup: sections, paragraphs, tables, figures, bars, commands. Every text is escaped here.
 
-A part is finished markup. Functions take texts and parts; of texts only what is `Markup` goes through as it is.
+Functions take inline values and parts. Only `Markup` is inserted without escaping.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from tflq.escaping import printable
+from tflq.report.blocks import Badge, Bar, Code, Columns, Operator, Styled
 
-#: Columns of a table as in tflq/report/layout.py: (title, "<" or ">").
-Columns = Sequence[tuple[str, str]]
+#: Lines of a cell that are not folded.
+_CELL_LINES = 5
 
 
 def text(value: object) -> Markup:
-    """A text without control characters, its lines kept; markup as it is."""
+    """Return an inline value as markup: control characters are escaped, line breaks are kept."""
     if isinstance(value, Markup):
         return value
+    if isinstance(value, tuple):
+        return Markup("").join(map(text, value))
+    if isinstance(value, Operator):
+        return operator_link(value.index, value.op)
+    if isinstance(value, Code):
+        return code(value.text)
+    if isinstance(value, Badge):
+        return dotted(value.text, value.style)
+    if isinstance(value, Styled):
+        styled = Markup("<strong>{1}</strong>" if value.style == "strong" else '<span class="{0}">{1}</span>')
+        return styled.format(value.style, text(value.text))
     return escape("\n".join(printable(line) for line in str(value).split("\n")))
 
 
+def dotted(value: object, style: str) -> Markup:
+    """Return text with a dot, both in the colour of its style."""
+    dot = Markup('<span class="{}"><span class="dot" aria-hidden="true"></span>{}</span>')
+    return dot.format(style, text(value))
+
+
 def together(*parts: object) -> Markup:
-    """Parts one after the other."""
+    """Return parts one after the other."""
     return Markup("\n").join(text(part) for part in parts if part)
 
 
 def section(name: str, title: str, *parts: object) -> Markup:
-    """A section with a heading; nothing where it has no parts. `name` is its place in links."""
+    """Return a section with a heading; nothing if it has no parts. `name` is its anchor."""
     body = together(*parts)
     if not body:
         return Markup("")
@@ -39,40 +56,35 @@ def section(name: str, title: str, *parts: object) -> Markup:
 
 
 def paragraph(value: object, style: str = "") -> Markup:
-    """A paragraph, in the colour of a style where one is given; nothing for no text."""
+    """Return a paragraph, in the colour of a style if one is given; nothing for no text."""
     if not value:
         return Markup("")
     return Markup("<p{}>{}</p>").format(_class(style), text(value))
 
 
-def note(value: object, style: str) -> Markup:
-    """A paragraph with a dot in the colour of its style."""
-    return Markup('<p class="{}"><span class="dot" aria-hidden="true"></span>{}</p>').format(style, text(value))
-
-
 def code(value: object) -> Markup:
-    """A path, name or number as it is typed."""
+    """Return a path, name or number as it is typed."""
     return Markup("<code>{}</code>").format(text(value))
 
 
 def listing(values: Iterable[object]) -> Markup:
-    """A list with bullets; nothing for no values."""
+    """Return a list with bullets; nothing for no values."""
     items = Markup("").join(Markup("<li>{}</li>").format(text(value)) for value in values)
     return Markup("<ul>{}</ul>").format(items) if items else Markup("")
 
 
 def details(summary: object, *parts: object, opened: bool = False) -> Markup:
-    """Parts that a summary line folds away."""
+    """Return parts that are folded below a summary line."""
     start = Markup("<details open>" if opened else "<details>")
     return start + Markup("<summary>{}</summary>\n").format(text(summary)) + together(*parts) + Markup("</details>")
 
 
 def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[str] = ()) -> Markup:
-    """A table that scrolls sideways where it is too wide. Columns that are empty in every row are left out.
+    """Return a table that scrolls sideways if it is too wide. Columns that are empty in every row are left out.
 
     `styles` are the classes of the rows, where they have any.
     """
-    cells = [[text(cell) for cell in row] for row in rows]
+    cells = [[_cell(cell) for cell in row] for row in rows]
     kept = [i for i in range(len(columns)) if any(row[i] for row in cells)]
     way = [Markup(' class="number"') if columns[i][1] == ">" else Markup("") for i in range(len(columns))]
     head = Markup("").join(Markup("<th scope=col{}>{}</th>").format(way[i], text(columns[i][0])) for i in kept)
@@ -90,57 +102,51 @@ def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[s
     return frame.format(head, body)
 
 
+def _cell(value: object) -> Markup:
+    """Return a cell; the lines beyond the first few are folded."""
+    if not isinstance(value, str) or isinstance(value, Markup) or "\n" not in value:
+        return text(value)
+    lines = [text(line) for line in value.split("\n")]
+    shown, rest = Markup("<br>").join(lines[:_CELL_LINES]), Markup("<br>").join(lines[_CELL_LINES:])
+    return together(shown, details(f"and {len(lines) - _CELL_LINES} more", rest) if rest else "")
+
+
 def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
-    """Names and values, those without a value left out."""
+    """Return names and values; those without a value are left out."""
     rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(text(name), text(value)) for name, value in pairs if value != ""]
     return Markup('<dl class="facts">{}</dl>').format(Markup("").join(rows)) if rows else Markup("")
 
 
 def commands(values: Iterable[str]) -> Markup:
-    """Commands to copy, each on its own."""
+    """Return commands to copy, each on its own."""
     return Markup("\n").join(Markup("<pre>{}</pre>").format(text(value)) for value in values)
 
 
-def next_section(values: Iterable[str]) -> Markup:
-    """What to type next."""
-    return section("next", "Next", commands(values))
-
-
 def figure(drawing: Markup, caption: object) -> Markup:
-    """A drawing and what it shows; nothing where there is no drawing."""
+    """Return a drawing with its caption; nothing if there is no drawing."""
     if not drawing:
         return Markup("")
     return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(drawing, text(caption))
 
 
 def side_by_side(*figures: Markup) -> Markup:
-    """Figures beside each other where there is room."""
+    """Return figures beside each other, as far as there is room."""
     shown = [f for f in figures if f]
     return Markup('<div class="side">{}</div>').format(Markup("\n").join(shown)) if shown else Markup("")
 
 
 def key(style: str) -> Markup:
-    """A small square in a colour, for captions."""
+    """Return a small square in a colour, for captions."""
     return Markup('<span class="key {}" aria-hidden="true"></span>').format(style)
 
 
 def operator_link(index: int, op: str) -> Markup:
-    """An operator's index and type, which leads to its panel."""
+    """Return an operator's index and type as a link to its panel."""
     return Markup('<a href="#op-{0}">{0} {1}</a>').format(index, text(op))
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of a chart: its label, a value of at least 0, the text beside it, and the class of its colour."""
-
-    label: object
-    value: float
-    text: str
-    style: str = "plain"
-
-
 def bars(title: str, unit: str, rows: Sequence[Bar], *, full: float = 0.0) -> Markup:
-    """Bars from left to right as a table: label, bar, value. Nothing without rows.
+    """Return bars from left to right as a table: label, bar, value. Nothing without rows.
 
     Args:
         title: What the labels are, as in "operator".

@@ -79,7 +79,7 @@ class Sizes:
 
 
 def is_diagonal(operand: Operand | None) -> bool:
-    """Whether recurrent weights hold a diagonal only."""
+    """Return whether recurrent weights hold a diagonal only."""
     return operand is not None and len(operand.shape) == 1
 
 

@@ -125,7 +125,7 @@ def _run_rows(
 
 
 def is_asymmetric(node: Node) -> bool:
-    """Whether float activations are quantized with a zero point of their own."""
+    """Return whether float activations are quantized with a zero point of their own."""
     return bool(node.options.get("asymmetric_quantize_inputs", False))
 
 

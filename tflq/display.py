@@ -1,0 +1,35 @@
+"""Classes of results that a console and a notebook display by a report.
+
+Results are made in rooms that know nothing of formatting, so a class names the builder of its report, which is imported
+when a result is first displayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tflq.interrupts import import_whole
+
+T = TypeVar("T")
+
+
+def displayed_by(builder: str) -> Callable[[type[T]], type[T]]:
+    """Give a class `__repr__` (three lines) and `_repr_html_` (a card for notebooks).
+
+    Args:
+        builder: "module:function" below `tflq.report.verbs`; the function returns the `Report` of a result.
+    """
+
+    def displaying(cls: type[T]) -> type[T]:
+        cls.__repr__ = lambda self: _rendered("card_text", builder, self)  # type: ignore[method-assign]
+        cls._repr_html_ = lambda self: _rendered("card_html", builder, self)  # type: ignore[attr-defined]
+        return cls
+
+    return displaying
+
+
+def _rendered(renderer: str, builder: str, result: object) -> str:
+    module, _, function = builder.partition(":")
+    report: Any = getattr(import_whole(f"tflq.report.verbs.{module}"), function)(result)
+    return str(getattr(import_whole("tflq.report.render.card"), renderer)(report))

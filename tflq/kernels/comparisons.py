@@ -1,0 +1,36 @@
+"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL: y = a == b, a != b, a > b, a >= b, a < b, a <= b.
+
+| operand | shape             | types                                            | quantization           |
+|---------|-------------------|--------------------------------------------------|------------------------|
+| a, b    | any, broadcasting | uint8, int8                                      | per tensor, may differ |
+|         |                   | float32, float16, int32, int64                   | none                   |
+|         |                   | EQUAL, NOT_EQUAL: int16                          | per tensor, may differ |
+|         |                   | the others: int16                                | plain numbers          |
+|         |                   | EQUAL, NOT_EQUAL: bool, string                   | none                   |
+| y       | broadcast         | bool                                             |                        |
+
+Up to LiteRT 2.0, EQUAL compares 16-bit codes as they are, whatever their scales.
+Source: LiteRT 2.3 and TensorFlow 2.14, comparisons.cc EqualEval and its kin; reference/comparisons.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.families.comparison import kernels
+from tflq.kernels.kernel import valid
+from tflq.kernels.validity import tflite
+
+KERNELS = (
+    *kernels("EQUAL", np.equal, ("bool", "string"), (1, 5)),
+    *kernels("NOT_EQUAL", np.not_equal, ("bool", "string"), (1, 4)),
+    *kernels("GREATER", np.greater, ("int16",), (1, 2)),
+    *kernels("GREATER_EQUAL", np.greater_equal, ("int16",), (1, 3)),
+    *kernels("LESS", np.less, ("int16",), (1, 3)),
+    *kernels("LESS_EQUAL", np.less_equal, ("int16",), (1, 2)),
+    *valid(
+        tflite(until="litert-2.0"),
+        *(row for row in kernels("EQUAL", np.equal, ("int16",), (1, 5)) if row.signature.reads(TensorType.INT16)),
+    ),
+)

@@ -1,0 +1,50 @@
+"""Shapes and multipliers of FULLY_CONNECTED, checked. Operands: tflq/kernels/fully_connected/reference.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir import TensorType
+from tflq.kernels.families.contraction import float64_multipliers, per_tensor_multiplier
+from tflq.kernels.kernel import Node, Operand, Shape
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.stages import Reals
+
+#: FullyConnectedOptionsWeightsFormat of the schema.
+PLAIN, SHUFFLED = 0, 1
+
+
+def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
+    """Return the shape of the output, checked against weights, their format and bias."""
+    said = int(node.options.get("weights_format", PLAIN))
+    node.check(said == weights_format, "weights format (1: shuffled)", expected=weights_format, got=said)
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    node.check(len(w.shape) == 2, "rank", w, expected=2, got=len(w.shape))
+    units, length = w.shape
+    keep = bool(node.options.get("keep_num_dims", 0))
+    elements = int(np.prod(x.shape, dtype=np.int64))
+    if bias is not None:
+        size = int(np.prod(bias.shape))
+        node.check(size == units, "bias length", bias, expected=units, got=size)
+    if keep:
+        node.check(len(x.shape) > 0 and x.shape[-1] == length, "last dimension", x, expected=length, got=x.shape)
+        return (*x.shape[:-1], units)
+    if length == 0:
+        return int(np.prod(x.shape[:-1], dtype=np.int64)), units
+    return elements // length, units  # elements beyond the last whole row are never read
+
+
+def fixed_point_reals(
+    node: Node, arithmetic: Arithmetic, operands: tuple[Operand, Operand, Operand], bias: Operand | None
+) -> Reals:
+    """Return the reals of prepare's multipliers, one a unit, for x, w and y; few forms use them, all check them."""
+    x, w, y = operands
+    units = w.shape[0]
+    assert w.quantization is not None  # require_quantized saw to it
+    if len(w.quantization.scale) <= 1:
+        return np.full(units, per_tensor_multiplier(node, arithmetic, x, w, bias, y))
+    node.check(x.type != TensorType.UINT8, "uint8 activations with per-unit weight scales", w)
+    dimension, count = w.quantization.quantized_dimension, len(w.quantization.scale)
+    node.check(dimension == 0, "quantized dimension", w, expected=0, got=dimension)
+    node.check(count == units, "number of weight scales", w, expected=units, got=count)
+    return float64_multipliers(x, w.quantization.scale, y, units)

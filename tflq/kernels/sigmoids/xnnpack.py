@@ -1,0 +1,33 @@
+"""LOGISTIC of 8-bit codes by XNNPACK: the reference's table, for any scale of the output.
+
+Operands: tflq/kernels/sigmoids/reference.py.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitUnaryNode; XNNPACK's tables of unary operators.
+"""
+
+from __future__ import annotations
+
+from tflq.kernels.delegation import delegate, has_shape, is_quantized
+from tflq.kernels.families.unary import prepare_tabulated
+from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.sigmoids.reference import sigmoid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def takes(node: Node) -> bool:
+    """Return whether each operand has one scale."""
+    x = node.input(0)
+    return is_quantized(x) and is_quantized(node.outputs[0]) and has_shape(x)
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Make a table of 256 codes."""
+    return prepare_tabulated(node, sigmoid)
+
+
+KERNELS = (
+    *valid(
+        xnnpack("litert-2.3"),
+        *(delegate(Kernel("LOGISTIC", f"{t} -> {t}", prepare, (1, 3)), takes) for t in ("uint8", "int8")),
+    ),
+)

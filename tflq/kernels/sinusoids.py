@@ -1,0 +1,36 @@
+"""SIN, COS: by the host's libm.
+
+| operand | shape | types            |
+|---------|-------|------------------|
+| x       | any   | float32, float16 |
+| y       | as x  | as x             |
+
+Source: LiteRT 2.3, elementwise.cc SinEval, CosEval.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.unary import prepare_function
+from tflq.kernels.kernel import Array, Kernel
+from tflq.numerics.libm import cosf, sinf
+
+
+def sin_half(x: Array) -> Array:
+    """Compute in float32 and round back."""
+    return sinf(x).astype(np.float16)
+
+
+def cos_half(x: Array) -> Array:
+    """Compute in float32 and round back."""
+    return cosf(x).astype(np.float16)
+
+
+KERNELS = (
+    Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 2), exactness=SAME_LIBM),
+    Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 2), exactness=SAME_LIBM),
+    Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 2), exactness=SAME_LIBM),
+    Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 2), exactness=SAME_LIBM),
+)

@@ -1,1 +1,0 @@
-"""Goldens as source code of other languages."""

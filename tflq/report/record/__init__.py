@@ -1,1 +1,0 @@
-"""What `tflq record` says."""

@@ -1,0 +1,1 @@
+"""Renderers of reports: text for a terminal, an HTML page, a card for a notebook."""

@@ -1,0 +1,1 @@
+"""Builders of reports, one module or folder for each verb."""

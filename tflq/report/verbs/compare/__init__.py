@@ -1,0 +1,1 @@
+"""The reports of `tflq compare`, and the figures that it shares with `tflq quantize`."""

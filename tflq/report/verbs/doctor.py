@@ -1,0 +1,44 @@
+"""The report of `tflq doctor`: the machine, the runtimes, the self-test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from tflq.conformance.doctor import Examination
+from tflq.report.blocks import Block, Fact, Report, Table, Verdict
+from tflq.report.numbers import counted
+
+#: Characters of a reason that text shows.
+_REASON = 90
+
+
+def doctor_report(examination: Examination) -> Report:
+    """Build the report of an examination."""
+    return Report("doctor", list(_blocks(examination)))
+
+
+def _blocks(examination: Examination) -> Iterator[Block]:
+    versions = f"tflq {examination.tflq}, Python {examination.python}, NumPy {examination.numpy}"
+    yield Fact(f"{versions}, numba {examination.numba}, {examination.platform}")
+    yield Fact(f"integer products by: {examination.kernels}; machine code in {examination.machine_code}")
+    rows = [(r.name, r.version or "not there", r.profile, r.reason[:_REASON]) for r in examination.runtimes]
+    yield Table([("runtime", "<"), ("version", "<"), ("profile", "<"), ("", "<")], rows)
+    yield _self_test(examination)
+
+
+def _self_test(examination: Examination) -> Verdict:
+    if examination.failing:
+        return Verdict(examination.failing, "bad", subject="self-test")
+    if not examination.tested:
+        return Verdict("left out, as inputs are drawn otherwise here", "warning", subject="self-test")
+    return Verdict(f"{counted(examination.tested, 'case')} as recorded from LiteRT 2.3", "good", subject="self-test")
+
+
+def doctor_document(examination: Examination) -> dict[str, Any]:
+    """Return the document: `schemas/doctor.schema.json`."""
+    facts = asdict(examination)
+    test = {"cases": facts.pop("tested"), "problem": facts.pop("failing") or None}
+    runtimes = [{**r, "version": r["version"] or None, "profile": r["profile"] or None} for r in facts.pop("runtimes")]
+    return {"schema": "tflq/doctor/1", **facts, "runtimes": runtimes, "self_test": test}

@@ -1,0 +1,85 @@
+"""Blocks about the cause of a difference: the hypotheses that reproduce it, and how certain that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
+from tflq.report.blocks import Block, Fold, InText, Listing, OnPage, Styled, Text
+from tflq.report.verbs.explain.texts import PARTIAL, listed
+
+
+def cause_blocks(e: Explanation) -> Iterator[Block]:
+    """Yield the certainty, the causes that reproduce every bit, less likely ones, or the best partial ones."""
+    style = "strong" if e.exact else "warning"
+    yield InText([Text(f"Cause. {cause_text(e)}", style)])
+    yield OnPage(lambda _view: [Text(cause_text(e), style)])
+    yield from _hypotheses(e.exact)
+    yield from (Text(text, "faint", indent=1) for text in (*_less_likely_texts(e), *_alike_texts(e)))
+    partial = [] if e.fitting else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
+    if partial:
+        yield Text(f"best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):", indent=1)
+        yield from _hypotheses(partial, "faint")
+
+
+def _hypotheses(causes: Sequence[Cause], style: str = "") -> Iterator[Block]:
+    """Yield a line for each cause; a page folds the other names of the cause."""
+    yield InText([Listing([_hypothesis_text(cause) for cause in causes], style)])
+    yield OnPage(lambda _view: [block for cause in causes for block in _hypothesis(cause)])
+
+
+def _hypothesis(h: Cause) -> Iterator[Block]:
+    yield Listing([(f"{h.kind.value}: ", Styled(h.name, "strong"), f", {_evidence_text(h)}")])
+    if h.also:
+        yield Fold(f"{_alike_text(h)}: {listed(h.also)}", [Text("; ".join(h.also), "soft")])
+
+
+def cause_text(e: Explanation) -> str:
+    """Return one line: the causes that reproduce all bits, or that none does."""
+    doubts = "; ".join(e.doubts)
+    return {
+        CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
+        CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
+        CauseVerdict.LIKELY: f"Likely, not certain ({doubts}):",
+        CauseVerdict.UNTOLD: f"Cannot tell: a wrong cause may reproduce every bit, too ({doubts}):",
+        CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
+        CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
+        CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
+    }[e.verdict]
+
+
+def _less_likely_texts(e: Explanation) -> Iterator[str]:
+    """Yield the mistakes that reproduce every bit, although a profile does too."""
+    for h in e.less_likely:
+        yield f"less likely: {_hypothesis_text(h)}"
+    for h in e.possible:
+        yield f"possible: {_hypothesis_text(h)}"
+
+
+def _alike_texts(e: Explanation) -> Iterator[str]:
+    """Yield which other operators the causes reproduce, and which not."""
+    held = [index for index in e.alike if all(index not in cause.not_at for cause in e.fitting)]
+    if held:
+        yield f"reproduces operators of the same type as well: {', '.join(map(str, held))}"
+    beyond = e.fitting[0].also_at if e.fitting else ()
+    if beyond:
+        yield f"reproduces divergent operators of other types as well: {', '.join(map(str, beyond))}"
+    for h in (*e.only_here, *(h for h in e.fitting if h.not_at)):
+        missed = h.not_at or tuple(index for index in beyond if index not in h.also_at)
+        yield f"reproduces every bit here, but not operator {', '.join(map(str, missed))}: {h.name}"
+
+
+def _hypothesis_text(h: Cause) -> str:
+    """Return the kind, the names and the evidence of a cause."""
+    text = f"{h.kind.value}: {h.name}, {_evidence_text(h)}"
+    return f"{text}; {_alike_text(h)}: {listed(h.also)}" if h.also else text
+
+
+def _alike_text(h: Cause) -> str:
+    """Return how the other names of a cause are known to be the same."""
+    return "proved to be the same function" if h.is_proved else "the same on these inputs"
+
+
+def _evidence_text(h: Cause) -> str:
+    """Return the share of elements that a hypothesis reproduces."""
+    return f"reproduces {h.matching:,} of {h.elements:,} elements"

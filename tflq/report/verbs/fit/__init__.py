@@ -1,0 +1,1 @@
+"""The reports of `tflq fit`."""

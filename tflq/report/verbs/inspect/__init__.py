@@ -1,0 +1,1 @@
+"""The reports of `tflq inspect`, and the cards of models and interpreters."""

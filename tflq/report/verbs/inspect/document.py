@@ -1,0 +1,39 @@
+"""An inspection as a document: `schemas/inspect.schema.json`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from tflq.inspection.operators import Inspection
+from tflq.report.documents import INSPECT, constants_document, model_document, promise_document
+from tflq.report.json import json_value
+
+
+def inspect_document(inspection: Inspection) -> dict[str, Any]:
+    """Return the document of an inspection: `schemas/inspect.schema.json`."""
+    return {
+        "schema": INSPECT,
+        "model": model_document(inspection.model),
+        "profile": inspection.profile,
+        "description": inspection.description,
+        "subgraphs": inspection.subgraphs,
+        "inputs": list(inspection.inputs),
+        "outputs": list(inspection.outputs),
+        "macs": inspection.macs,
+        "tensors": [json_value(tensor) for tensor in inspection.tensors],
+        "operators": [
+            {
+                **{
+                    f.name: json_value(getattr(o, f.name))
+                    for f in fields(o)
+                    if f.name not in ("options", "constants", "promise", "reason")
+                },
+                "options": dict(o.options),
+                "promise": promise_document(o.promise),
+                "constants": constants_document(o.constants),
+                "reason": o.reason or None,
+            }
+            for o in inspection.operators
+        ],
+    }

@@ -1,0 +1,110 @@
+"""A verification as JUnit XML: one test case per operator and output, so that any CI server lists what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from tflq.escaping import printable, shown
+from tflq.kernels.exactness import EXACT
+from tflq.report.runtimes import runtime_text
+from tflq.report.stages import stage_text
+from tflq.report.verbs.verify.texts import coverage_texts
+from tflq.verification.report import Report
+from tflq.verification.results import Status, TensorResult, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A test case. `gaps` describes what was not compared, `stages` the output stages of an operator."""
+
+    classname: str
+    name: str
+    status: Status
+    tensors: tuple[TensorResult, ...]
+    gaps: str
+    stages: tuple[str, ...] = ()
+
+
+def junit(report: Report) -> str:
+    """Return the document as text. A report in which nothing was compared has an error."""
+    cases = list(_cases(report))
+    counts = {status: sum(case.status == status for case in cases) for status in Status}
+    nothing = report.verdict == Verdict.NOTHING
+    suite = ElementTree.Element(
+        "testsuite",
+        name=printable(f"tflq verify {report.model.path or report.model.sha256}"),
+        tests=str(len(cases) + nothing),
+        failures=str(counts[Status.DIFFERS]),
+        skipped=str(counts[Status.NOT_COMPARED]),
+        errors=str(int(nothing)),
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    facts = {
+        "profile": report.profile,
+        "against": runtime_text(report.against),
+        "mode": report.mode.value,
+        "verdict": report.verdict.value,
+        "compared": next(coverage_texts(report)).removeprefix("Compared: "),
+    }
+    for name, value in facts.items():
+        ElementTree.SubElement(properties, "property", name=name, value=printable(value))
+    for case in cases:
+        _write(suite, case)
+    if nothing:
+        node = ElementTree.SubElement(suite, "testcase", classname="verify", name="anything compared")
+        ElementTree.SubElement(node, "error", message="nothing was compared")
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _cases(report: Report) -> Iterator[_Case]:
+    for operator in report.operators:
+        name = f"{operator.index:04d} " + " ".join(shown(t.name) or str(t.index) for t in operator.tensors)
+        stages = tuple(map(stage_text, operator.constants.stages if operator.constants else ()))
+        yield _Case(operator.op, name.strip(), operator.status, operator.tensors, operator.gaps, stages)
+    for number, output in enumerate(report.outputs):
+        if output.covered_by is None:
+            name = f"output {number} {shown(output.name) or output.index}"
+            yield _Case("output", name, output.status, (output,), output.reason)
+    for one in report.apart:
+        if not one.callers:
+            gaps = f"no operator runs its {one.operators} operators"
+            yield _Case("subgraph", f"{one.index} {shown(one.name)}".strip(), Status.NOT_COMPARED, (), gaps)
+
+
+def _write(suite: ElementTree.Element, case: _Case) -> None:
+    node = ElementTree.SubElement(suite, "testcase", classname=printable(case.classname), name=printable(case.name))
+    if case.status == Status.DIFFERS:
+        texts = [text for tensor in case.tensors for text in _failure(tensor, case.tensors)]
+        failure = ElementTree.SubElement(node, "failure", message=printable(texts[0] if texts else "differs"))
+        gaps = [f"not compared: {case.gaps}"] if case.gaps else []
+        failure.text = "\n".join(map(printable, (*texts, *gaps, *case.stages)))
+    elif case.status == Status.CLOSE:
+        ElementTree.SubElement(node, "system-out").text = "\n".join(
+            printable(text) for tensor in case.tensors if tensor.status == Status.CLOSE for text in _close(tensor)
+        )
+    elif case.status == Status.NOT_COMPARED:
+        ElementTree.SubElement(node, "skipped", message=printable(case.gaps))
+
+
+def _failure(tensor: TensorResult, tensors: Sequence[TensorResult]) -> Iterator[str]:
+    """Yield how a tensor differs, with its name if there are several."""
+    d = tensor.difference
+    if d is None or tensor.status != Status.DIFFERS:
+        return
+    name = f"{shown(tensor.name) or tensor.index}: " if len(tensors) > 1 else ""
+    counts = f"{d.differing} of {d.elements} elements differ, by up to {d.largest} {d.unit}".strip()
+    yield name + (d.problem or counts)
+    if d.first is not None:
+        sample = f" of sample {d.first.sample}" if d.first.sample else ""
+        yield f"at {list(d.first.index)}{sample}: expected {d.first.expected}, got {d.first.got}"
+
+
+def _close(tensor: TensorResult) -> Iterator[str]:
+    d = tensor.difference
+    if d is not None:
+        largest = f"{d.largest} {d.unit}" if d.at_scale is None else f"{d.at_scale} ULP of the largest magnitude"
+        promise = f"promised: {tensor.promise or EXACT}"
+        yield f"not the same bits: {d.differing} of {d.elements} elements differ, by up to {largest}; {promise}"

@@ -1,0 +1,96 @@
+"""Statements about a verification, each in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from shlex import quote
+
+from tflq.kernels.exactness import EXACT
+from tflq.report.numbers import counted
+from tflq.report.runtimes import runtime_text
+from tflq.verification.report import Report as Verification
+from tflq.verification.results import Mode, Status, TensorResult, Verdict
+
+#: Operators that text lists unless all are asked for.
+LISTED = 20
+
+
+def summary(found: Verification) -> str:
+    """Return how many elements and operators differ, in one line."""
+    counts = {status: sum(o.status == status for o in found.operators) for status in Status}
+    what = [f"{found.differing:,} of {found.compared:,} elements differ"]
+    if found.operators:
+        parts = [f"{counts[Status.EXACT]} of {counted(len(found.operators), 'operator')} exact"]
+        parts += [f"{counts[s]} {s.value}" for s in (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
+        what.append(", ".join(parts))
+    return "; ".join(what) + f" ({found.mode.value}, {counted(found.inputs.samples, 'sample')})"
+
+
+def coverage_texts(found: Verification) -> Iterator[str]:
+    """Yield how much was compared of how much, and what was not."""
+    coverage = found.coverage
+    (operators, of_operators), (outputs, of_outputs) = coverage.operators, coverage.outputs
+    yield f"Compared: {operators:,} of {of_operators:,} operators, {outputs:,} of {of_outputs:,} outputs"
+    yield from (f"  only with what runs it: {text}" for text in coverage.inside)
+    yield from (f"  not compared: {text}" for text in coverage.missing[:LISTED])
+    if len(coverage.missing) > LISTED:
+        yield f"  not compared: {len(coverage.missing) - LISTED} more (--json has all)"
+
+
+def promise_texts(found: Verification) -> Iterator[str]:
+    """Yield the promises that are weaker than equal bits, and the largest difference in their results."""
+    promises = [r.promise for r in found.operators or found.outputs if r.promise is not None]
+    if any(promise != EXACT for promise in promises):
+        counts = Counter(str(promise) for promise in promises)
+        yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
+    near = [t for t in found.tensors if t.status == Status.CLOSE]
+    if near:
+        tolerated = sum(t.tolerance is not None for t in near)
+        largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
+        yield (
+            f"{counted(len(near), 'tensor')} not the same bits, but within what was measured"
+            + (f" or allowed ({tolerated} by a tolerance)" if tolerated else "")
+            + (f": by up to {largest:,} ULP of the largest magnitude" if largest else "")
+        )
+
+
+def sides_of(found: Verification) -> tuple[str, str]:
+    """Return the names of the expected side and of the side compared with it."""
+    runtime = found.against
+    name = runtime.get("name") if isinstance(runtime, Mapping) else runtime.name
+    return str(name or "golden"), f"profile {found.profile}"
+
+
+def first_text(tensor: TensorResult | None, sides: tuple[str, str]) -> str:
+    """Return the index of the first differing element with the expected and the actual value."""
+    first = None if tensor is None or tensor.difference is None else tensor.difference.first
+    if first is None:
+        return ""
+    sample = f" of sample {first.sample}" if first.sample else ""
+    return f"at {list(first.index)}{sample}: expected {first.expected} ({sides[0]}), got {first.got} ({sides[1]})"
+
+
+def next_steps(found: Verification) -> Iterator[str]:
+    """Yield the command to type next, ready to be copied."""
+    model = quote(found.model.path) if found.model.path else "MODEL"
+    first = found.first_divergent
+    if found.golden and found.verdict == Verdict.DIFFERS:
+        profile = "" if found.profile == "litert-ref" else f" --profile {quote(found.profile)}"
+        yield f"tflq explain {model} --dump {quote(found.golden)}{profile}"
+    elif first is not None:
+        yield f"tflq inspect {model} --op {first.index}"
+    elif found.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and found.mode == Mode.CUMULATIVE:
+        yield f"tflq verify {model} --mode isolated"
+    elif found.verdict in (Verdict.INCOMPLETE, Verdict.NOTHING):
+        yield f"tflq inspect {model}"
+
+
+def what_ran(found: Verification) -> str:
+    """Return the profile, the runtime and the inputs."""
+    return (
+        f"profile {found.profile} against {runtime_text(found.against)}"
+        + (f" (golden {found.golden})" if found.golden else "")
+        + f"; inputs {found.inputs.source}"
+        + (f", seed {found.inputs.seed}" if found.inputs.seed is not None else "")
+    )
