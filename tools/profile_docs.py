@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tflq.profiles import PROFILES
-from tflq.profiles.faults import FAULTS
-from tflq.profiles.history import HISTORY
+from tflq.profiles.faults import known_faults
+from tflq.profiles.history import history
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -40,8 +40,9 @@ def faults() -> Iterator[str]:
     """Return the table of known faults."""
     titles = ("operator", "types", "versions", "symptom", "source", "profiles that have it")
     rows = (
-        (f.op, ", ".join(f.types), f.versions, f.symptom, f.source, ", ".join(f"`{p}`" for p in f.profiles))
-        for f in FAULTS
+        (f.op, ", ".join(f.types), f.versions, f.symptom, f.source, ", ".join(f"`{p}`" for p in known.profiles))
+        for known in known_faults()
+        for f in (known.fault,)
     )
     return table(titles, rows)
 
@@ -49,12 +50,11 @@ def faults() -> Iterator[str]:
 def changes() -> Iterator[str]:
     """Return the history of every operator."""
     titles = ("operator", "types", "resolvers", "up to", "formula", "from", "formula", "decided by", "source")
-    rows = sorted(HISTORY, key=lambda change: change.op)
     return table(
         titles,
         (
             (c.op, c.types, ", ".join(c.resolvers), c.last, c.before, c.first, c.after, _DECIDED[c.build], c.source)
-            for c in rows
+            for c in history()
         ),
     )
 

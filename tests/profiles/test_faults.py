@@ -17,10 +17,11 @@ from tflq.errors import TflqError
 from tflq.inspection.profile_pairs import compare_profiles
 from tflq.interpreter import make_plan
 from tflq.ir import TensorType
+from tflq.kernels.notes import Fault
 from tflq.profiles import PROFILES
-from tflq.profiles.faults import FAULTS, Fault
+from tflq.profiles.faults import Known, known_faults
 
-MENDED = [fault for fault in FAULTS if "litert-ref" in fault.profiles and "spec" not in fault.profiles]
+FIXED = [k.fault for k in known_faults() if "litert-ref" in k.profiles and "spec" not in k.profiles]
 REFERENCE, SPEC = PROFILES["litert-ref"], PROFILES["spec"]
 
 
@@ -41,22 +42,21 @@ def test_the_page_is_up_to_date() -> None:
     assert result.returncode == 0, result.stdout
 
 
-def test_every_named_profile_has_kernels_for_the_form() -> None:
-    for fault in FAULTS:
-        assert fault.profiles, fault
-        assert set(fault.profiles) <= set(PROFILES), fault
-        for name in fault.profiles:
-            rows = PROFILES[name].kernels[fault.op]
-            for types in fault.types:
-                assert any(row.signature.mismatches(*types_of(types)) == 0 for row in rows), (name, fault.op, types)
+@pytest.mark.parametrize("known", known_faults(), ids=lambda known: f"{known.fault.op}-{known.fault.types[0]}")
+def test_a_fault_is_one_of_some_profile(known: Known) -> None:
+    assert known.profiles
+    for name in known.profiles:
+        rows = PROFILES[name].kernels[known.fault.op]
+        for types in known.fault.types:
+            assert any(row.signature.mismatches(*types_of(types)) == 0 for row in rows), (name, types)
 
 
 @pytest.mark.slow
 def test_spec_differs_from_the_reference_on_mended_rows_only() -> None:
     differing = [(d.op, form) for d in compare_profiles(REFERENCE, SPEC) for form in d.types]
     for op, form in differing:
-        assert any(is_of(op, form, fault) for fault in MENDED), (op, form)
-    for fault in MENDED:
+        assert any(is_of(op, form, fault) for fault in FIXED), (op, form)
+    for fault in FIXED:
         assert any(is_of(op, form, fault) for op, form in differing), fault
     assert SPEC.arithmetic is REFERENCE.arithmetic
 
@@ -116,4 +116,4 @@ def test_spec_differs_from_recorded_outputs_on_mended_rows_only() -> None:
             if any(mine.tobytes() != want.tobytes() for mine, want in zip(got, outputs, strict=True)):
                 differing |= {step.op for step in make_plan(tflq.load(model), SPEC).steps}
     assert differing == {"SUM"}
-    assert differing <= {fault.op for fault in MENDED}
+    assert differing <= {fault.op for fault in FIXED}

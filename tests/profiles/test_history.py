@@ -12,17 +12,17 @@ from opfuzz.ties import reductions
 from opfuzz.worker import invoke
 from tflq.inspection.profile_pairs import compare_profiles
 from tflq.profiles import Profile, by_name
-from tflq.profiles.history import HISTORY, RELEASES, RESOLVERS, Change
+from tflq.profiles.history import RELEASES, RESOLVERS, Change, history
 
 #: XNNPACK's kernels of MEAN and SUM are behind one rule of delegation: their outputs are compared.
-BY_OUTPUTS = [change for change in HISTORY if change.op in ("MEAN", "SUM") and change.resolvers == ("xnnpack",)]
-SIDES = [(change, resolver) for change in HISTORY if change not in BY_OUTPUTS for resolver in change.resolvers]
+BY_OUTPUTS = [change for change in history() if change.op in ("MEAN", "SUM") and change.resolvers == ("xnnpack",)]
+SIDES = [(change, resolver) for change in history() if change not in BY_OUTPUTS for resolver in change.resolvers]
 
 
 def test_changes_lie_between_neighbouring_releases() -> None:
     neighbours = set(itertools.pairwise(RELEASES))
-    assert {(change.last, change.first) for change in HISTORY} <= neighbours
-    assert {resolver for change in HISTORY for resolver in change.resolvers} <= set(RESOLVERS)
+    assert {(change.last, change.first) for change in history()} <= neighbours
+    assert {resolver for change in history() for resolver in change.resolvers} <= set(RESOLVERS)
 
 
 @pytest.mark.parametrize(("change", "resolver"), SIDES, ids=[f"{c.op}-{c.first}-{r}" for c, r in SIDES])

@@ -20,6 +20,7 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.families.comparison import kernels
 from tflq.kernels.kernel import valid
+from tflq.kernels.notes import Fault, formulas
 from tflq.kernels.validity import tflite
 
 KERNELS = (
@@ -32,5 +33,23 @@ KERNELS = (
     *valid(
         tflite(until="litert-2.0"),
         *(row for row in kernels("EQUAL", np.equal, ("int16",), (1, 5)) if row.signature.reads(TensorType.INT16)),
+    ),
+)
+
+FORMULAS = formulas(
+    "EQUAL",
+    "int16",
+    "comparisons.cc EqualEval",
+    (tflite(until="litert-2.0"), "codes as they are"),
+    (tflite("litert-2.3"), "rescaled"),
+)
+FAULTS = (
+    Fault(
+        "EQUAL",
+        ("int16 int16 -> bool",),
+        "2.13 to LiteRT 2.0",
+        "codes are compared as they are, whatever their scales",
+        "comparisons.cc EqualEval",
+        (tflite("tflite-2.13", "litert-2.0"),),
     ),
 )

@@ -33,6 +33,7 @@ from tflq.kernels.families.float_limits import COMPARED, NUMBERS, limited, where
 from tflq.kernels.families.xnnpack_floats import computing
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.notes import Fault
 from tflq.kernels.validity import opt, tflite, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.bits import count_leading_sign_bits
@@ -207,4 +208,15 @@ KERNELS = (
     ),
     *valid(tflite(until="tflite-2.14", cpu="arm64"), limited("DIV", np.divide, _LOOPS, (1, 2))),
     *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("DIV", DIV, np.divide)),
+)
+
+FAULTS = (
+    Fault(
+        "DIV",
+        ("float32 float32 -> float32",),
+        "2.14, AArch64",
+        "NaN becomes the activation's lower limit where an operand is broadcast",
+        "ActivationFunctionWithMinMax, compiled to fmaxnm and fminnm",
+        (tflite(until="tflite-2.14", cpu="arm64"),),
+    ),
 )

@@ -26,6 +26,7 @@ from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.notes import Fault
 from tflq.kernels.validity import opt
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
@@ -135,5 +136,16 @@ KERNELS = (
     *valid(
         opt(until="litert-2.0"),
         *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_multiplied, (1, 2), AXES) for t in TYPES),
+    ),
+)
+
+FAULTS = (
+    Fault(
+        "REDUCE_PROD",
+        ("int8 int32 -> int8", "int16 int32 -> int16"),
+        "2.14, optimized kernels",
+        "over axes of size 1 alone, temporary memory is read that was never written, stray addresses among it: refused",
+        "optimized/reduce.h QuantizedReduceProd; ReduceIsCopy in later releases",
+        (opt("tflite-2.14", "tflite-2.14"),),
     ),
 )

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.notes import Fault
 from tflq.kernels.operands import axis_within, integers, require_rank, require_same_type
 from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
@@ -57,3 +58,14 @@ def prepare_first_axis(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *(replace(row, prepare=prepare_first_axis) for row in ROWS)))
+
+FAULTS = (
+    Fault(
+        "REVERSE_V2",
+        ("float32 int32 -> float32", "uint8 int32 -> uint8", "int8 int32 -> int8", "int16 int32 -> int16"),
+        "2.14",
+        "of several axes only the first is turned around",
+        "reverse.cc Eval",
+        (tflite("tflite-2.14", "tflite-2.14"),),
+    ),
+)

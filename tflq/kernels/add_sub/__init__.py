@@ -1,1 +1,50 @@
-"""Kernels of this operator and its kin."""
+"""ADD and SUB: kernels by layer. Here: which formulas hold where, and known faults."""
+
+from __future__ import annotations
+
+from tflq.kernels import validity as when
+from tflq.kernels.notes import Fault, formulas
+
+_POWERS = "powers of two only: the finer input is shifted, half away"
+FORMULAS = (
+    *formulas(
+        "ADD",
+        "int16",
+        "add.cc Prepare; add.h",
+        (when.opt(until="tf-2.3"), _POWERS),
+        (when.opt("tf-2.5", vectors=True), "inputs with one rounding less"),
+        (when.opt("tf-2.5", vectors=False), "DR of inputs and sum"),
+    ),
+    *formulas(
+        "ADD",
+        "uint8, int8",
+        "add.h",
+        (when.opt(vectors=True), "inputs with one rounding less"),
+        (when.opt(vectors=False), "DR of inputs and sum"),
+    ),
+    *formulas(
+        "SUB",
+        "int16",
+        "sub.cc Prepare",
+        (when.opt(until="tf-2.3"), _POWERS),
+        (when.opt("tf-2.5"), "DR of inputs and difference"),
+    ),
+)
+FAULTS = (
+    Fault(
+        "ADD",
+        ("float32 float32 -> float32",),
+        "2.14, AArch64",
+        "NaN becomes the activation's lower limit in some elements: broadcast ones, or the last of a run",
+        "ActivationFunctionWithMinMax, compiled to fmaxnm and fminnm",
+        (when.tflite(until="tflite-2.14", cpu="arm64"),),
+    ),
+    Fault(
+        "SUB",
+        ("float32 float32 -> float32",),
+        "2.14, AArch64",
+        "NaN becomes the activation's lower limit where an operand is broadcast",
+        "ActivationFunctionWithMinMax, compiled to fmaxnm and fminnm",
+        (when.tflite(until="tflite-2.14", cpu="arm64"),),
+    ),
+)

@@ -1,1 +1,81 @@
-"""Kernels of this operator and its kin."""
+"""FULLY_CONNECTED: kernels by layer. Here: which formulas hold where, and known faults."""
+
+from __future__ import annotations
+
+from tflq.kernels import validity as when
+from tflq.kernels.notes import Fault, formulas
+
+FORMULAS = (
+    *formulas(
+        "FULLY_CONNECTED",
+        "int8",
+        "ruy/apply_multiplier.cc; cpu_backend_gemm.h Gemm",
+        (when.opt(until="tf-2.3"), "DR; one row DRU"),
+        (when.opt("tf-2.5", "tflite-2.12", vectors=True), "SR; one row DRU"),
+        (when.opt("tf-2.5", "tflite-2.12", vectors=False), "SR"),
+        (when.opt("tflite-2.13"), "DRU"),
+    ),
+    *formulas(
+        "FULLY_CONNECTED",
+        "uint8",
+        "cpu_backend_gemm.h Gemm",
+        (when.opt(until="tflite-2.14", vectors=True), "gemmlowp: DR; one row DRU"),
+        (when.opt(until="tflite-2.14", vectors=False), "gemmlowp: DR"),
+        (when.opt("litert-1.0"), "ruy: DRU"),
+    ),
+    *formulas(
+        "FULLY_CONNECTED",
+        "uint8, int8, int16",
+        "fully_connected.cc; April 2025",
+        (when.ref(until="litert-1.0"), "DR, M16"),
+        (when.ref("litert-1.4"), "DBL"),
+    ),
+    *formulas(
+        "FULLY_CONNECTED",
+        "int16; more than two dimensions",
+        "reference/integer_ops/fully_connected.h FullyConnected",
+        (when.tflite(until="tflite-2.7"), "outputs are not written"),
+        (when.tflite("tflite-2.9"), "written"),
+    ),
+    *formulas(
+        "FULLY_CONNECTED",
+        "int8, int16; several weight scales",
+        "core/subgraph.cc GetLegacyQuantization; fully_connected.cc Prepare",
+        (when.tflite(until="tflite-2.9"), "zo, whatever goes in: several scales read as 0"),
+        (when.tflite("tflite-2.11"), "a multiplier for each channel"),
+    ),
+)
+FAULTS = (
+    Fault(
+        "FULLY_CONNECTED",
+        ("int16 int8 int32 -> int16",),
+        "2.14 to 2.3",
+        "an int32 bias without the option quantized_bias_type is read as int64: refused",
+        "fully_connected.cc EvalQuantized; tflite-micro fully_connected.cc looks at the bias's type",
+        (when.tflite("tflite-2.14"),),
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int8 int8 int32? -> int8",),
+        "tflite-micro with CMSIS-NN 99f736a",
+        "weights' zero point is ignored where the output has three dimensions or more and the depth is a multiple of 4",
+        "tflite-micro cmsis_nn/fully_connected.cc EvalQuantizedInt8, arm_convolve_1x1_s8_fast",
+        (when.cmsis_nn(),),
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int16 int8 int32? -> int16",),
+        "tflite-micro with CMSIS-NN 99f736a",
+        "a bias of 32 bits is read as 64 bits, beyond its end: refused",
+        "tflite-micro cmsis_nn/fully_connected.cc EvalQuantizedInt16",
+        (when.cmsis_nn(),),
+    ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int8 int8 int32? -> int8",),
+        "2.3 to 2.9",
+        "a scale for each channel reads as 0: the output is its zero point, whatever goes in, without an error",
+        "core/subgraph.cc GetLegacyQuantization; fully_connected.cc PrepareImpl",
+        (when.tflite(until="tflite-2.9"),),
+    ),
+)

@@ -1,1 +1,24 @@
-"""Kernels of this operator and its kin."""
+"""LEAKY_RELU: kernels by layer. Here: which formulas hold where, and known faults."""
+
+from __future__ import annotations
+
+from tflq.kernels import validity as when
+from tflq.kernels.notes import Fault, formulas
+
+FORMULAS = formulas(
+    "LEAKY_RELU",
+    "uint8, int8; in the reference resolver int16 too",
+    "reference/leaky_relu.h QuantizeLeakyRelu",
+    (when.tflite(until="litert-2.0"), "DR(x; -M) for a negative alpha"),
+    (when.tflite("litert-2.3"), "-DR(x; M)"),
+)
+FAULTS = (
+    Fault(
+        "LEAKY_RELU",
+        ("uint8 -> uint8",),
+        "TensorFlow 1.15",
+        "codes from the zero point on are copied, whatever the output's quantization is",
+        "reference_ops.h QuantizeLeakyRelu",
+        (when.tf1(),),
+    ),
+)

@@ -1,1 +1,17 @@
-"""Kernels of this operator and its kin."""
+"""PRELU: kernels by layer. Here: which formulas hold where, and known faults."""
+
+from __future__ import annotations
+
+from tflq.kernels import validity as when
+from tflq.kernels.notes import Fault
+
+FAULTS = (
+    Fault(
+        "PRELU",
+        ("uint8 uint8 -> uint8",),
+        "TensorFlow 1.15",
+        "codes from the zero point on are copied, whatever the output's quantization is",
+        "activations.cc PreluEval",
+        (when.tf1(),),
+    ),
+)

@@ -1,1 +1,17 @@
-"""Kernels of this operator and its kin."""
+"""SVDF: kernels by layer. Here: which formulas hold where, and known faults."""
+
+from __future__ import annotations
+
+from tflq.kernels import validity as when
+from tflq.kernels.notes import Fault
+
+FAULTS = (
+    Fault(
+        "SVDF",
+        ("int8 int8 int8 int32? int8 -> int8",),
+        "2.14 to 2.3",
+        "a state of 8 bits is accepted, then read and written as 16 bits, beyond its end: refused",
+        "svdf.cc Prepare, EvalIntegerSVDF; tflite-micro svdf_common.cc has both widths",
+        (when.tflite("tflite-2.14"),),
+    ),
+)

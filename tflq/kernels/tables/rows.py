@@ -5,7 +5,7 @@ Among rows of one signature that are valid, those with the narrowest condition w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -18,9 +18,10 @@ from tflq.kernels.delegation import enabled, floats_left, over
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel
+from tflq.kernels.notes import Fault, Formula
 from tflq.kernels.table import KernelTable, Rows, table
 from tflq.kernels.tables.promises import floats_are_close
-from tflq.kernels.validity import ALWAYS, OPT, SPEC, XNNPACK, Runtime, When, cmsis_nn, micro, opt, ref, tflite, xnnpack
+from tflq.kernels.validity import ALWAYS, OPT, SPEC, XNNPACK, Runtime, When, micro, opt, ref, tf1, tflite, xnnpack
 
 #: Float rows that AArch64 shares with x86-64.
 _FUSED = floats_are_close(close("compilers for AArch64 fuse products and sums, in some kernels and not in others"))
@@ -31,11 +32,9 @@ Change = Callable[[Kernel], Kernel | None]
 #: Where the rows of a module are valid at most, by how its name begins: others need not import it.
 LAYERS: Mapping[str, tuple[When, ...]] = MappingProxyType(
     {
-        "arm64": (tflite(cpu="arm64"),),
-        "cmsis_nn": (cmsis_nn(),),
-        "earlier": (tflite(until="litert-2.0"),),
+        "earlier": (tf1(), tflite(until="litert-2.0"), tflite(cpu="arm64")),
         "micro": (micro(SPEC),),
-        "optimized": (opt(), ref(until="tf-2.5")),
+        "optimized": (opt(), ref(until="tf-2.5"), tflite(cpu="arm64")),
         "tf1": (tflite("tf-1.15", "tflite-2.12"),),
         "xnnpack": (xnnpack(),),
     }
@@ -55,6 +54,22 @@ def modules_of(op: str, runtime: Runtime | None = None) -> tuple[ModuleType, ...
     if not names:
         return (home,)
     return tuple(import_whole(f"{home.__name__}.{name}") for name in names if runtime is None or _needs(runtime, name))
+
+
+def formulas() -> tuple[Formula, ...]:
+    """Return the formulas of all operators."""
+    return tuple(note for room in _rooms() for note in getattr(room, "FORMULAS", ()))
+
+
+def faults() -> tuple[Fault, ...]:
+    """Return the known faults of all operators."""
+    return tuple(note for room in _rooms() for note in getattr(room, "FAULTS", ()))
+
+
+def _rooms() -> Iterator[ModuleType]:
+    """Yield the module or package of each room."""
+    for room in dict.fromkeys(fact.home for fact in OPERATORS.values()):
+        yield import_whole(f"{kernels.__name__}.{room}")
 
 
 def _needs(runtime: Runtime, name: str) -> bool:
