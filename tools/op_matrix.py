@@ -31,14 +31,14 @@ ANY = 99
 
 HEAD = """# Operators
 
-What profile `litert-ref` runs, and what of it was compared with LiteRT 2.3, bit by bit. Made by `tools/op_matrix.py`
-from the kernel tables and from `golden/evidence.json`; do not edit.
+This page lists the forms that profile `litert-ref` runs, and those that were compared with LiteRT 2.3, bit by bit.
+`tools/op_matrix.py` writes it from the kernel tables and from `golden/evidence.json`; do not edit it.
 
-A version stands under *compared* only if elements of an output of that operator, with operands of those types, in that
-version, were equal to those of a real interpreter (BUILTIN_REF; the full resolver where that one lacks the operator or
-the version). *Promise* says how equal: **exact**; **exact on the same libm**, where a function of the host's libm takes
-part; **close**, with the largest difference measured. Everything else is refused with an error that names the nearest
-supported form. Types that only positions, sizes and axes have are left out.
+A version is listed under *compared* only if elements of an output of that operator, with operands of those types, in
+that version, were equal to those of a real interpreter (BUILTIN_REF, or the full resolver if BUILTIN_REF lacks the
+operator or the version). The column *promise* is one of **exact**; **exact on the same libm**, if a function of the
+host's libm takes part; **close**, with the largest difference measured. All other forms are refused with an error that
+names the nearest supported form. Types that only positions, sizes and axes have are left out.
 """
 
 
@@ -164,7 +164,7 @@ def document(evidence: Evidence) -> str:
         shown = "; ".join(dict.fromkeys(types)).replace("|", "/")
         lines.append(f"| {op} | {shown} | {compared} | {missing} | {promise} |")
     refused = sorted(set(enum("BuiltinOperator")) - set(by_name("litert-ref").kernels) - NOT_OPERATORS)
-    lines += ["", f"Refused whatever their types and version: {', '.join(refused)}.", ""]
+    lines += ["", f"Refused with all types and versions: {', '.join(refused)}.", ""]
     return "\n".join(lines)
 
 

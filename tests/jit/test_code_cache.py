@@ -135,7 +135,7 @@ def test_a_folder_below_one_that_everybody_can_write_to(
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
-    assert "cannot be made" in refused(tmp_path / "file" / "code", caplog)
+    assert "cannot be created" in refused(tmp_path / "file" / "code", caplog)
 
 
 # --- compiled functions -----------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class OperatorView:
 
     @property
     def code(self) -> OperatorCode:
-        """Return the operator's code. Raises ModelError if the model has none of that index."""
+        """The operator's code. Raises ModelError if the model has none of that index."""
         codes, index = self.graph.model.operator_codes, self.record.opcode_index
         if not 0 <= index < len(codes):
             raise ModelError("operator code out of range", index=self.index, got=index)
@@ -39,50 +39,50 @@ class OperatorView:
 
     @property
     def name(self) -> str:
-        """Return the operator's name; for a custom operator, its own name."""
+        """The operator's name; for a custom operator, its own name."""
         code = self.code
         return code.custom_code or code.name if code.name == "CUSTOM" else code.name
 
     @property
     def builtin(self) -> str:
-        """Return the schema's name of the operator: "CUSTOM" for every custom operator."""
+        """The schema's name of the operator: "CUSTOM" for every custom operator."""
         return self.code.name
 
     @property
     def version(self) -> int:
-        """Return the version of the operator that the model asks for."""
+        """The version of the operator that the model asks for."""
         return self.code.version
 
     @property
     def options(self) -> Record | None:
-        """Return the operator's options, from the field that holds them: `options`, else `options_2`."""
+        """The operator's options, from the field that holds them: `options`, else `options_2`."""
         return self.record.options or self.record.options_2
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Return the tensor indices of the inputs, -1 for an absent one."""
+        """The tensor indices of the inputs, -1 for an absent one."""
         return self.record.inputs
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Return the tensor indices of the outputs, -1 for an absent one."""
+        """The tensor indices of the outputs, -1 for an absent one."""
         return self.record.outputs
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """Return the indices of the tensors that it writes, each once: outputs, and variables that it may update."""
+        """The indices of the tensors that it writes, each once: outputs, and variables that it may update."""
         tensors = self.graph.tensors
         variables = (t for t in self.inputs if t >= 0 and tensors[t].is_variable)
         return tuple(dict.fromkeys((*(t for t in self.outputs if t >= 0), *variables)))
 
     @property
     def input_specs(self) -> tuple[TensorSpec | None, ...]:
-        """Return the input tensors, None for an absent one."""
+        """The input tensors, None for an absent one."""
         return tuple(self.graph.operand(t) for t in self.inputs)
 
     @property
     def output_specs(self) -> tuple[TensorSpec | None, ...]:
-        """Return the output tensors, None for an absent one."""
+        """The output tensors, None for an absent one."""
         return tuple(self.graph.operand(t) for t in self.outputs)
 
     def output(self, position: int = 0) -> TensorSpec:
@@ -101,22 +101,22 @@ class GraphView:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Return the tensor indices of the graph's inputs."""
+        """The tensor indices of the graph's inputs."""
         return self.record.inputs
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Return the tensor indices of the graph's outputs."""
+        """The tensor indices of the graph's outputs."""
         return self.record.outputs
 
     @property
     def tensors(self) -> tuple[TensorSpec, ...]:
-        """Return all tensors, by index."""
+        """All tensors, by index."""
         return self.record.tensors
 
     @property
     def ops(self) -> tuple[OperatorView, ...]:
-        """Return all operators, in execution order."""
+        """All operators, in execution order."""
         return tuple(OperatorView(self, i, record) for i, record in enumerate(self.record.operators))
 
     def op(self, index: int) -> OperatorView:
@@ -132,7 +132,7 @@ class GraphView:
         return self.tensors[index]
 
     def operand(self, index: int) -> TensorSpec | None:
-        """Return a tensor, None for -1, which stands for an absent operand."""
+        """Return a tensor, or None for -1, the index of an absent operand."""
         return None if index == -1 else self.tensor(index)
 
     def data(self, tensor: int) -> NDArray[np.uint8] | None:
@@ -160,12 +160,12 @@ class GraphView:
 
     @cached_property
     def computed(self) -> tuple[int, ...]:
-        """Return the indices of the tensors that operators output, in execution order, each once."""
+        """The indices of the tensors that operators output, in execution order, each once."""
         return tuple(dict.fromkeys(t for operator in self.record.operators for t in operator.outputs if t >= 0))
 
     @cached_property
     def last_writers(self) -> Mapping[int, int]:
-        """Return, by tensor, the index of the last operator that writes it or may update it."""
+        """The index of the last operator that writes each tensor or may update it, by tensor."""
         return {tensor: op.index for op in self.ops for tensor in op.writes}
 
     @cached_property

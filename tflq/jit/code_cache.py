@@ -1,12 +1,12 @@
 """Machine code on disk, kept from one process to the next.
 
-Loading an entry runs what it holds, so only this user or root may have written it: the folder and each entry belong to
-one of them, nobody else can write to either, and neither is a symbolic link. An entry begins with a digest of its
-name and content. An entry that does not agree with it is damaged: it is removed, and the function is compiled again. An
-entry is written under another name and renamed, so that no reader sees a part of it.
+Loading an entry runs the code in it, so only this user or root may have written it: the folder and each entry belong to
+one of them, no other user can write to either, and neither is a symbolic link. An entry begins with a digest of its
+name and content. An entry that does not match its digest is damaged: it is removed, and the function is compiled again.
+An entry is written under another name and renamed, so that no reader sees a part of it.
 
-Where the folder cannot be used or written to, functions are compiled without it, and a warning of the logger `tflq`
-says so once in a process.
+If the folder cannot be used or written to, functions are compiled without it, and the logger `tflq` warns once per
+process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIGEST_SIZE = hashlib.sha256().digest_size
 #: Only this user may enter the folder, or read an entry.
 _FOLDER_MODE, _ENTRY_MODE = 0o700, 0o600
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-#: How names of entries begin that are being written.
+#: The prefix of names of entries while they are written.
 _BESIDE = ".new-"
 #: Flags of os.open that some systems lack.
 _NO_LINK, _BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
@@ -40,7 +40,7 @@ class CodeFolder:
     """Entries of bytes by name, in a folder that only this user or root can write to.
 
     Args:
-        path: The folder; it is made where it does not exist.
+        path: The folder; it is created if it does not exist.
         refusal: Why there is no folder to use, or "".
     """
 
@@ -54,7 +54,7 @@ class CodeFolder:
             self._stop_writing(refusal)
 
     def read(self, name: str) -> bytes | None:
-        """The content of an entry; None where there is none to be trusted. A damaged one is removed."""
+        """Return the content of an entry; None if there is no trusted one. A damaged entry is removed."""
         if not self._readable:
             return None
         try:
@@ -72,10 +72,10 @@ class CodeFolder:
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Store an entry, unless there is one of that name. A failure ends the writing of this process, not more."""
+        """Store an entry, unless there is one of that name. After a failure, this process writes no more entries."""
         if not self._writable:
             return
-        if os.path.lexists(self.path / name):  # another process was quicker
+        if os.path.lexists(self.path / name):  # another process was faster
             return
         beside = f"{_BESIDE}{secrets.token_hex(8)}"
         try:
@@ -120,7 +120,7 @@ class CodeCache:
         return str(self._folder.path)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compile result stored for the argument types, or None."""
+        """Return the compile result stored for the argument types, or None."""
         from numba.core.compiler import CompileResult
 
         target_context.refresh()
@@ -129,9 +129,9 @@ class CodeCache:
         if content is not None:
             try:
                 return CompileResult._rebuild(target_context, *pickle.loads(content))
-            except Exception:  # whatever unpickling what another version wrote may raise
+            except Exception:  # unpickling an entry of another version may raise any exception
                 self._folder.remove(name)
-        if (heard := listener()) is not None:  # the dispatcher compiles now, and saves what comes out
+        if (heard := listener()) is not None:  # the dispatcher compiles now, and saves the result
             heard.begin()
         return None
 
@@ -148,14 +148,14 @@ class CodeCache:
         self._folder.write(self._entry(signature, result.codegen), dumps(result._reduce()))
 
     def _entry(self, signature: Any, codegen: Any) -> str:
-        """The name of an entry: the function's, and a digest of all that its machine code depends on."""
+        """Return the name of an entry: the function's, and a digest of all that its machine code depends on."""
         parts = (self._function, self._digest, repr(signature), codegen.magic_tuple(), _toolchain())
         return f"{self._function}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.code"
 
 
 @cache
 def code_folder() -> CodeFolder:
-    """The folder of this process: `tflq` in NUMBA_CACHE_DIR, or in the user's folder of caches."""
+    """Return the folder of this process: `tflq` in NUMBA_CACHE_DIR, or in the user's folder of caches."""
     try:
         return CodeFolder(_caches(os.environ) / "tflq" / "machine-code")
     except (RuntimeError, FileNotFoundError):
@@ -163,7 +163,7 @@ def code_folder() -> CodeFolder:
 
 
 def _caches(environment: Mapping[str, str]) -> Path:
-    """Where caches go: as NUMBA_CACHE_DIR says, or the system's custom.
+    """Return the folder of caches: NUMBA_CACHE_DIR, or the system's default.
 
     Raises:
         RuntimeError, FileNotFoundError: The user has no home folder.
@@ -179,27 +179,27 @@ def _caches(environment: Mapping[str, str]) -> Path:
 
 
 def _refusal(path: Path) -> str:
-    """Why entries cannot be read from this folder, or ""; the folder is made where it does not exist."""
+    """Return why entries cannot be read from this folder, or ""; create the folder if it does not exist."""
     try:
         for folder in (*reversed(path.parents), path):
             if not folder.is_dir():
                 folder.mkdir(_FOLDER_MODE, exist_ok=True)
         status, above = path.lstat(), [folder.stat() for folder in path.resolve().parents]
     except OSError as error:
-        return f"{path} cannot be made ({error.strerror})"
+        return f"{path} cannot be created ({error.strerror})"
     if not stat.S_ISDIR(status.st_mode):
         return f"{path} is a symbolic link"
     if not _is_trusted(status):
         return f"{path} belongs to another user, or others can write to it"
-    # Who can write to a folder above can take this one away, but put none in its place that belongs to this user. So
-    # that others of one's own group can is no reason to compile everything again; that everybody can is a mistake.
+    # A user who can write to a parent folder can remove this one, but cannot replace it by one that belongs to this
+    # user. So a parent that the user's group can write to is accepted; one that everybody can write to is a mistake.
     if any(folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX for folder in above):
         return f"everybody can write to a folder above {path}"
     return ""
 
 
 def _is_trusted(status: os.stat_result) -> bool:
-    """Whether only this user or root can write to it. Windows says nothing of that in a status."""
+    """Return whether only this user or root can write to it. On Windows the status does not contain that."""
     if os.name == "nt":
         return True
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & _WRITABLE_BY_OTHERS
@@ -207,7 +207,7 @@ def _is_trusted(status: os.stat_result) -> bool:
 
 @cache
 def _toolchain() -> tuple[object, ...]:
-    """What decides, besides a function and its types, which machine code is made of it."""
+    """Return everything besides a function and its types that decides its machine code."""
     import llvmlite
     import numba
     import numpy as np
@@ -219,5 +219,5 @@ def _toolchain() -> tuple[object, ...]:
 
 
 def _digest(name: str, content: bytes) -> bytes:
-    """The digest that an entry begins with."""
+    """Return the digest that an entry begins with."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()

@@ -1,4 +1,4 @@
-"""Who hears that functions are compiled, which takes seconds once and nothing ever after: nobody, unless asked for."""
+"""Notification of compilations, which take seconds once: a context can count them and have a callback called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from contextvars import ContextVar
 class Compilations:
     """The functions compiled while a context lasts, for how many argument types each, and the seconds it took.
 
-    `tell` is called with itself whenever one begins and whenever one ends; without it that of the context around this.
+    `tell` is called with this object whenever a compilation begins or ends; without it, the enclosing context's is
+    called.
     """
 
     def __init__(self, tell: Callable[[Compilations], None] | None, around: Compilations | None) -> None:
@@ -20,7 +21,7 @@ class Compilations:
         self._depth, self._start = 0, 0.0
 
     def begin(self) -> None:
-        """A function begins to be compiled, perhaps for another one that is."""
+        """Note that a function begins to be compiled, perhaps for another one that is being compiled."""
         now = time.monotonic()
         for listening in self._and_around():
             listening._start = now if listening._depth == 0 else listening._start
@@ -28,7 +29,7 @@ class Compilations:
         self._say()
 
     def end(self) -> None:
-        """The function that began last is done."""
+        """Note that the function that began last is done."""
         now = time.monotonic()
         for listening in self._and_around():
             listening.functions += 1
@@ -53,7 +54,7 @@ _HEARD: ContextVar[Compilations | None] = ContextVar("compilations", default=Non
 
 @contextmanager
 def heard(tell: Callable[[Compilations], None] | None = None) -> Iterator[Compilations]:
-    """What this thread compiles while the context lasts; contexts within it are heard, too."""
+    """Yield the compilations of this thread while the context lasts, those within inner contexts included."""
     compilations = Compilations(tell, _HEARD.get())
     token = _HEARD.set(compilations)
     try:
@@ -63,5 +64,5 @@ def heard(tell: Callable[[Compilations], None] | None = None) -> Iterator[Compil
 
 
 def listener() -> Compilations | None:
-    """Who hears of this thread's compilations now."""
+    """Return the object that receives this thread's compilations now."""
     return _HEARD.get()

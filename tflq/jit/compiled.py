@@ -31,19 +31,19 @@ R = TypeVar("R")
 
 #: A scalar of compiled code: int64 there, an int or a NumPy integer where the source runs as Python.
 Int: TypeAlias = Any
-#: The same for float64.
+#: Likewise for float64.
 Real: TypeAlias = Any
-#: An array, whatever its type.
+#: An array of any type.
 Array: TypeAlias = NDArray[Any]
 
-#: Held while dispatchers are made: a function has one, however many threads call it first.
+#: Held while dispatchers are created: a function has one, no matter how many threads call it first.
 _MAKING = threading.RLock()
 
 
 class Compiled(Generic[P, R]):
-    """A function with two bodies of one source: `python`, and the machine code made of it on demand."""
+    """A function with two bodies of one source: `python`, and the machine code compiled from it on demand."""
 
-    #: Whether other threads run while its machine code does.
+    #: True if other threads run while its machine code does.
     frees_threads = False
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -53,11 +53,11 @@ class Compiled(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run it, compiling first if need be."""
+        """Run it, compiling it first if needed."""
         return (self._call or self.resolve())(*args, **kwargs)
 
     def resolve(self) -> Callable[..., R]:
-        """The callable to use from now on: numba's dispatcher, or the plain function where compiling is off."""
+        """Return the callable to use from now on: numba's dispatcher, or the plain function if compiling is off."""
         with _MAKING:
             if self._call is None:
                 with uninterrupted():
@@ -65,7 +65,7 @@ class Compiled(Generic[P, R]):
             return self._call
 
     def bound(self, *args: Any) -> Callable[[], R]:
-        """The call with these arguments, ready to be made as often as wanted."""
+        """Bind the call with these arguments; it can be made repeatedly."""
         return functools.partial(self._call or self.resolve(), *args)
 
     def bind(self, **names: Any) -> Compiled[P, R]:
@@ -80,7 +80,7 @@ class Compiled(Generic[P, R]):
         return specialized
 
     def digest(self) -> str:
-        """A digest of this source, the constants it reads and every compiled function that it calls."""
+        """Return a digest of this source, the constants it reads and every compiled function that it calls."""
         parts = [self.python.__defaults__, *_source(self._code)]
         for name, value in self._globals().items():
             parts += [name, _content(value)]
@@ -94,7 +94,7 @@ class Compiled(Generic[P, R]):
         return code
 
     def _globals(self) -> dict[str, Any]:
-        """The globals that it names: callees, plain constants and named tuples."""
+        """Return the globals that it names: callees, plain constants and named tuples."""
         module = self.python.__globals__
         kept = (Compiled, int, float, bool, str, tuple, np.ndarray, type)
         values = {name: module.get(name) for name in _names(self._code)}
@@ -104,7 +104,7 @@ class Compiled(Generic[P, R]):
         import numba
 
         dispatcher = numba.njit(error_model="numpy", nogil=self.frees_threads, no_cfunc_wrapper=True)(self._bound())
-        # As Dispatcher.enable_caching of numba.core.dispatcher does with numba's own cache.
+        # Dispatcher.enable_caching of numba.core.dispatcher does this with numba's own cache.
         dispatcher._cache = CodeCache(
             code_folder(), f"{self.python.__module__}.{self.python.__qualname__}", self.digest()
         )
@@ -112,7 +112,7 @@ class Compiled(Generic[P, R]):
         return cast(Callable[..., R], dispatcher)
 
     def inner(self) -> Any:
-        """What compiled code calls."""
+        """Return the object that compiled code calls."""
         with _MAKING:
             if self._inner is None:
                 with uninterrupted():
@@ -123,7 +123,7 @@ class Compiled(Generic[P, R]):
         return linked(self._bound())
 
     def _bound(self) -> Any:
-        """The function, with what numba finds for callees under their names."""
+        """Return the function, with the objects that numba finds for callees under their names."""
         source: Any = self.python
         callees = {name: value.inner() for name, value in self._globals().items() if isinstance(value, Compiled)}
         bound = types.FunctionType(
@@ -146,7 +146,7 @@ def _whole(compile_: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _source(code: types.CodeType) -> list[object]:
-    """What a function is made of, functions and comprehensions within it included."""
+    """Return the parts that define a function, functions and comprehensions within it included."""
     parts: list[object] = [code.co_code, code.co_names, code.co_varnames]
     for constant in code.co_consts:
         parts += _source(constant) if isinstance(constant, types.CodeType) else [constant]
@@ -154,7 +154,7 @@ def _source(code: types.CodeType) -> list[object]:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """The names that a function, or one within it, looks up."""
+    """Yield the names that a function, or one within it, looks up."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -162,7 +162,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _content(value: Any) -> object:
-    """What stands for a global in a digest."""
+    """Return the representation of a global in a digest."""
     if isinstance(value, Compiled):
         return value.digest()
     if isinstance(value, np.ndarray):  # its repr leaves most elements out
@@ -173,7 +173,7 @@ def _content(value: Any) -> object:
 
 
 def compiling_is_off() -> bool:
-    """Whether NUMBA_DISABLE_JIT asks for plain Python."""
+    """Return whether NUMBA_DISABLE_JIT asks for plain Python."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
@@ -183,6 +183,6 @@ def compiled(function: Callable[P, R]) -> Compiled[P, R]:
 
 
 def unlocked(function: Compiled[P, R]) -> Compiled[P, R]:
-    """Let other threads run while its machine code does; goes above `@compiled`."""
+    """Let other threads run while its machine code does. Put it above `@compiled`."""
     function.frees_threads = True
     return function

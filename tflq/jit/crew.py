@@ -1,9 +1,9 @@
-"""Several threads that compute one call: its parts lie on a board, and whoever is free takes the next one.
+"""Several threads that compute one call: its parts are on a board, and each free thread takes the next one.
 
 A handover through Python's lock takes as long as a small operator. So helpers stay in compiled code from operator to
-operator: they look at the board until nothing was put there for a while, and only then go to sleep. The thread that
-puts a call there takes parts as well, and all of them if no helper comes: nothing ever waits for a helper that has not
-taken a part. Which thread computes a part decides no bit.
+operator: they poll the board until no call was put there for a while, and only then go to sleep. The thread that puts a
+call there takes parts as well, and all of them if no helper comes: no thread ever waits for a helper that has not taken
+a part. The thread that computes a part does not change any bit.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from tflq.jit.compiled import Array, Int, compiled, unlocked
 from tflq.jit.instructions import add, look, make, put, swap
 from tflq.jit.machine_calls import UnknownConvention, machine_call
 
-#: Words of the board, each in a line of the cache of its own: the ticket, how many parts of the call are not done,
-#: whether one failed. Then follow two words for each call: where its parts' addresses begin, and how many there are.
+#: Words of the board, each in a cache line of its own: the ticket, the number of parts of the call that are not done,
+#: and whether one failed. Two words follow for each call: where its parts' addresses begin, and how many there are.
 _TICKET, _LEFT, _FAILED, _CALLS = 0, 8, 16, 24
-#: A ticket is the number of the call, shifted by so much, and how many of its parts were taken.
+#: A ticket is the number of the call, shifted by this many bits, and the number of its parts that were taken.
 _SHIFT = 16
 _TAKEN = (1 << _SHIFT) - 1
-#: How often the board is looked at, which takes a few hundred microseconds, before a thread sleeps.
+#: How often a thread polls the board before it sleeps; this takes a few hundred microseconds.
 _PATIENCE = 1 << 13
 #: Seconds of sleep while a helper computes.
 _NAP = 5e-5
 #: Bytes that calls of a helper allocate.
 _ROOM = 1 << 20
-#: What came of a call.
+#: Outcomes of a call.
 _DONE, _FAILURE, _PENDING = 0, 1, 2
 
 
 def cores() -> int:
-    """How many threads of this process can run at the same time."""
+    """Return the number of threads of this process that can run at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Crew:
-    """The thread that calls, one call at a time, and so many helpers, which end with the last reference to the crew."""
+    """The thread that calls, one call at a time, and its helpers, which end with the last reference to the crew."""
 
     def __init__(self, helpers: int) -> None:
         self._helpers = helpers
@@ -56,23 +56,23 @@ class Crew:
         self._words: Sequence[Array] = ()
         self._process = 0
         self._rest = _Rest()
-        self._is_alone = False  # helpers cannot make the calls of this numba
+        self._is_alone = False  # helpers cannot make calls with this version of numba
 
     @property
     def size(self) -> int:
-        """How many threads there are."""
+        """The number of threads."""
         return self._helpers + 1
 
     def shared(self, call: Callable[[], object], parts: Sequence[partial[Any]]) -> Callable[[], object]:
-        """What makes `call` by its `parts`, of compiled code, which may be made at the same time.
+        """Return a callable that makes `call` by its `parts`, calls of compiled code that may be made at the same time.
 
-        Where a part raises, `call` is made here once more, so that the exception is raised here.
+        If a part raises, `call` is made once more in this thread, so that the exception is raised here.
         """
         self._shared.append(parts)
         return partial(self._make, len(self._shared) - 1, call)
 
     def assemble(self) -> None:
-        """Have everything in place for shared calls: the board, helpers in this process, nothing left from before."""
+        """Prepare shared calls: the board, helpers in this process, no state of an earlier run."""
         if not self._shared or self._is_alone:
             return
         if not self._board.size:
@@ -83,12 +83,12 @@ class Crew:
                 self._is_alone = True
                 return
             _serve(self._board, 0)
-        if self._process != os.getpid():  # a new crew, or the child of a fork, which has no helpers
+        if self._process != os.getpid():  # a new crew, or a forked child process, which has no helpers
             self._process, self._board[_LEFT] = os.getpid(), 0
             self._rest.close()
             self._rest = _Rest()
             weakref.finalize(self, self._rest.close)
-            with suppress(RuntimeError):  # no more threads can be started: this one computes all
+            with suppress(RuntimeError):  # no more threads can be started: this one computes all parts
                 for _ in range(self._helpers):
                     work = (self._board, self._words, self._shared, self._rest)
                     threading.Thread(target=_help, args=work, name="tflq", daemon=True).start()
@@ -110,7 +110,7 @@ class Crew:
 
 
 class _Rest:
-    """Helpers that sleep: the lock that each waits for."""
+    """Sleeping helpers: the lock that each waits for."""
 
     def __init__(self) -> None:
         self.sleeping: deque[threading.Lock] = deque()
@@ -129,9 +129,9 @@ class _Rest:
 
 
 def _help(board: Array, words: Sequence[Array], shared: object, rest: _Rest) -> None:
-    """What a helper does; it keeps the arrays to which calls on the board are bound."""
-    # An allocator that keeps memory by thread gives its end back to the system whenever a call returns. So there is
-    # something small at the end.
+    """Run a helper; it keeps the arrays to which calls on the board are bound."""
+    # An allocator that keeps memory by thread returns the end of it to the system whenever a call returns. A small
+    # allocation at the end prevents that.
     room = [np.empty(_ROOM // 16, np.uint8) for _ in range(16)]
     end = np.empty(4096, np.uint8)
     del room
@@ -146,7 +146,7 @@ def _help(board: Array, words: Sequence[Array], shared: object, rest: _Rest) -> 
 
 
 def _board_of(shared: Sequence[Sequence[partial[Any]]]) -> tuple[Array, Sequence[Array]]:
-    """A board with all calls, of which none is to be made; and the words of their parts."""
+    """Return a board with all calls, none of them active, and the words of their parts."""
     words = [[machine_call(part.func, part.args) for part in parts] for parts in shared]
     starts = np.cumsum([_CALLS + 2 * len(words), *map(len, words)])
     calls = [word for start, parts in zip(starts, words, strict=False) for word in (start, len(parts))]
@@ -156,7 +156,7 @@ def _board_of(shared: Sequence[Sequence[partial[Any]]]) -> tuple[Array, Sequence
 
 @compiled
 def _take(board: Array) -> Int:
-    """Make parts of calls as long as there are any; returns how many.
+    """Run parts of calls until none is left; return how many were run.
 
     The caller guarantees: the board is a crew's.
     """
@@ -176,7 +176,7 @@ def _take(board: Array) -> Int:
 @unlocked
 @compiled
 def _serve(board: Array, patience: Int) -> None:
-    """Make parts until there were none for a while. The caller guarantees: the board is a crew's."""
+    """Run parts until there were none for a while. The caller guarantees: the board is a crew's."""
     idle = 0
     while idle < patience:
         idle = 0 if _take(board) > 0 else idle + 1
@@ -185,7 +185,7 @@ def _serve(board: Array, patience: Int) -> None:
 @unlocked
 @compiled
 def _share(board: Array, call: Int, patience: Int) -> Int:
-    """Put a call on the board, make parts of it, and settle it. The caller guarantees: the board is a crew's."""
+    """Put a call on the board, run parts of it, and settle it. The caller guarantees: the board is a crew's."""
     put(board, _LEFT, board[_CALLS + 2 * call + 1], 0)
     put(board, _TICKET, call << _SHIFT, 0)
     _take(board)
@@ -195,7 +195,7 @@ def _share(board: Array, call: Int, patience: Int) -> Int:
 @unlocked
 @compiled
 def _settle(board: Array, patience: Int) -> Int:
-    """Wait a while for parts that others make. The caller guarantees: the board is a crew's."""
+    """Wait a while for parts that other threads run. The caller guarantees: the board is a crew's."""
     for _ in range(patience):
         if look(board, _LEFT, 0, 0) == 0:
             return put(board, _FAILED, _DONE, 0)

@@ -1,7 +1,7 @@
-"""Instructions that several threads need to agree on words of one int64 array, for compiled code.
+"""Instructions by which several threads agree on words of one int64 array, for compiled code.
 
-Each takes (words, at, a, b) and gives an int64; what `words[at]` is then, all threads see in the same order
-(sequentially consistent). The definitions in Python hold where one thread runs.
+Each takes (words, at, a, b) and returns an int64; all threads see the values of `words[at]` in the same order
+(sequentially consistent). The definitions in Python are valid for one thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from tflq.jit.compiled import Array, Compiled, Int, compiled
 
 _ORDER = "seq_cst"
-#: LLVM's name of what tells a processor that a thread waits in a loop, and its arguments, by architecture.
+#: LLVM's name of the instruction that marks a waiting loop, and its arguments, by architecture.
 _PAUSES: dict[str, tuple[str, list[int]]] = {
     "x86_64": ("llvm.x86.sse2.pause", []),
     "aarch64": ("llvm.aarch64.hint", [1]),
@@ -22,14 +22,14 @@ _PAUSES: dict[str, tuple[str, list[int]]] = {
 
 
 class Instruction(Compiled[..., Int]):
-    """One of these: `python` defines it, compiled code has what `emit(builder, address, a, b)` writes."""
+    """An instruction: `python` defines it, compiled code contains the output of `emit(builder, address, a, b)`."""
 
     def __init__(self, definition: Callable[..., Int], emit: Callable[..., Any]) -> None:
         super().__init__(definition)
         self._emit = emit
 
     def digest(self) -> str:
-        """A digest of its name and of this file."""
+        """Return a digest of its name and of this file."""
         content = Path(__file__).read_bytes() + self.python.__name__.encode()
         return hashlib.sha256(content).hexdigest()[:16]
 
@@ -53,7 +53,7 @@ class Instruction(Compiled[..., Int]):
 
 
 def _instruction(emit: Callable[..., Any]) -> Callable[[Compiled[..., Int]], Instruction]:
-    """Goes above `@compiled`, as which it is defined."""
+    """Return a decorator that goes above `@compiled`, whose function is the definition."""
     return lambda function: Instruction(function.python, emit)
 
 
@@ -72,7 +72,7 @@ def _emit_look(builder: Any, address: Any, a: Any, b: Any) -> Any:
 @_instruction(_emit_look)
 @compiled
 def look(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """The word, read after a short pause: for loops that wait.
+    """Return the word, read after a short pause: for loops that wait.
 
     The caller guarantees: `words` has an element `at`.
     """
@@ -82,7 +82,7 @@ def look(words: Array, at: Int, a: Int, b: Int) -> Int:
 @_instruction(lambda builder, address, a, b: builder.atomic_rmw("add", address, a, _ORDER))
 @compiled
 def add(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Add `a` to the word; returns what it was.
+    """Add `a` to the word; return its previous value.
 
     The caller guarantees: `words` has an element `at`.
     """
@@ -93,7 +93,7 @@ def add(words: Array, at: Int, a: Int, b: Int) -> Int:
 @_instruction(lambda builder, address, a, b: builder.atomic_rmw("xchg", address, a, _ORDER))
 @compiled
 def put(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the word `a`; returns what it was.
+    """Set the word to `a`; return its previous value.
 
     The caller guarantees: `words` has an element `at`.
     """
@@ -109,7 +109,7 @@ def _emit_swap(builder: Any, address: Any, a: Any, b: Any) -> Any:
 @_instruction(_emit_swap)
 @compiled
 def swap(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the word `b` if it is `a`; returns whether it was.
+    """Set the word to `b` if it is `a`; return whether it was.
 
     The caller guarantees: `words` has an element `at`.
     """
@@ -130,7 +130,7 @@ def _emit_call(builder: Any, address: Any, a: Any, b: Any) -> Any:
 @_instruction(_emit_call)
 @compiled
 def make(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the call that the word is the address of (`machine_calls`); returns its status, 0 where nothing is raised.
+    """Make the call whose address is in the word (`machine_calls`); return its status, 0 if nothing is raised.
 
     The caller guarantees: `words` has an element `at`, and the call's words and arrays are still there.
     """

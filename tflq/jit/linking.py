@@ -1,8 +1,8 @@
-"""Compiled functions that are called by other compiled functions only.
+"""Compiled functions that only other compiled functions call.
 
-By itself numba makes of every function machine code that Python can call, and compiles each anew for constants that it
-is called with. Of most functions here that would never be run: their code is inlined where they are called. So these
-are kept as LLVM's intermediate code, which is optimized once, in the machine code of what Python calls.
+By default numba compiles every function to machine code that Python can call, and again for each constant argument. For
+most functions here that code would never run: they are inlined where they are called. So these are kept as LLVM's
+intermediate code, which is optimized once, in the machine code of the function that Python calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TESTED = tuple(f"0.{minor}" for minor in range(61, 69))
 
 
 def linked(function: Any) -> Any:
-    """Return a numba dispatcher of `function` for compiled callers: Python must not call it."""
+    """Return a numba dispatcher of `function` for compiled callers. Python must not call it."""
     import numba
 
     if not is_known():
@@ -59,17 +59,17 @@ def _parts() -> tuple[Any, Any]:
     from numba.core.types.misc import unliteral
 
     class Library(JITCodeLibrary):  # type: ignore[misc]
-        """Intermediate code with that of all that it calls, neither optimized nor made machine code."""
+        """Intermediate code with that of all functions it calls, neither optimized nor compiled to machine code."""
 
         def finalize(self) -> None:
             for library in dict.fromkeys(self._linking_libraries):
-                if library is not rtsys.library:  # it is linked to what Python calls
+                if library is not rtsys.library:  # it is linked to the function that Python calls
                     self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._finalized = True
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class Lowering(NativeLowering):  # type: ignore[misc]
-        """To intermediate code, under a name of its own in the typing context."""
+        """Lowering to intermediate code, under a name of its own in the typing context."""
 
         _name = "tflq_lowering"
 
@@ -78,7 +78,7 @@ def _parts() -> tuple[Any, Any]:
             state.flags.no_compile = True
             super().run_pass(state)
             described, environment = state["cr"].fndesc, state["cr"].env
-            # What numba knows a function by must be one of Python's; this one has no address.
+            # numba identifies a function by a Python object; this one has no address.
             known = _dynfunc.make_function(
                 described.lookup_module(), described.qualname, "", 0, environment, (state.library,)
             )
@@ -94,7 +94,7 @@ def _parts() -> tuple[Any, Any]:
 
     class LinkedDispatcher(CPUDispatcher):  # type: ignore[misc]
         def get_call_template(self, args: Any, kws: Any) -> Any:
-            """As numba's, but for the types of constants, not for their values."""
+            """Return numba's template, with the types of constants in place of their values."""
             plain = {name: unliteral(kind) for name, kind in kws.items()}
             return super().get_call_template(tuple(map(unliteral, args)), plain)
 

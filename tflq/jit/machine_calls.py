@@ -18,7 +18,8 @@ from tflq.jit.compiled import Array
 
 
 def machine_call(dispatcher: Any, args: tuple[Any, ...]) -> Array:
-    """The call of numba's dispatcher with these arguments, as int64 words; whoever keeps them keeps the arguments, too.
+    """Return the call of numba's dispatcher with these arguments, as int64 words. The owner of the words also keeps the
+    arguments alive.
 
     Arrays in them stay where they are, and are borrowed: compiled code does not count a reference to them.
     """
@@ -33,7 +34,7 @@ def machine_call(dispatcher: Any, args: tuple[Any, ...]) -> Array:
 
 
 class UnknownConvention(TflqError, RuntimeError):
-    """This version of numba hands over arguments in another way than the words here are made for."""
+    """This version of numba passes arguments in another way than the words here assume."""
 
 
 def _kinds(value: Any) -> str:
@@ -61,7 +62,7 @@ def _kind_of(machine: Any) -> str:
 
 
 def _words(value: Any) -> list[int]:
-    """A value as numba hands it to a function: that of a number, or the parts of an array or a tuple."""
+    """Return a value as numba passes it to a function: that of a number, or the parts of an array or a tuple."""
     if isinstance(value, np.ndarray):
         owner = parent = 0
         return [owner, parent, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]

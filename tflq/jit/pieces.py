@@ -1,8 +1,8 @@
 """Long calls of compiled code in pieces, so that a run can be interrupted between two of them.
 
-Python hears of Ctrl-C only when a compiled function returns. Functions whose calls can be long therefore declare along
-which axes they may be cut. Pieces are made in order, so that sums which run on from one piece to the next keep their
-order, and no bit depends on where a call was cut.
+Python learns of Ctrl-C only when a compiled function returns. Functions whose calls can be long therefore declare along
+which axes they may be cut. Pieces are computed in order, so that sums which run on from one piece to the next keep
+their order, and no bit depends on the cuts.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 
 from tflq.jit.compiled import Array, Compiled
 
-#: Passes through an innermost loop that one call makes at most, where it can be cut: about a tenth of a second.
+#: Largest number of passes through an innermost loop in one call that can be cut: about a tenth of a second.
 LONGEST = 1 << 26
-#: Passes that are worth a thread of their own: about ten times what it takes to share a call.
+#: Number of passes that is worth a thread of its own: about ten times the cost of sharing a call.
 SMALLEST = 1 << 13
-#: Multiply-accumulates of floats that one product of matrices makes at most: about as long.
+#: Largest number of multiply-accumulates of floats in one product of matrices: about as long.
 LONGEST_PRODUCT = 1 << 31
 
-#: Passes through the innermost loop, from a call's arguments; or how many there are for each element of the first
-#: array that is cut.
+#: Passes through the innermost loop, from a call's arguments; or their number for each element of the first array
+#: that is cut.
 Work = Callable[..., int] | int
 Block = Mapping[str, slice]
 
 
 class InPieces(Compiled[..., None]):
-    """A compiled function without a result that makes a long call as several short ones."""
+    """A compiled function without a result that splits a long call into several short ones."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class InPieces(Compiled[..., None]):
         self._each = 1 if callable(work) else work
 
     def __call__(self, *args: Any) -> None:
-        """Run it, piece by piece if it takes long."""
+        """Run it, in pieces if it takes long."""
         call = self._call or self.resolve()
         work = self._work_of(args)
         if work <= LONGEST:
@@ -62,7 +62,7 @@ class InPieces(Compiled[..., None]):
                 call(*piece)
 
     def bound(self, *args: Any) -> Callable[[], None]:
-        """The call with these arguments; whether it is made in pieces is decided now."""
+        """Bind the call with these arguments; whether it is cut into pieces is decided now."""
         work, call = self._work_of(args), self._call or self.resolve()
         if work > LONGEST:
             return functools.partial(_each, [functools.partial(call, *piece) for piece in self._pieces(args, work)])
@@ -72,7 +72,7 @@ class InPieces(Compiled[..., None]):
         return bound
 
     def parts(self, args: tuple[Any, ...], count: int) -> list[functools.partial[None]]:
-        """The call as up to `count` calls that may be made at the same time; fewer where there is little to do."""
+        """Return the call as up to `count` calls that may be made at the same time; fewer if there is little work."""
         first, letters = args[self._first], self._axes[0][1]
         size, count = prod(first.shape[: len(letters)]), min(count, self._work_of(args) // SMALLEST)
         if count < 2:
@@ -88,7 +88,7 @@ class InPieces(Compiled[..., None]):
         return self._pieces_of(args, LONGEST * prod(args[self._first].shape[: len(letters)]) // work)
 
     def _pieces_of(self, args: tuple[Any, ...], most: int) -> Iterator[list[Any]]:
-        """Pieces of at most so many elements of the axes that are cut."""
+        """Yield pieces of at most `most` elements of the axes that are cut."""
         first, letters = args[self._first], self._axes[0][1]
         extents = first.shape[: len(letters)]
         step = self._step or len(args[self._period])
@@ -107,21 +107,21 @@ class Divisible(functools.partial[None]):
 
 
 def at_once(call: Callable[[], object], count: int) -> Sequence[functools.partial[None]]:
-    """Up to `count` calls that together are `call`, and may be made at the same time; none where it cannot be cut."""
+    """Return up to `count` calls that together are `call`, and may run at the same time; none if it cannot be cut."""
     return call.whole.parts(call.args, count) if isinstance(call, Divisible) else []
 
 
 def in_pieces(
     work: Work = 1, /, *, step: int | str = 1, are_independent: bool = False, **axes: str
 ) -> Callable[[Compiled[..., None]], InPieces]:
-    """Declare that calls of a compiled function may be cut, and how; goes above `@compiled`.
+    """Declare that calls of a compiled function may be cut, and how. Put it above `@compiled`.
 
     `axes` gives a letter for each axis that may be cut, by parameter: `@in_pieces(x="nr", out="nr", scale="r")` for x
     and out of (N, R, ...) and scale of (R,). The first parameter is an array that has all the axes, the outermost
     first. In a piece, arrays are cut; a number is that of its first row, column ...; a flag is true in the first piece
     only; anything else has a method `part` that takes a slice for each axis. The innermost axis is cut at multiples of
     `step`, or of the length of the parameter of that name. Pieces that `are_independent`, none of which reads or writes
-    what another writes, may be made by several threads at the same time.
+    what another writes, may be computed by several threads at the same time.
     """
     return lambda function: InPieces(function.python, work, step, axes, are_independent)
 
@@ -139,32 +139,32 @@ class InSteps(Compiled[..., None]):
         self._work = work
 
     def __call__(self, *args: Any) -> None:
-        """Run it; what it calls is compiled either way."""
+        """Run it; the functions that it calls are compiled either way."""
         self.bound(*args)()
 
     def bound(self, *args: Any) -> Callable[[], None]:
-        """The call with these arguments; whether its lines run as Python is decided now."""
+        """Bind the call with these arguments; whether its lines run as Python is decided now."""
         is_long = self._work(*args) > LONGEST
         return functools.partial(self.python if is_long else self._call or self.resolve(), *args)
 
 
 def in_steps(work: Callable[..., int]) -> Callable[[Compiled[..., None]], InSteps]:
-    """Declare that the lines of a compiled function are few and what they call takes the time; above `@compiled`."""
+    """Declare that a compiled function has few lines and its callees take the time. Put it above `@compiled`."""
     return lambda function: InSteps(function.python, work)
 
 
 def most(each: int = 1) -> int:
-    """How many passes, of which each is that much work, one call makes at most."""
+    """Return how many passes, each of `each` units of work, one call makes at most."""
     return LONGEST // max(1, each)
 
 
 def ranges(count: int, each: int = 1) -> Iterator[tuple[int, int]]:
-    """(start, stop) of the pieces of a loop over range(count) of which a pass takes `each`."""
+    """Yield (start, stop) of the pieces of a loop over range(count) whose passes take `each` units of work."""
     return ((part.start, part.stop) for (part,) in blocks((count,), most(each)))
 
 
 def _part(value: Any, slices: Sequence[slice]) -> Any:
-    """What a piece takes of an argument."""
+    """Return the part of an argument that a piece takes."""
     if isinstance(value, np.ndarray):
         return value[tuple(slices)]
     (start,) = (s.start for s in slices[:1])
@@ -174,7 +174,7 @@ def _part(value: Any, slices: Sequence[slice]) -> Any:
 
 
 def blocks(extents: Sequence[int], most: int, step: int = 1) -> Iterator[tuple[slice, ...]]:
-    """Blocks of at most `most` elements that together are an array of those extents.
+    """Yield blocks of at most `most` elements that together are an array of those extents.
 
     In order, and each contiguous in memory where the array is. The innermost axis is cut at multiples of `step`.
     """
@@ -190,7 +190,7 @@ def blocks(extents: Sequence[int], most: int, step: int = 1) -> Iterator[tuple[s
 
 
 def matmul(x: Array, y: Array, out: Array | None = None) -> Array:
-    """np.matmul of (..., R, K) and (..., K, N), by rows of `x` where it is long. Leading dimensions broadcast."""
+    """Multiply (..., R, K) by (..., K, N) as np.matmul, by rows of `x` if it is long. Leading dimensions broadcast."""
     longest = LONGEST_PRODUCT if x.dtype.kind == "f" else LONGEST
     if x.size * y.shape[-1] <= longest and y.size * x.shape[-2] <= longest:
         return np.asarray(np.matmul(x, y, out=out))

@@ -25,17 +25,17 @@ class Site:
 
     @property
     def graph(self) -> GraphView:
-        """Return the subgraph that it belongs to."""
+        """The subgraph that it belongs to."""
         return view(self.model, self.subgraph)
 
     @property
     def operator(self) -> OperatorView:
-        """Return the operator."""
+        """The operator."""
         return self.graph.op(self.index)
 
     @property
     def op(self) -> str:
-        """Return the operator's name."""
+        """The operator's name."""
         return self.operator.name
 
     def input(self, position: int) -> int:

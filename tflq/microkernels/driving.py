@@ -1,7 +1,8 @@
-"""From codes to codes by micro-kernels: rows are packed block by block, and every block meets all panels of weights.
+"""From codes to codes by micro-kernels: rows are packed block by block, and every block is multiplied with all panels
+of weights.
 
-`product_into` calls a packer and a tile, which `driver` puts in their places. A block's packed rows stay in a core's
-second-level cache, a panel and the sums in the first.
+`product_into` calls a packer and a tile, which `driver` inserts. A block's packed rows stay in a core's second-level
+cache, a panel and the sums in the first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tflq.microkernels.tiles import EmittedTile
 #: Bytes of packed rows that stay in a core's second-level cache.
 _BLOCK_BYTES = 1 << 16
 
-#: What `driver` replaces: the packer, the tile, its size, and the type of packed values.
+#: The names that `driver` replaces: the packer, the tile, its size, and the type of packed values.
 pack_into: Any = None
 tile_into: Any = None
 ROWS = COLUMNS = GROUP = 1
@@ -29,7 +30,7 @@ LEFT: Any = np.int16
 
 @cache
 def driver(packer: Compiled[..., None], kernel: Kernel) -> Compiled[..., None]:
-    """`product_into` with the packer and the tile of a kernel."""
+    """Return `product_into` with the packer and the tile of a kernel."""
     tile, form = kernel.tile, kernel.tile.form
     left = getattr(np, form.left)
     return product_into.bind(
@@ -44,7 +45,7 @@ def driver(packer: Compiled[..., None], kernel: Kernel) -> Compiled[..., None]:
 
 
 def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int, *rest: Any) -> int:
-    """Passes of a scalar loop that take about as long, see pieces."""
+    """Return the passes of a scalar loop that take about as long; see pieces."""
     width = rest[-1]
     return int(len(out) * (length + 16) * width) >> 4
 
@@ -68,12 +69,13 @@ def product_into(
     first_column: Int,
     width: Int,
 ) -> None:
-    """out[r, first_column + c] for all rows of `out` (R, C) and `width` columns, from row `first_row` of the codes on.
+    """Compute out[r, first_column + c] for all rows of `out` (R, C) and `width` columns, from row `first_row` of the
+    codes on.
 
     `codes` and `geometry` are the packer's: it packs a row's `length` values as code - shift, padding as `fill`.
     `factor` times the sum of a row's packed values is added to its sums. The last tile of a panel overlaps the one
-    before it; what is narrower or lower than a tile goes through `edge`. Rows and values beyond those packed are left
-    as memory has them: the former give what is not copied, the latter meet weights of 0.
+    before it; a part narrower or lower than a tile goes through `edge`. Rows and values beyond the packed ones keep
+    their memory's content: such rows give results that are not copied, such values meet weights of 0.
 
     Prepare guarantees: rows from `first_row` on are the packer's; packed values fit LEFT; `weights` is (panels, steps,
     COLUMNS * GROUP) with 0 < `length` <= steps * GROUP and as many panels as `width` columns take, `constants` has as
@@ -109,7 +111,10 @@ def product_into(
 
 @compiled
 def _sum_of(values: Array, length: Int) -> Int:
-    """The caller guarantees: there are `length` values at least."""
+    """Return the sum of the first `length` values.
+
+    The caller guarantees: there are `length` values at least.
+    """
     total = np.int64(0)
     for k in range(length):
         total += np.int64(values[k])
@@ -120,9 +125,9 @@ def _sum_of(values: Array, length: Int) -> Int:
 def pack_rows(
     codes: Array, geometry: Int, first: Int, count: Int, shift: Int, fill: Int, packed: Array, length: Int
 ) -> None:
-    """Rows `first` to `first + count` of `codes` (R, length), contiguous, less `shift`: packed[i, :length].
+    """Pack rows `first` to `first + count` of `codes` (R, length), contiguous, less `shift`, as packed[i, :length].
 
-    What `packed` has beyond `length` stays as it is.
+    Elements of `packed` beyond `length` stay as they are.
 
     Prepare guarantees: first + count <= R; `packed` has `count` rows of `length` values at least.
     """

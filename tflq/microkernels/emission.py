@@ -1,6 +1,6 @@
 """One tile of sums of products as LLVM code: a loop over k with all sums in registers, then the steps of a stage.
 
-Nothing here knows numba: the same code is written into a function of its own for other machines.
+Nothing here depends on numba: the same code is written into a function of its own for other machines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Dot = Callable[[Vectors, Value, Value, Value], Value]
 
 
 def _by_intrinsic(name: str, *, adds: bool) -> Dot:
-    """An instruction that takes vectors of int32 words; where it only multiplies, its result is added."""
+    """Return an instruction that takes vectors of int32 words; if it only multiplies, its result is added."""
 
     def dot(v: Vectors, sums: Value, row: Value, weights: Value) -> Value:
         if adds:
@@ -39,7 +39,7 @@ def _by_intrinsic(name: str, *, adds: bool) -> Dot:
 
 
 def _sdot(v: Vectors, sums: Value, row: Value, weights: Value) -> Value:
-    """AArch64's dot product of four signed bytes."""
+    """Emit AArch64's dot product of four signed bytes."""
     quads = ir.VectorType(I8, 4 * v.lanes)
     function = v.builder.module.declare_intrinsic(
         "llvm.aarch64.neon.sdot.v4i32.v16i8", (), ir.FunctionType(v.int32, [v.int32, quads, quads])
@@ -48,7 +48,7 @@ def _sdot(v: Vectors, sums: Value, row: Value, weights: Value) -> Value:
 
 
 def _plain(left_is_signed: bool, width: int) -> Dot:
-    """What all of them compute, in vector code for any processor, for operands of `width` bits."""
+    """Return the definition of all dot products, in vector code for any processor, for operands of `width` bits."""
 
     def dot(v: Vectors, sums: Value, row: Value, weights: Value) -> Value:
         group = weights.type.count * int(weights.type.element.width) // (v.lanes * width)
@@ -97,7 +97,7 @@ class Operands(NamedTuple):
 
 
 def emit_function(module: ir.Module, kernel: Kernel) -> ir.Function:
-    """The tile as a function of `module` that takes Operands; it is written there once."""
+    """Return the tile as a function of `module` that takes Operands; it is written there once."""
     form = kernel.tile.form
     name = f"tflq.{form.name}.{form.dot}.{kernel.tile.rows}x{kernel.tile.columns}"
     name = ".".join((name, *(step.name for step in kernel.steps), kernel.code))
@@ -118,7 +118,7 @@ def emit_function(module: ir.Module, kernel: Kernel) -> ir.Function:
 
 
 def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:
-    """codes = clamp(scale(bias + term + row . column) + zero point)."""
+    """Emit codes = clamp(scale(bias + term + row . column) + zero point)."""
     tile = kernel.tile
     v = Vectors(builder, tile.form.lanes)
     totals = _products(v, tile, at)
@@ -137,7 +137,7 @@ def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:
 
 
 def _products(v: Vectors, tile: Tile, at: Operands) -> list[list[Value]]:
-    """The sums of all rows and vectors after the loop over k, which begins with the biases."""
+    """Emit the sums of all rows and vectors after the loop over k, which begins with the biases."""
     builder, form, dot = v.builder, tile.form, DOTS[tile.form.dot]
     sums = [_begin(v, tile, at, r) for r in range(tile.rows)]
     starts = [builder.gep(at.rows, [builder.mul(at.row_step, ir.Constant(I64, r))]) for r in range(tile.rows)]
@@ -170,7 +170,7 @@ def _products(v: Vectors, tile: Tile, at: Operands) -> list[list[Value]]:
 
 
 def _begin(v: Vectors, tile: Tile, at: Operands, row: int) -> list[Value]:
-    """A row's sums before the first product: the biases, and the row's own term where the form has such terms."""
+    """Emit a row's sums before the first product: the biases, and the row's own term if the form has such terms."""
     biases = [v.load(at.constants, 4 * tile.form.lanes * i, v.int32) for i in range(tile.vectors)]
     if tile.form.is_wide:
         return biases
@@ -179,7 +179,7 @@ def _begin(v: Vectors, tile: Tile, at: Operands, row: int) -> list[Value]:
 
 
 def _constants(v: Vectors, kernel: Kernel, address: Value, vector: int) -> list[list[Any]]:
-    """What each step needs for one vector of columns."""
+    """Load the constants of each step for one vector of columns."""
     offset, constants = 4 * kernel.tile.columns, []
     for step in kernel.steps:
         values = []

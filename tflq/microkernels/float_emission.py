@@ -23,11 +23,11 @@ class Operands(NamedTuple):
     high: Value
     out: Value  # address of the first row's first sum
     out_step: Value
-    count: Value  # rows that there are; those beyond are the last one again
+    count: Value  # number of rows; those beyond repeat the last one
 
 
 def emit_function(module: ir.Module, tile: FloatTile) -> ir.Function:
-    """The tile as a function of `module` that takes Operands; it is written there once."""
+    """Return the tile as a function of `module` that takes Operands; it is written there once."""
     name = f"tflq.float32.{tile.rows}x{tile.vectors}x{tile.lanes}"
     if name in module.globals:
         return module.globals[name]
@@ -92,7 +92,7 @@ def _emit(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> None:
 
 
 def _one_k(v: Vectors, tile: FloatTile, at: Operands, starts: list[Value], k: Value, sums: list[Value]) -> list[Value]:
-    """The sums with one more product each: rounded, then added and rounded again; nothing is contracted."""
+    """Emit the sums with one more product each: rounded, then added and rounded again; nothing is contracted."""
     builder, kind = v.builder, ir.VectorType(FLOAT, tile.lanes)
     panel = builder.gep(at.weights, [builder.mul(k, ir.Constant(I64, 4 * tile.columns))])
     weights = [v.load(panel, 4 * tile.lanes * i, kind) for i in range(tile.vectors)]
@@ -115,7 +115,7 @@ def _join(phi: Value, *incoming: tuple[Value, Value]) -> None:
 
 
 def intrinsic_of(tile: FloatTile) -> Any:
-    """The tile as a numba intrinsic with the arguments of its definition."""
+    """Return the tile as a numba intrinsic with the arguments of its definition."""
     from numba.core import types
     from numba.extending import intrinsic
 

@@ -1,7 +1,7 @@
 """Tiles of float32 sums whose order is promised: k by k, product and sum rounded apart, many sums at a time.
 
 Sums are independent of each other, so a tile holds `rows` by `columns` of them in registers and adds one product to
-each in turn. How many there are side by side changes no bit.
+each in turn. The size of a tile changes no bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from tflq.microkernels.kernel import FloatTile
 
 @cache
 def chosen() -> FloatTile:
-    """What fits this machine's registers: 12 of 16 hold sums, two weights, one a value of a row, one a product."""
+    """Return the tile for this machine's registers: 12 of 16 hold sums, two weights, one a value of a row, one a
+    product.
+    """
     return FloatTile(6, 2, 4 if compiling_is_off() or "avx" not in features() else 8)
 
 
@@ -33,7 +35,7 @@ class EmittedFloatTile(Compiled[..., None]):
         self.tile = tile
 
     def digest(self) -> str:
-        """A digest of the tile and of the code that writes it."""
+        """Return a digest of the tile and of the code that writes it."""
         return hashlib.sha256(f"{self.tile} {_sources()}".encode()).hexdigest()[:16]
 
     def _linked(self) -> Any:
@@ -53,7 +55,7 @@ def _sources() -> str:
 
 
 def definition(tile: FloatTile) -> Callable[..., None]:
-    """What a tile computes."""
+    """Return the definition of a tile in Python."""
 
     def tile_into(
         rows: Array,
@@ -69,13 +71,14 @@ def definition(tile: FloatTile) -> Callable[..., None]:
         out_column: Int,
         count: Int,
     ) -> None:
-        """out[out_row + r, at + c] = clamp(sum over k of rows[row + r, k] * weights[panel, k, c] + biases[at + c]).
+        """Compute out[out_row + r, at + c] = clamp(sum over k of rows[row + r, k] * weights[panel, k, c] + biases[at +
+        c]).
 
         `at` is `out_column`; r goes through rows below `count`, which is 1 at least, and below tile.rows. Sums of
         `block` k each, the last of fewer, begin with 0, and are added to each other in order. Clamping passes NaN, and
         the sign of a zero at a limit. `rows` is (R, K), `weights` (panels, K, columns), `biases` (N), all contiguous,
-        with K and `block` at least 1; `out` has unit stride along its columns. The caller sees to it that rows, panel
-        and tile lie inside their arrays.
+        with K and `block` at least 1; `out` has unit stride along its columns. The caller ensures that rows, panel and
+        tile lie inside their arrays.
         """
         at = slice(out_column, out_column + tile.columns)
         with np.errstate(all="ignore"):
@@ -94,8 +97,10 @@ def definition(tile: FloatTile) -> Callable[..., None]:
 
 
 def packed(weights: Array, tile: FloatTile) -> Array:
-    """(K, N) weights as (panels, K, columns). The last panel ends with the last column, so that it shares some with the
-    one before it; where N is less than one panel, it is filled up with zeros.
+    """Return (K, N) weights as (panels, K, columns).
+
+    The last panel ends with the last column, so it shares some with the panel before it. If N is less than one panel,
+    the panel is filled up with zeros.
     """
     length, width = weights.shape
     filled = np.zeros((length, max(width, tile.columns)), np.float32)

@@ -17,12 +17,12 @@ class Form:
     """One way to add products to registers of int32 sums.
 
     Each lane of `dot` takes `group` consecutive values of a row and of a column, multiplies them pairwise and adds all
-    products to its sum, modulo 2**32. A tile is `rows` rows of sums by `vectors` registers of `lanes` columns.
-    Machine code on disk is found by the repr of a form: the features, whose order changes, are no part of it.
+    products to its sum, modulo 2**32. A tile is `rows` rows of sums by `vectors` registers of `lanes` columns. Machine
+    code on disk is found by the repr of a form. The repr leaves out the features, because their order changes.
     """
 
     name: str
-    machine: str  # as platform.machine says
+    machine: str  # as platform.machine reports it
     features: frozenset[str] = field(repr=False)  # LLVM's names; the processor must have them all
     dot: str  # see emission.DOTS
     left: str  # type of a row's values: "int16", "int8" or "uint8"
@@ -33,18 +33,18 @@ class Form:
 
     @property
     def is_wide(self) -> bool:
-        """Whether rows hold 16-bit values: these are centred, and 16-bit codes fit."""
+        """True if rows hold 16-bit values: these are centred, and 16-bit codes fit."""
         return self.left == "int16"
 
     def tile(self, columns: int) -> Tile:
-        """The tile that wastes the fewest columns of a matrix with so many; the first of them where several do."""
+        """Return the tile that wastes the fewest columns of a matrix with `columns` columns; ties go to the first."""
         rows, vectors = min(self.tiles, key=lambda tile: -(-columns // (tile[1] * self.lanes)) * tile[1])
         return Tile(self, rows, vectors)
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The sums that one pass over k makes: `rows` rows by `vectors` registers."""
+    """The sums that one pass over k computes: `rows` rows by `vectors` registers."""
 
     form: Form
     rows: int
@@ -52,7 +52,7 @@ class Tile:
 
     @property
     def columns(self) -> int:
-        """Columns of a tile; weights are packed in panels of so many."""
+        """The number of columns of a tile; a panel of weights has as many."""
         return self.vectors * self.form.lanes
 
 
@@ -71,7 +71,7 @@ _BYTES_ARM = ("int8", "int8", 4)
 _PAIRS = ("int16", "int16", 2)
 _SINGLE = ("int16", "int16", 1)
 
-#: Best first for each machine. x86-64 without any of these does not exist: SSE2 is part of it, as NEON is of AArch64.
+#: Best first for each machine. Every x86-64 processor has one of these: SSE2 is part of it, as NEON is of AArch64.
 FORMS = (
     _x86("avx512-vnni", "avx512vnni avx512bw", "vpdpbusd-512", _BYTES_X86, 16, (6, 4), (12, 2), (12, 1)),
     _x86("avx-vnni", "avxvnni avx2", "vpdpbusd-256", _BYTES_X86, 8, (6, 2), (12, 1)),
@@ -105,15 +105,16 @@ def ranked(machine: str, features: Collection[str], is_wide: bool) -> tuple[Form
 
 
 def machine() -> str:
-    """The processor's family: "x86_64", "aarch64" or what else platform.machine says, in small letters."""
+    """Return the processor's family: "x86_64", "aarch64" or else platform.machine in lower case."""
     said = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(said, said)
 
 
 def features() -> frozenset[str]:
-    """What numba compiles for, by LLVM's names: NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX come before the host's own.
+    """Return the features that numba compiles for, by LLVM's names. NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX precede the
+    host's.
 
-    Features that only a processor's name implies are not counted: LLVM aborts where it cannot select an instruction.
+    Features that only a processor's name implies are not counted: LLVM aborts if it cannot select an instruction.
     """
     import_whole("numba")
     from numba.core import codegen, config

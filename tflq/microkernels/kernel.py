@@ -1,4 +1,4 @@
-"""What a micro-kernel does, as data."""
+"""Descriptions of micro-kernels, as data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZES: Mapping[str, int] = MappingProxyType({"int8": 1, "uint8": 1, "int16": 2, 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What a micro-kernel does: the sums of a tile, the steps that scale them, and the type of the codes."""
+    """A micro-kernel: the sums of a tile, the steps that scale them, and the type of the codes."""
 
     tile: Tile
     steps: tuple[Step, ...]
@@ -23,7 +23,7 @@ class Kernel:
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """Types of what a panel has one of for each column: the bias, then each step's constants."""
+        """Types of the constants that a panel has for each column: the bias, then each step's constants."""
         return ("int32", *(kind for step in self.steps for kind in step.types))
 
 
@@ -37,36 +37,36 @@ class FloatTile:
 
     @property
     def columns(self) -> int:
-        """Columns of a tile; weights are packed in panels of so many."""
+        """The number of columns of a tile; a panel of weights has as many."""
         return self.vectors * self.lanes
 
 
-#: int16 values of 128 bits: the instructions that interleave work on so many at a time.
+#: Number of int16 values in 128 bits, the unit in which interleaving instructions work.
 _PART = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TapKernel:
-    """What is done to `width` elements of a line at a time: sums over taps, and the steps that scale them."""
+    """A kernel for `width` elements of a line at a time: sums over taps, and the steps that scale them."""
 
     form: Form  # of int16 pairs
     left: str  # type of the codes that taps see: "int8", "uint8" or "int16"
     steps: tuple[Step, ...]
-    code: str  # type of the codes that are made
+    code: str  # type of the codes that are written
 
     @property
     def width(self) -> int:
-        """Elements that are made at a time: two registers of sums."""
+        """The number of elements computed at a time: two registers of sums."""
         return 2 * self.form.lanes
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Which element each lane of the two registers holds: interleaving takes lower and upper halves of 128 bits."""
+        """The element that each lane of two registers holds: interleaving takes lower and upper halves of 128 bits."""
         parts = range(0, self.width, _PART)
         halves = [[part + half + i for part in parts for i in range(_PART // 2)] for half in (0, _PART // 2)]
         return (*halves[0], *halves[1])
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """Types of what there is one of for each lane: the bias, then each step's constants."""
+        """Types of the constants of each lane: the bias, then each step's constants."""
         return ("int32", *(kind for step in self.steps for kind in step.types))

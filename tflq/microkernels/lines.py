@@ -42,10 +42,11 @@ def tap_sums(
     pipeline: OutputPipeline,
     form: Form | None = None,
 ) -> TapSums | None:
-    """Sums over taps of codes less `zero_point` times `weights` (T, C), centred, with all of `pipeline` behind them.
+    """Prepare sums over taps of codes less `zero_point` times `weights` (T, C), centred, with all of `pipeline` behind
+    them.
 
     A slab holds codes as they are, padding as the zero point. `offsets` (T,) are those of the taps, in elements; `bias`
-    has C elements. None where that would not be exact, or where this processor has no form for it; `form` is the
+    has C elements. Return None if the result would not be exact, or if this processor has no form for it; `form` is the
     processor's best unless it is given.
     """
     form = form or chosen(True)
@@ -72,7 +73,9 @@ def tap_sums(
 
 
 def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
-    """(T, C) as int16 (period, pairs, 2, width): two taps side by side in each lane, filled up with weights of 0."""
+    """Return (T, C) as int16 (period, pairs, 2, width): two taps side by side in each lane, filled up with weights of
+    0.
+    """
     taps = np.zeros((len(weights) + len(weights) % 2, weights.shape[1]), np.int16)
     taps[: len(weights)] = weights
     lanes = taps[:, _channels(kernel, period, weights.shape[1])]  # T, period, width
@@ -81,26 +84,26 @@ def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
 
 
 def packed_constants(kernel: TapKernel, values: tuple[Array, ...], channels: int, period: int) -> Array:
-    """int32 words (period, words): biases of a pass's lanes, then each constant of its steps; of length 1 or C."""
+    """Return int32 words (period, words): biases of a pass's lanes, then its steps' constants, of length 1 or C."""
     at = _channels(kernel, period, channels)
     parts = [np.ascontiguousarray(np.broadcast_to(v, channels)[at]).view(np.int32) for v in values]
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 def _channels(kernel: TapKernel, period: int, channels: int) -> Array:
-    """(period, width): the channel of each lane."""
+    """Return the channel of each lane, (period, width)."""
     elements: Array = np.arange(period)[:, None] * kernel.width + np.array(kernel.order)
     return np.asarray(elements % channels)
 
 
-#: What `lines` replaces.
+#: The names that `lines` replaces.
 line_into: Any = None
 WIDTH = 1
 
 
 @cache
 def lines(kernel: TapKernel) -> Compiled[..., None]:
-    """`lines_into` with the line of a kernel."""
+    """Return `lines_into` with the line of a kernel."""
     return lines_into.bind(line_into=EmittedLine(kernel), WIDTH=kernel.width)
 
 
@@ -119,9 +122,10 @@ def lines_into(
     rows: Int,
     length: Int,
 ) -> None:
-    """Line r of `rows`, from out[first + r * length] on: element i is clamp(scale(bias + sum) + zero point).
+    """Compute `rows` lines from out[first + r * length] on: element i of line r is clamp(scale(bias + sum) + zero
+    point).
 
-    The sum is that over taps of slab[r * row_step + offset + i] * weight. `slab` and `out` are flat. What a line has
+    The sum is that over taps of slab[r * row_step + offset + i] * weight. `slab` and `out` are flat. The part of a line
     beyond whole passes goes through `edge`.
 
     The caller guarantees: every tap of every element lies inside of `slab`, which has SLACK elements more; the lines

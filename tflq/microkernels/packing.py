@@ -1,8 +1,8 @@
-"""Weights and constants as micro-kernels read them: made once, from what a product is bound to.
+"""Weights and constants in the layout of micro-kernels, computed once when a product is bound.
 
-A row's values are given as code - `shift`, weights as centred + `zero`; what both leave behind in a sum is a term of
-the column, which goes into its bias, and one of the row. With l = x + p and r = w + q for centred x and w,
-sum of x * w = sum of l * r - q * sum of l - p * sum of r + K * p * q, all modulo 2**32.
+A row's values are given as code - `shift`, weights as centred + `zero`. Both leave two terms in a sum: one of the
+column, which is added to its bias, and one of the row. With l = x + p and r = w + q for centred x and w, sum of x * w =
+sum of l * r - q * sum of l - p * sum of r + K * p * q, all modulo 2**32.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """What is added to centred values so that they fit the types of a form."""
+    """The numbers added to centred values so that they fit the types of a form."""
 
     left: int  # p, to values of a row
     right: int  # q, to weights
 
 
 def offsets(form: Form, weights: Array, codes: np.dtype[np.integer], zero_point: int) -> Offsets | None:
-    """For centred `weights` and rows of codes with that zero point; None where they do not fit."""
+    """Return the offsets for centred `weights` and rows of codes with that zero point; None if they do not fit."""
     low, high = (int(weights.min()), int(weights.max())) if weights.size else (0, 0)
     right = np.iinfo(form.right)
     shift = 0 if low >= right.min and high <= right.max else int(right.min) - low
@@ -44,7 +44,7 @@ def offsets(form: Form, weights: Array, codes: np.dtype[np.integer], zero_point:
 
 
 def panels(weights: Array, tile: Tile, zero: int) -> Array:
-    """Centred weights (K, N), plus `zero`, as (panels, steps, columns * group): filled up with zeros."""
+    """Return centred weights (K, N), plus `zero`, as (panels, steps, columns * group), filled up with zeros."""
     group, columns = tile.form.group, tile.columns
     length, width = weights.shape
     steps, count = -(-length // group), -(-width // columns)
@@ -60,7 +60,7 @@ def panels(weights: Array, tile: Tile, zero: int) -> Array:
 
 
 def column_terms(weights: Array, subtracted: Offsets) -> Array:
-    """int64 terms of the columns, for the bias: all that the offsets leave behind but the rows' own terms."""
+    """Return int64 terms of the columns, for the bias: all terms of the offsets except the rows' own."""
     sums = weights.sum(axis=0, dtype=np.int64) + len(weights) * subtracted.right
     terms: Array = len(weights) * subtracted.left * subtracted.right - subtracted.left * sums
     return terms
@@ -81,7 +81,7 @@ def column_blocks(weights: Array, columns: int) -> Iterator[slice]:
 
 
 def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> Array:
-    """int32 words (panels, words): a panel's biases, then each constant of its columns, each of length 1 or `width`."""
+    """Return int32 words (panels, words): a panel's biases, then its columns' constants, of length 1 or `width`."""
     count = -(-width // tile.columns)
     parts = []
     for values in (bias.astype(np.int64).astype(np.int32), *scaling):

@@ -20,7 +20,7 @@ from tflq.numerics.stages import OutputPipeline
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """What a product's rows are made of: codes of a type with a zero point, and how they become rows."""
+    """The source of a product's rows: codes of a type with a zero point, and how they become rows."""
 
     dtype: np.dtype[Any]
     zero_point: int
@@ -47,17 +47,17 @@ class IntegerProduct:
         self.run(out, first_row, codes, geometry, *self.constants)
 
     def into(self, out: Array, first_row: int, codes: Array, geometry: Any) -> Callable[[], None]:
-        """Bind the product's arguments; returns the call."""
+        """Bind the product's arguments; return the call."""
         return self.run.bound(out, first_row, codes, geometry, *self.constants)
 
 
 def fused(
     codes: Codes, matrices: Sequence[Array], rows: int, bias: Array, pipeline: OutputPipeline, form: Form | None = None
 ) -> tuple[IntegerProduct, ...]:
-    """Products with centred `matrices` side by side, with all of `pipeline` done on sums in registers.
+    """Prepare products with centred `matrices` side by side, with all of `pipeline` done on sums in registers.
 
-    Matrices are (K, N) of equal shapes, K and N at least 1, `bias` is as long as all columns together. `rows` says how
-    many there will be, as far as that decides which kernel is best. None at all where that would not be exact, or where
+    Matrices are (K, N) of equal shapes, K and N at least 1, `bias` is as long as all columns together. `rows` is the
+    number of rows, as far as it decides which kernel is best. Return no product if the result would not be exact, or if
     this processor has no form for it; `form` is the best of the processor that takes a matrix, unless it is given.
     """
     limits = (int(pipeline.zero_point), *pipeline.clamp)
@@ -78,7 +78,7 @@ def fused(
 def summed(
     codes: Codes, matrices: Sequence[Array], rows: int, accumulator: np.dtype[Any], form: Form | None = None
 ) -> tuple[IntegerProduct, ...]:
-    """Prepare a product that gives int32 sums; none at all where a wider accumulator could hold more than int32."""
+    """Prepare products that give int32 sums; return none if a wider accumulator could hold more than int32."""
     products: list[IntegerProduct] = []
     for matrix in matrices:
         at = slice(len(products) * matrix.shape[1], (len(products) + 1) * matrix.shape[1])
@@ -93,7 +93,7 @@ def summed(
 
 
 def _largest_sum(codes: Codes, matrix: Array) -> int:
-    """The largest magnitude that a sum of products can have."""
+    """Return the largest magnitude that a sum of products can have."""
     return packing.largest_column(matrix) * codes.largest
 
 

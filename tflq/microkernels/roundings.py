@@ -1,8 +1,8 @@
 """The roundings of output stages as steps that a micro-kernel can do on its sums in registers.
 
-A step names the function that defines it, on scalars, and the vector code that does the same; `Scaling.of` says which
-steps, with which constants, a stage is made of. Steps are exact under one condition, which `Scaling.of` checks: no sum
-with its bias reaches 2**30 in magnitude, left shift included. Then nothing wraps or saturates on the way.
+A step names the function that defines it, on scalars, and the vector code that does the same; `Scaling.of` returns the
+steps of a stage, with their constants. Steps are exact under one condition, which `Scaling.of` checks: no sum with its
+bias reaches 2**30 in magnitude, left shift included. Then nothing wraps or saturates on the way.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Step:
     """One rounding: its definition on scalars, and the name of its vector code in vectors.Vectors.
 
     Both take the value and the constants of its channel. `types` are those of the constants, in order. Machine code on
-    disk is found by the repr of a step, so that holds nothing which differs from process to process.
+    disk is found by the repr of a step, so the repr must be the same in every process.
     """
 
     name: str
@@ -54,7 +54,7 @@ def _shift_left(x: Int, amount: Int) -> Int:
 
 
 def _divide_half_away(x: Int, half: Int, below: Int, exponent: Int) -> Int:
-    """Half away from zero where `below` is -1, half up where it is 0."""
+    """Divide half away from zero if `below` is -1, half up if it is 0."""
     return (divide_by_pot_half_away if below else divide_by_pot_half_up)(np.int64(x), np.int64(exponent))
 
 
@@ -72,7 +72,7 @@ def _float32_half_even(x: Int, real: Real) -> Int:
 
 
 def _short_half_up(x: Int, half: Int, exponent: Int, mantissa: Int) -> Int:
-    """`half` is that of 2**exponent; a mantissa of 15 bits."""
+    """Scale as ShortHalfUp does: `half` is that of 2**exponent; the mantissa has 15 bits."""
     short = saturate_int16(divide_by_pot_half_up(np.int64(x), np.int64(exponent)))
     return divide_by_pot_half_up(np.int64(short) * np.int64(mantissa), np.int64(15))
 
@@ -95,16 +95,16 @@ class Scaling:
 
     @classmethod
     def of(cls, stage: OutputStage, largest: int) -> Scaling | None:
-        """`stage` in steps, for sums of at most that magnitude, bias included: whether they wrap is all one then.
+        """Return `stage` in steps, for sums of at most that magnitude, bias included, which makes wrapping irrelevant.
 
-        None where a stage has no steps, or where they would not be exact.
+        Return None if a stage has no steps, or if they would not be exact.
         """
         make = _SCALINGS.get(type(stage))
         return None if make is None or largest >= LIMIT else make(stage, largest)
 
 
 def _twice(stage: Any, largest: int) -> Scaling | None:
-    """DoubleRounding, HalfUpTwice: the two differ in the constant that corrects what is negative."""
+    """Return the steps of DoubleRounding or HalfUpTwice, which differ in the correction of negative products."""
     left, right = np.maximum(stage.shift, 0), np.maximum(-stage.shift, 0)
     if stage.mantissa.min() < 0 or right.max() > 31 or left.max() > 30 or largest << int(left.max()) >= LIMIT:
         return None
@@ -117,7 +117,7 @@ def _twice(stage: Any, largest: int) -> Scaling | None:
 
 
 def _once(stage: Any, largest: int) -> Scaling | None:
-    """SingleRounding: product and shift in 64 bits, the result cut to 32."""
+    """Return the steps of SingleRounding: product and shift in 64 bits, the result cut to 32."""
     if stage.mantissa.min() < 0 or stage.shift.max() > 30 or stage.shift.min() < -31:
         return None
     return Scaling((ONCE_HALF_UP,), _int32(stage.mantissa, 31 - stage.shift))
@@ -131,7 +131,7 @@ def _exact(stage: ExactHalfUp, largest: int) -> Scaling | None:
 
 
 def _short(stage: ShortHalfUp, largest: int) -> Scaling | None:
-    """ShortHalfUp, whose second product cannot leave int16: it is one with less than 1."""
+    """Return the steps of ShortHalfUp, whose second product cannot leave int16: its factor is below 1."""
     mantissa, left, right = stage.constants(stage.real.astype(np.float32))
     if not np.all(np.isfinite(stage.real)) or right.max() > 31 or largest << int(left.max()) >= LIMIT:
         return None
@@ -142,7 +142,7 @@ def _short(stage: ShortHalfUp, largest: int) -> Scaling | None:
 
 
 def _wide(stage: WideRounding, largest: int) -> Scaling | None:
-    """WideRounding: the mantissa reduced to 16 bits."""
+    """Return the steps of WideRounding: the mantissa is reduced to 16 bits."""
     if stage.mantissa.min() < 0 or stage.shift.max() > 15 or stage.shift.min() < -31:
         return None
     reduced = np.array([reduce_multiplier(m) for m in stage.mantissa.tolist()])
@@ -165,7 +165,7 @@ def _unscaled(stage: Unscaled, largest: int) -> Scaling | None:
 
 
 def _in_blocks(stage: BlockTail, largest: int) -> Scaling | None:
-    """Two stages side by side, where both are made of the same steps."""
+    """Return the steps of two stages side by side, if both have the same steps."""
     counts = len(stage.whole.real), len(stage.tail.real)
     whole, tail = Scaling.of(stage.whole, largest), Scaling.of(stage.tail, largest)
     if whole is None or tail is None or whole.steps != tail.steps:
@@ -179,7 +179,7 @@ def _int32(*values: Array) -> tuple[Array, ...]:
     return tuple(np.asarray(v).astype(np.int32) for v in values)
 
 
-#: By type of stage. One that is not here is scaled by its own loop, from sums in memory.
+#: By type of stage. The loop of any other stage scales sums in memory.
 _SCALINGS: Mapping[type, Callable[[Any, int], Scaling | None]] = {
     DoubleRounding: _twice,
     HalfUpTwice: _twice,

@@ -1,6 +1,6 @@
 """Sums over taps of a line as LLVM code: a loop over passes, in it one over pairs of taps, then the steps of a stage.
 
-Nothing here knows numba, as in `emission`.
+Nothing here depends on numba, as in `emission`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tflq.microkernels.vectors import I8, I16, I32, I64, Value, Vectors
 class LineOperands(NamedTuple):
     """The arguments of a line's function, as LLVM values: addresses of bytes, counts, scalars."""
 
-    codes: Value  # address of what a tap without offset sees of the line's first element
+    codes: Value  # address of the code that a tap without offset reads for the line's first element
     offsets: Value  # address of the taps' offsets, int64 elements
     pairs: Value  # of taps, 1 at least
     weights: Value
     constants: Value
-    period: Value  # after so many passes weights and constants begin anew
+    period: Value  # after this many passes weights and constants repeat
     first: Value  # number of the first pass within the period
     passes: Value  # 1 at least
     zero_point: Value  # int32, as low and high
@@ -32,7 +32,7 @@ class LineOperands(NamedTuple):
 
 
 def emit_line(module: ir.Module, kernel: TapKernel) -> ir.Function:
-    """The line as a function of `module` that takes LineOperands; it is written there once."""
+    """Return the line as a function of `module` that takes LineOperands; it is written there once."""
     name = f"tflq.taps.{kernel.form.name}.{kernel.form.dot}.{kernel.left}"
     name = ".".join((name, *(step.name for step in kernel.steps), kernel.code))
     if name in module.globals:
@@ -56,7 +56,7 @@ def _number(value: int) -> Value:
 
 
 def _emit(builder: ir.IRBuilder, kernel: TapKernel, at: LineOperands) -> None:
-    """The loop over passes: sums over taps, then the steps, then codes in their order."""
+    """Emit the loop over passes: sums over taps, then the steps, then codes in their order."""
     v = Vectors(builder, kernel.form.lanes)
     limits = [v.spread(limit) for limit in (at.zero_point, at.low, at.high)]
     words = sum(SIZES[kind] for kind in kernel.constants) * kernel.width
@@ -80,7 +80,7 @@ def _emit(builder: ir.IRBuilder, kernel: TapKernel, at: LineOperands) -> None:
 
 
 def _sums(v: Vectors, kernel: TapKernel, at: LineOperands, step: Value, phase: Value, constants: Value) -> list[Value]:
-    """Both registers of sums after the loop over pairs of taps, which begins with the biases."""
+    """Emit both registers of sums after the loop over pairs of taps, which begins with the biases."""
     builder, width, dot = v.builder, kernel.width, DOTS[kernel.form.dot]
     half = 2 * width  # bytes of a register of int16
     pairs = ir.VectorType(I16, width)
@@ -113,7 +113,7 @@ def _sums(v: Vectors, kernel: TapKernel, at: LineOperands, step: Value, phase: V
 
 
 def _seen(v: Vectors, kernel: TapKernel, codes: Value, offsets: Value, pair: Value, tap: int) -> Value:
-    """What a tap sees, as int16."""
+    """Load the codes that a tap reads, as int16."""
     builder, width = v.builder, kernel.width
     place = builder.gep(offsets, [builder.mul(pair, _number(16))])
     offset = builder.mul(v.load(place, 8 * tap, I64), _number(SIZES[kernel.left]))
@@ -125,7 +125,7 @@ def _seen(v: Vectors, kernel: TapKernel, codes: Value, offsets: Value, pair: Val
 
 
 def _scaled(v: Vectors, kernel: TapKernel, sums: list[Value], constants: Value, limits: list[Value]) -> Value:
-    """Both registers through the steps, as one vector of codes in the order of the line."""
+    """Emit the steps on both registers, and return one vector of codes in the order of the line."""
     builder, width = v.builder, kernel.width
     codes = []
     for register, total in enumerate(sums):

@@ -1,8 +1,8 @@
-"""Sums over taps: every lane has a channel of its own, and a whole line is made in one call.
+"""Sums over taps: every lane has a channel of its own, and one call computes a whole line.
 
-A line is a run of consecutive elements of the output, pixel by pixel and channel by channel. What a tap sees of it is a
-run of consecutive codes as well, which begins elsewhere. Two taps go in one instruction that multiplies pairs of int16
-and adds the products: their codes are interleaved, as weights were when they were packed.
+A line is a run of consecutive elements of the output, pixel by pixel and channel by channel. A tap reads a run of
+consecutive codes for it, which begins elsewhere. Two taps go in one instruction that multiplies pairs of int16 and adds
+the products: their codes are interleaved, as weights were when they were packed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class EmittedLine(Compiled[..., None]):
         self.kernel = kernel
 
     def digest(self) -> str:
-        """A digest of the kernel and of the code that writes it."""
+        """Return a digest of the kernel and of the code that writes it."""
         return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
 
     def _linked(self) -> Any:
@@ -36,7 +36,7 @@ class EmittedLine(Compiled[..., None]):
 
 
 def definition(kernel: TapKernel) -> Callable[..., None]:
-    """What a line is, on scalars."""
+    """Return the definition of a line on scalars."""
     width, lanes = kernel.width, kernel.form.lanes
 
     def line_into(
@@ -53,10 +53,10 @@ def definition(kernel: TapKernel) -> Callable[..., None]:
         out: Array,
         out_at: Int,
     ) -> None:
-        """out[out_at + i] = clamp(scale(bias + sum over taps of codes[at + offset + i] * weight) + zero point).
+        """Compute out[out_at + i] = clamp(scale(bias + sum over taps of codes[at + offset + i] * weight) + zero point).
 
-        For `passes` passes of `width` elements each. `codes`, `offsets` and `out` are flat; `weights` is (period,
-        pairs, 2, width) and `constants` (period, words), laid out by `lines`; all are contiguous. The caller sees to it
+        There are `passes` passes of `width` elements each. `codes`, `offsets` and `out` are flat; `weights` is (period,
+        pairs, 2, width) and `constants` (period, words), laid out by `lines`; all are contiguous. The caller ensures
         that everything lies inside its array, whole passes included, and `first` within the period.
         """
         for step in range(passes):
@@ -77,7 +77,7 @@ def definition(kernel: TapKernel) -> Callable[..., None]:
 
 
 def _intrinsic(kernel: TapKernel) -> Any:
-    """The line as a numba intrinsic with the arguments of its definition."""
+    """Return the line as a numba intrinsic with the arguments of its definition."""
     from numba.core import types
     from numba.extending import intrinsic
 

@@ -23,7 +23,7 @@ class EmittedTile(Compiled[..., None]):
         self.kernel = kernel
 
     def digest(self) -> str:
-        """A digest of the kernel and of the code that writes it."""
+        """Return a digest of the kernel and of the code that writes it."""
         return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
 
     def _linked(self) -> Any:
@@ -33,7 +33,7 @@ class EmittedTile(Compiled[..., None]):
 
 @cache
 def sources() -> str:
-    """A digest of the files that write code."""
+    """Return a digest of the files that write code."""
     folder = Path(__file__).parent
     digest = hashlib.sha256()
     for name in ("emission", "tap_emission", "taps", "tiles", "vectors"):
@@ -42,7 +42,7 @@ def sources() -> str:
 
 
 def definition(kernel: Kernel) -> Callable[..., None]:
-    """What a tile computes, on scalars."""
+    """Return the definition of a tile on scalars."""
     tile = kernel.tile
     group, columns = tile.form.group, tile.columns
 
@@ -60,11 +60,12 @@ def definition(kernel: Kernel) -> Callable[..., None]:
         out_row: Int,
         out_column: Int,
     ) -> None:
-        """out[out_row + r, out_column + c] = clamp(scale(bias[c] + terms[row + r] + sum of products) + zero point).
+        """Compute out[out_row + r, out_column + c] = clamp(scale(bias[c] + terms[row + r] + sum of products) + zero
+        point).
 
         `rows` (R, steps * group) holds a row's values in groups, `weights` (panels, steps, columns * group) a column's,
-        `constants` (panels, words) what packing.constants laid out, `terms` one int32 a row. All are contiguous. The
-        caller sees to it that rows, panel and the whole tile lie inside their arrays; there is one step at least.
+        `constants` (panels, words) the layout of packing.constants, `terms` one int32 a row. All are contiguous. The
+        caller ensures that rows, panel and the whole tile lie inside their arrays; there is one step at least.
         """
         matrix = weights[panel].reshape(-1, columns, group).transpose(0, 2, 1).reshape(-1, columns).astype(np.int64)
         biases, *words = unpacked(kernel.constants, columns, constants[panel])
@@ -83,7 +84,7 @@ def definition(kernel: Kernel) -> Callable[..., None]:
 
 
 def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
-    """Biases and steps' constants of so many columns, one array each, of these types."""
+    """Return biases and steps' constants of `columns` columns, one array each, of these types."""
     data, at, arrays = words.tobytes(), 0, []
     for kind in map(np.dtype, kinds):
         arrays.append(np.frombuffer(data, kind, columns, at))
@@ -92,7 +93,7 @@ def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
 
 
 def _intrinsic(kernel: Kernel) -> Any:
-    """The tile as a numba intrinsic with the arguments of its definition."""
+    """Return the tile as a numba intrinsic with the arguments of its definition."""
     from numba.core import types
     from numba.extending import intrinsic
 

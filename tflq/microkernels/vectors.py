@@ -1,6 +1,6 @@
-"""Vectors of int32 lanes as LLVM code: the few operations that products and their roundings are made of.
+"""Vectors of int32 lanes as LLVM code: the few operations that products and their roundings need.
 
-Values are llvmlite's, of type <lanes x i32> unless said otherwise. int32 wraps.
+Values are llvmlite's, of type <lanes x i32> unless stated otherwise. int32 wraps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BELOW_HALF = 0.49999999999999994
 
 
 class Vectors:
-    """Writes code for vectors of `lanes` int32 through an llvmlite builder."""
+    """A writer of code for vectors of `lanes` int32 through an llvmlite builder."""
 
     def __init__(self, builder: ir.IRBuilder, lanes: int) -> None:
         self.builder, self.lanes = builder, lanes
@@ -29,17 +29,17 @@ class Vectors:
         self._halves = ir.VectorType(I64, lanes // 2)
 
     def constant(self, number: int) -> Value:
-        """`number` in every lane."""
+        """Emit `number` in every lane."""
         return self._splat(self.int32, number)
 
     def spread(self, scalar: Value) -> Value:
-        """A scalar in every lane."""
+        """Emit a scalar in every lane."""
         empty = ir.Constant(ir.VectorType(scalar.type, self.lanes), ir.Undefined)
         first = self.builder.insert_element(empty, scalar, ir.Constant(I32, 0))
         return self.builder.shuffle_vector(first, empty, self.constant(0))
 
     def load(self, address: Value, offset: int, kind: ir.Type) -> Value:
-        """A value of type `kind` at `address` (of bytes), `offset` bytes on; any alignment."""
+        """Load a value of type `kind` at `address` (of bytes), `offset` bytes on; any alignment."""
         return self.builder.load(self._at(address, offset, kind), align=1)
 
     def store(self, value: Value, address: Value, offset: int = 0) -> None:
@@ -51,11 +51,11 @@ class Vectors:
         return self.builder.bitcast(place, kind.as_pointer())
 
     def shift_left(self, x: Value, amount: Value) -> Value:
-        """x * 2**amount, 0 <= amount < 32."""
+        """Emit x * 2**amount, 0 <= amount < 32."""
         return self.builder.shl(x, amount)
 
     def high_half_up(self, x: Value, mantissa: Value) -> Value:
-        """(x * mantissa + 2**30) >> 31, cut to 32 bits: the doubling high multiplication without its saturation.
+        """Emit (x * mantissa + 2**30) >> 31, cut to 32 bits: the doubling high multiplication without its saturation.
 
         Lanes of even and of odd numbers are multiplied apart, which is what x86 has an instruction for.
         """
@@ -68,13 +68,13 @@ class Vectors:
         )
 
     def divide_half_away(self, x: Value, half: Value, below: Value, exponent: Value) -> Value:
-        """(x + half + (x < 0 ? below : 0)) >> exponent."""
+        """Emit (x + half + (x < 0 ? below : 0)) >> exponent."""
         sign = self.builder.ashr(x, self.constant(31))
         nudged = self.builder.add(self.builder.add(x, half), self.builder.and_(sign, below))
         return self.builder.ashr(nudged, exponent)
 
     def once_half_up(self, x: Value, mantissa: Value, amount: Value) -> Value:
-        """(x * mantissa + 2**(amount - 1)) >> amount, cut to 32 bits; 0 <= amount < 63, nothing added for 0."""
+        """Emit (x * mantissa + 2**(amount - 1)) >> amount, cut to 32 bits; 0 <= amount < 63, nothing added for 0."""
         parts = []
         for a, b, by in zip(self._widened(x), self._widened(mantissa), self._widened(amount), strict=True):
             half = self.builder.lshr(self.builder.shl(self._splat(self._halves, 1), by), self._splat(self._halves, 1))
@@ -83,14 +83,14 @@ class Vectors:
         return self._interleaved(even, self.builder.shl(odd, self._splat(self._halves, 32)))
 
     def short_half_up(self, x: Value, half: Value, exponent: Value, mantissa: Value) -> Value:
-        """(s * mantissa + 2**14) >> 15 for s = (x + half) >> exponent held inside int16; mantissas have 15 bits."""
+        """Emit (s * mantissa + 2**14) >> 15 for s = (x + half) >> exponent, saturated to int16; 15-bit mantissas."""
         short = self.builder.ashr(self.builder.add(x, half), exponent)
         short = self.clamp(short, self.constant(-(2**15)), self.constant(2**15 - 1))
         rounded = self.builder.add(self.builder.mul(short, mantissa), self.constant(1 << 14))
         return self.builder.ashr(rounded, self.constant(15))
 
     def float64_half_away(self, x: Value, real: Value) -> Value:
-        """x * real (<lanes x double>), one float64 product, rounded half away from zero; the result fits int32."""
+        """Emit x * real (<lanes x double>), one float64 product, rounded half away from zero; the result fits int32."""
         kind = ir.VectorType(DOUBLE, self.lanes)
         product = self.builder.fmul(self.builder.sitofp(x, kind), real)
         # The conversion truncates; no float64 lies between the largest below one half, and one half.
@@ -101,7 +101,7 @@ class Vectors:
         return self.builder.fptosi(self.builder.fadd(product, nudge), self.int32)
 
     def float32_half_even(self, x: Value, real: Value) -> Value:
-        """x as float32, times `real` (<lanes x float>), held within 2**21, rounded half to even."""
+        """Emit x as float32, times `real` (<lanes x float>), held within 2**21, rounded half to even."""
         kind = ir.VectorType(FLOAT, self.lanes)
         product = self.builder.fmul(self.builder.sitofp(x, kind), real)
         for limit, order in ((2.0**21, "<"), (-(2.0**21), ">")):
@@ -111,19 +111,19 @@ class Vectors:
         return self.builder.sub(self.builder.bitcast(shifted, self.int32), self.constant(_TO_INTEGER_BITS))
 
     def clamp(self, x: Value, low: Value, high: Value) -> Value:
-        """min(max(x, low), high)."""
+        """Emit min(max(x, low), high)."""
         x = self.builder.select(self.builder.icmp_signed(">", x, low), x, low)
         return self.builder.select(self.builder.icmp_signed("<", x, high), x, high)
 
     def joined(self, parts: list[Value]) -> Value:
-        """Vectors side by side as one."""
+        """Join vectors side by side."""
         whole = parts[0]
         for part in parts[1:]:
             whole = self._appended(whole, part)
         return whole
 
     def _appended(self, first: Value, second: Value) -> Value:
-        """`second` behind `first`, where `first` is one or more times as long."""
+        """Append `second` to `first`, which is one or more times as long."""
         length, more = first.type.count, second.type.count
         if more < length:
             unused = ir.Constant(ir.VectorType(I32, length), [min(i, more) for i in range(length)])
@@ -132,13 +132,13 @@ class Vectors:
         return self.builder.shuffle_vector(first, second, order)
 
     def _widened(self, x: Value) -> tuple[Value, Value]:
-        """Even lanes and odd lanes, each as <lanes / 2 x i64>."""
+        """Split into even lanes and odd lanes, each as <lanes / 2 x i64>."""
         by = self._splat(self._halves, 32)
         wide = self.builder.bitcast(x, self._halves)
         return self.builder.ashr(self.builder.shl(wide, by), by), self.builder.ashr(wide, by)
 
     def _interleaved(self, even: Value, odd: Value) -> Value:
-        """The low words of `even` and the high words of `odd` (both <lanes / 2 x i64>), in turn."""
+        """Interleave the low words of `even` and the high words of `odd` (both <lanes / 2 x i64>)."""
         order = [i + self.lanes * (i % 2) for i in range(self.lanes)]
         first, second = self.builder.bitcast(even, self.int32), self.builder.bitcast(odd, self.int32)
         return self.builder.shuffle_vector(first, second, ir.Constant(self.int32, order))

@@ -1,4 +1,4 @@
-"""The axes along which runtimes differ, one field each. A profile fills them; kernels only ever see this value."""
+"""The axes along which runtimes differ, one field each. A profile fills them; kernels read nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Arithmetic:
     requantize_simd: StageOf
     #: int64 accumulators (16-bit activations with 64-bit bias) -> output LSB
     requantize_wide: StageOf
-    #: FULLY_CONNECTED's real multipliers, of two: float64 throughout, and as fixed-point ones are made of
+    #: FULLY_CONNECTED's real multipliers, from two: float64 throughout, and as prepare computes them for fixed point
     dense_real: Callable[[Reals, Reals], Reals]
     #: FULLY_CONNECTED's own, int32 accumulators
     requantize_dense: StageOf
@@ -37,15 +37,15 @@ class Arithmetic:
     requantize_dense_wide: StageOf
     #: a * b + c of float32, where the source writes them in one expression
     multiply_add: MultiplyAdd = rounded_apart
-    #: what XNNPACK scales uint8 matrix products with
+    #: the stage of XNNPACK's uint8 matrix products
     xnnpack_uint8_gemm: StageOf = FloatRoundingEven.of
-    #: what XNNPACK scales products and uint8 depthwise convolutions with
+    #: the stage of XNNPACK's products and uint8 depthwise convolutions
     xnnpack_product: StageOf = FloatRoundingEven.of
-    #: what XNNPACK turns sums of quantized floats back with
+    #: how XNNPACK rescales sums of quantized floats
     xnnpack_rescale: Rescale = rescale_fused
-    #: how XNNPACK adds sums of blocks whose weights have scales of their own; None where that is not known
+    #: how XNNPACK adds sums of blocks whose weights have scales of their own; None if that is not known
     xnnpack_blocks: BlockProduct | None = None
-    #: which floats XNNPACK's leaky rectifiers multiply by the slope; subnormal ones are zeros by then
+    #: the floats that XNNPACK's leaky rectifiers multiply by the slope; subnormal ones are zeros by then
     xnnpack_negative: Callable[[NDArray[np.float32]], NDArray[np.bool_]] = np.signbit
     #: type in which real multipliers are computed from scales, step by step; float64 afterwards
     scale_type: type[np.float32] | type[np.float64] = np.float32
@@ -61,7 +61,7 @@ class Arithmetic:
             return np.float64(product / self.scale_type(over))
 
     def each_stage(self, change: Callable[[StageOf], StageOf]) -> Arithmetic:
-        """The arithmetic with every rule that makes output stages changed."""
+        """Return the arithmetic with every rule that builds output stages changed."""
         changed: dict[str, Any] = {name: change(getattr(self, name)) for name in STAGES}
         return replace(self, **changed)
 
@@ -71,7 +71,7 @@ STAGES = tuple(name for name, kind in get_type_hints(Arithmetic).items() if kind
 
 
 def rounded_once(arithmetic: Arithmetic) -> Arithmetic:
-    """The arithmetic with single rounding: every requantizer that rounds twice rounds once, half up.
+    """Return the arithmetic with single rounding: every requantizer that rounds twice rounds once, half up.
 
     Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.
     """
@@ -85,10 +85,12 @@ def below_zero(x: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def exact_real(exact: Reals, prepared: Reals) -> Reals:
-    """For `dense_real`: float64 throughout."""
+    """Return the multipliers in float64 throughout, for `dense_real`."""
     return exact
 
 
 def prepared_real(exact: Reals, prepared: Reals) -> Reals:
-    """For `dense_real`: as prepare has it. A per-tensor product of scales is rounded to float32."""
+    """Return the multipliers as prepare has them, for `dense_real`: a per-tensor product of scales is rounded to
+    float32.
+    """
     return prepared

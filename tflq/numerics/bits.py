@@ -12,7 +12,7 @@ from tflq.jit.compiled import Int, compiled
 
 @compiled
 def count_leading_zeros(x: Int, width: Int) -> Int:
-    """Zero bits above the highest set bit of an unsigned `x` of `width` bits (at most 63); `width` for 0."""
+    """Count the zero bits above the highest set bit of an unsigned `x` of `width` bits (at most 63); `width` for 0."""
     rest, count = np.int64(x), np.int64(width)
     while rest > 0:
         rest >>= np.int64(1)
@@ -22,12 +22,14 @@ def count_leading_zeros(x: Int, width: Int) -> Int:
 
 @compiled
 def count_leading_sign_bits(x: Int, width: Int) -> Int:
-    """Copies of the sign bit below the sign bit itself, for a signed `x` of `width` bits; width - 1 for 0 and -1."""
+    """Count the copies of the sign bit below the sign bit itself, for a signed `x` of `width` bits; width - 1 for 0 and
+    -1.
+    """
     magnitude = np.int64(x) if x >= 0 else ~np.int64(x)
     return count_leading_zeros(magnitude, width) - np.int64(1)
 
 
 @compiled
 def floor_log2(x: Int) -> Int:
-    """The exponent of the highest set bit of `x` > 0."""
+    """Return the exponent of the highest set bit of `x` > 0."""
     return np.int64(62) - count_leading_zeros(x, 63)

@@ -1,6 +1,6 @@
 """Products of quantized rows with weights of four bits whose scales belong to blocks of inputs.
 
-Each block's sum is an exact integer; sums of blocks are added in float32, in an order that hangs on the machine.
+Each block's sum is an exact integer; sums of blocks are added in float32, in an order that depends on the machine.
 Source: XNNPACK, qd8-f32-qb4w-gemm and packing.cc xnn_pack_qs8_qb4w_gemm_goi_w.
 """
 
@@ -47,10 +47,11 @@ def to_bfloat16(values: NDArray[Any]) -> Floats:
 
 
 def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
-    """The AVX2 kernel: four float32 sums a result, each over the inputs 2n and 2n + 1 modulo 8, added in pairs.
+    """Multiply as the AVX2 kernel does: four float32 sums a result, each over the inputs 2n and 2n + 1 modulo 8, added
+    in pairs.
 
-    The zero point's share, which is added to the first, is a sum of its own: of 16 weights times their block's scale,
-    product and sum each rounded. Sums of blocks, and at the end scale and bias, are fused multiply-adds.
+    The share of the zero point is a sum of its own, added to the first: 16 weights at a time, times their block's
+    scale; product and sum are each rounded. Sums of blocks, and at the end scale and bias, are fused multiply-adds.
     """
     (count, length), units = rows.codes.shape, len(weights.codes)
     sums = np.zeros((count, units, _LANES), np.float32)
@@ -65,9 +66,11 @@ def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
 
 
 def summed_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
-    """The AVX-512 VNNI kernels: one float32 sum a result, which begins with the share of the zero point.
+    """Multiply as the AVX-512 VNNI kernels do: one float32 sum a result, which begins with the share of the zero point.
 
-    Codes are unsigned there, 128 more. Sums of blocks are fused multiply-adds; scale and bias are rounded apart.
+    Codes are unsigned there: 128 is added to each. Sums of blocks are fused multiply-adds; scale and bias are rounded
+    apart.
+
     Source: XNNPACK, qd8-f32-qb4w-gemm-1x16c8-minmax-avx512vnni.
     """
     codes = rows.codes.astype(np.float64) + 128
@@ -81,7 +84,7 @@ def summed_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
 
 
 def _packed(weights: Blocks) -> Floats:
-    """What a zero point of 1 takes off each result, (O,)."""
+    """Return the amount that a zero point of 1 subtracts from each result, (O,)."""
     total = np.zeros(len(weights.codes), np.float32)
     for first in range(0, weights.codes.shape[1], _PACKED):
         part = weights.codes[:, first : first + _PACKED].sum(1, np.int32).astype(np.float32)
@@ -90,6 +93,6 @@ def _packed(weights: Blocks) -> Floats:
 
 
 def _lanes(codes: NDArray[np.int8]) -> Floats:
-    """Codes (N, K) as float32 by lane, (lanes, N, K / lanes)."""
+    """Return codes (N, K) as float32 by lane, (lanes, N, K / lanes)."""
     pairs = codes.reshape(len(codes), -1, _LANES, _STEP // _LANES)
     return np.ascontiguousarray(pairs.transpose(2, 0, 1, 3), np.float32).reshape(_LANES, len(codes), -1)

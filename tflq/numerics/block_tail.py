@@ -1,4 +1,4 @@
-"""An output stage made of two: vector code scales whole blocks of channels, a scalar loop what is left."""
+"""An output stage of two parts: vector code scales whole blocks of channels, a scalar loop the channels left over."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BlockTail:
 
     @classmethod
     def of(cls, whole: StageOf, tail: StageOf, size: int) -> StageOf:
-        """What makes such a stage for real multipliers of length C."""
+        """Return a function that builds such a stage from real multipliers of length C."""
 
         def make(real: ArrayLike) -> OutputStage:
             reals = as_reals(real)
@@ -36,20 +36,20 @@ class BlockTail:
 
     @property
     def real(self) -> Reals:
-        """As OutputStage.real."""
+        """The real multipliers; see OutputStage.real."""
         return np.concatenate([self.whole.real, self.tail.real])
 
     def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
+        """Scale accumulators; see OutputStage.__call__."""
         return OutputPipeline(self, *AS_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
+        """Add the bias, scale, add the zero point and clamp; see OutputStage.narrow."""
         at, limits = len(self.whole.real), (zero_point, low, high)
         added = over(bias, accumulator.shape[1])
         self.whole.narrow(accumulator[:, :at], out[:, :at], added[:at], *limits)
         self.tail.narrow(accumulator[:, at:], out[:, at:], added[at:], *limits)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat; one channel is no whole block."""
+        """Scale, add the zero point and clamp; see OutputStage.narrow_flat. One channel is no whole block."""
         self.tail.narrow_flat(accumulator, out, zero_point, low, high)

@@ -1,4 +1,4 @@
-"""Constants of quantized codes as values that can be told apart from other integers.
+"""Constants of quantized codes, in types that distinguish them from other integers.
 
 Compiled loops take plain integers: a `ZeroPoint` or a `Shift` is passed on as `int(...)`, a clamp as `*clamp`.
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 class ZeroPoint(int):
-    """The code, or the sum of codes, that stands for the real number 0."""
+    """The code, or the sum of codes, that represents the real number 0."""
 
     __slots__ = ()
 
@@ -24,20 +24,20 @@ class ZeroPoints(NamedTuple):
 
 
 class Shift(int):
-    """A number of bits by which codes are shifted before anything else is done to them."""
+    """The number of bits by which codes are shifted before any other step."""
 
     __slots__ = ()
 
 
 class Clamp(NamedTuple):
-    """The limits inside which codes are held, both included, LSB of the tensor."""
+    """The limits of codes, both included, LSB of the tensor."""
 
     low: int
     high: int
 
 
 class NumberClamp(NamedTuple):
-    """The limits inside which numbers that are no codes are held, both included, in their own type."""
+    """The limits of numbers that are not codes, both included, in their own type."""
 
     low: Any
     high: Any

@@ -1,12 +1,12 @@
-"""Exact sums of integer products, made by BLAS.
+"""Exact sums of integer products, computed by BLAS.
 
 A floating-point sum of integers is exact, in any order and with or without fused multiply-add, as long as the sum of
 every subset of its terms fits the significand. So the bound is taken over subsets: for x in [low, high], the products
-of one output column that can be positive, added up, and those that can be negative. Where a column goes beyond the
-bound, K is cut into runs that do not, and their sums are added as integers. Which way is taken is decided once, from
-the weights and the range of x. docs/numerics.md has the proof.
+of one output column that can be positive, added up, and those that can be negative. If a column exceeds the bound, K is
+cut into runs that do not, and their sums are added as integers. The choice is made once, from the weights and the range
+of x. docs/numerics.md has the proof.
 
-A contraction gives the true integer, not yet wrapped to an accumulator's width: every output stage wraps (addition is
+A contraction returns the true integer, not yet wrapped to an accumulator's width. Every output stage wraps (addition is
 the same modulo 2**32 whenever that is done), and `accumulators_int32` does it where no stage follows.
 """
 
@@ -34,7 +34,7 @@ _SHORTEST_RUN = 96
 _CACHE_BYTES = 1 << 20
 #: Bytes of rows and accumulators of one block, however wide they are.
 _BLOCK_BYTES = 1 << 24
-#: BLAS packs the matrix anew for every block: with fewer rows that shows.
+#: BLAS packs the matrix again for every block: with fewer rows that shows.
 _FEWEST_ROWS = 192
 
 
@@ -50,7 +50,7 @@ class Contraction:
 
     @classmethod
     def of(cls, weights: Array, x: Range) -> Contraction:
-        """For `weights` (K, N), centred, of at most 16 bits, and rows whose values lie in `x` = (low, high)."""
+        """Prepare `weights` (K, N), centred, of at most 16 bits, for rows whose values lie in `x` = (low, high)."""
         matrix = np.ascontiguousarray(weights, dtype=np.float32)
         runs, bounds = _runs(matrix, x, EXACT_FLOAT32)
         if max(bounds) > EXACT_FLOAT32 or (len(runs) > 1 and len(matrix) < _SHORTEST_RUN * len(runs)):
@@ -67,12 +67,14 @@ class Contraction:
 
     @property
     def block_rows(self) -> int:
-        """How many rows keep rows and accumulators of one block in cache, yet outweigh the packing of the matrix."""
+        """The number of rows that keep rows and accumulators of one block in cache, yet outweigh packing the matrix."""
         row = self.real.itemsize * max(1, sum(self.shape))
         return max(1, min(max(_FEWEST_ROWS, _CACHE_BYTES // row), _BLOCK_BYTES // row))
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
-        """Accumulators (R, N) of `rows` (R, K), of type `real`, unit stride along K. `out` is of type `accumulator`."""
+        """Return accumulators (R, N) of `rows` (R, K), of type `real`, unit stride along K. `out` is of type
+        `accumulator`.
+        """
         if out is None:
             out = np.empty((rows.shape[0], self.shape[1]), self.accumulator)
         if len(self.runs) == 1:
@@ -94,7 +96,7 @@ class PairContraction:
 
     @classmethod
     def of(cls, length: int, x: Range, y: Range) -> PairContraction:
-        """For sums of `length` products of values in `x` and `y` = (low, high), centred."""
+        """Prepare sums of `length` products of values in `x` and `y` = (low, high), centred."""
         largest = max(1, max(abs(a * b) for a in x for b in y))
         fits = length * largest <= EXACT_FLOAT32 or largest * _SHORTEST_RUN <= EXACT_FLOAT32
         real, limit = (np.dtype(np.float32), EXACT_FLOAT32) if fits else (np.dtype(np.float64), EXACT_FLOAT64)
@@ -103,7 +105,7 @@ class PairContraction:
         return cls(real, runs, real if len(runs) == 1 else np.dtype(np.int64))
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """Accumulators (..., R, N); leading dimensions broadcast."""
+        """Return accumulators (..., R, N); leading dimensions broadcast."""
         if len(self.runs) == 1:
             return matmul(x, y)
         total: Array = matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
@@ -113,19 +115,19 @@ class PairContraction:
 
 
 def accumulators_int32(accumulators: Array) -> NDArray[np.int32]:
-    """True sums as the int32 register that wrapped on its way to them holds them."""
+    """Return true sums as an int32 register that wraps on the way to them holds them."""
     return accumulators.astype(np.int64).astype(np.int32)
 
 
 def centred_range(codes: Range, zero_point: int) -> Range:
-    """The range of code - zero point, for codes in `codes` = (low, high)."""
+    """Return the range of code - zero point, for codes in `codes` = (low, high)."""
     return codes[0] - zero_point, codes[1] - zero_point
 
 
 @in_pieces(codes="r", out="r")
 @compiled
 def centre_into(codes: Array, zero_point: Int, out: Array) -> None:
-    """out = codes - zero point, as floats. Both 1-D or raveled views of the same size, contiguous.
+    """Compute out = codes - zero point, as floats. Both 1-D or raveled views of the same size, contiguous.
 
     The caller guarantees: `codes` and `out` have the same size.
     """
@@ -134,7 +136,7 @@ def centre_into(codes: Array, zero_point: Int, out: Array) -> None:
 
 
 def _runs(matrix: Array, x: Range, limit: int) -> tuple[tuple[slice, ...], list[int]]:
-    """Runs of k, and the largest subset sum of each: within `limit`, unless a single product is beyond it."""
+    """Return runs of k, and the largest subset sum of each: within `limit`, unless a single product is beyond it."""
     runs: list[slice] = []
     bounds: list[int] = []
     start = 0
@@ -147,7 +149,9 @@ def _runs(matrix: Array, x: Range, limit: int) -> tuple[tuple[slice, ...], list[
 
 
 def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int]:
-    """The end of the longest run from `start` that keeps to `limit` (one k at least), and its largest subset sum."""
+    """Return the end of the longest run from `start` that keeps to `limit` (one k at least), and its largest subset
+    sum.
+    """
     length, columns = matrix.shape
     up, down = np.zeros(columns), np.zeros(columns)
     bound = 0.0
@@ -172,7 +176,8 @@ def _walk(
     high: Real,
     limit: Real,
 ) -> tuple[Int, Real]:
-    """From `first` to where the run from `start` has to end, but not beyond `last`.
+    """Return where the run from `start` has to end, searched from `first` to at most `last`, and its largest subset
+    sum.
 
     The caller guarantees: 0 <= `first` <= `last` <= rows of `matrix`; `up` and `down` have an element for every column.
     """
@@ -193,7 +198,10 @@ def _walk(
 @in_pieces(part="r", out="r")
 @compiled
 def _add_part(part: Array, out: Array) -> None:
-    """The caller guarantees: `part` has the shape of `out`."""
+    """Add a part's sums to `out`.
+
+    The caller guarantees: `part` has the shape of `out`.
+    """
     rows, columns = out.shape
     for r in range(rows):
         for c in range(columns):

@@ -1,7 +1,7 @@
 """Float activations against 8-bit weights: rows quantized on the way, exact integer products, one scale at the end.
 
-What LiteRT's x86 build does in every resolver: NEON helpers through SSE for the quantization, SSE helpers for the
-products.
+LiteRT's x86 build computes this way in every resolver: NEON helpers through SSE for the quantization, SSE helpers for
+the products.
 
 Source: LiteRT 2.3 optimized/neon_tensor_utils.cc NeonSymmetricQuantizeFloats, NeonAsymmetricQuantizeFloats;
 optimized/sse_tensor_utils.cc SseMatrixBatchVectorMultiplyAccumulateImpl, SseReductionSumVector, as compiled with SSE4.1
@@ -32,19 +32,21 @@ class Rows:
 
     codes: Ints8  # (B, K)
     scale: Floats  # (B,)
-    zero_point: Ints32  # (B,); zeros where quantized symmetrically
+    zero_point: Ints32  # (B,); zeros if quantized symmetrically
 
     @property
     def is_centred(self) -> bool:
-        """Whether every zero point is 0."""
+        """True if every zero point is 0."""
         return not self.zero_point.any()
 
 
 def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
-    """Each row of `x` (B, K) by itself. Source: BatchQuantizeFloats.
+    """Quantize each row of `x` (B, K) by itself. Raises UndefinedResultError for NaN and infinities.
 
-    Refused: NaN and infinities. The original converts what becomes of them to integers, which is undefined, and its
-    groups of four and its single elements order NaN differently.
+    The original converts the results of NaN and infinities to integers, which is undefined, and its groups of four and
+    its single elements order NaN differently.
+
+    Source: BatchQuantizeFloats.
     """
     if not np.isfinite(x).all():
         raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
@@ -59,10 +61,12 @@ def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
 
 @compiled
 def round_in_float32(x: Real) -> Int:
-    """trunc(x + 1/2), or x - 1/2 below 0, the sum rounded to float32: the helper's round to nearest.
+    """Return trunc(x + 1/2), or trunc(x - 1/2) below 0, with the sum rounded to float32: the helper's round to nearest.
 
-    Source: RoundToNearest before ARMv8. The largest float32 below 1/2 gives 1. What is too large gives INT32_MAX, as
-    NEON's conversion does it; NaN and what is too small INT32_MIN, as x86 does.
+    The largest float32 below 1/2 gives 1. Values that are too large give INT32_MAX, as NEON's conversion does; NaN and
+    values that are too small give INT32_MIN, as x86 does.
+
+    Source: RoundToNearest before ARMv8.
     """
     half = np.float32(-0.5) if x < np.float32(0) else np.float32(0.5)
     whole = np.trunc(np.float64(half + x))
@@ -71,14 +75,14 @@ def round_in_float32(x: Real) -> Int:
 
 @compiled
 def saturate_int8(x: Real) -> Int:
-    """An integral float held to int8; NaN gives 0. What the compiler makes of a conversion and a clamp to that type."""
+    """Saturate an integral float to int8; NaN gives 0. The compiler's conversion and clamp to that type do the same."""
     return np.int64(0) if x != x else np.int64(min(max(x, -128.0), 127.0))
 
 
 @in_pieces(8, x="r", codes="r", scale="r")
 @compiled
 def _quantize_symmetric(x: Floats, codes: Ints8, scale: Floats) -> None:
-    """Groups of eight and the rest round differently.
+    """Quantize rows symmetrically. Groups of eight and the rest round differently.
 
     The caller guarantees: `x` and `codes` are (B, K), `scale` is (B).
     """
@@ -103,7 +107,8 @@ def _quantize_symmetric(x: Floats, codes: Ints8, scale: Floats) -> None:
 @in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
 @compiled
 def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
-    """The range includes 0; its width is a float32 difference, the zero point float64 arithmetic.
+    """Quantize rows asymmetrically. The range includes 0; its width is a float32 difference, the zero point float64
+    arithmetic.
 
     The caller guarantees: `x` and `codes` are (B, K), `scale` is (B) and `zero_point` (B).
     """
@@ -138,7 +143,10 @@ def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Int
 
 @compiled
 def are_finite(x: Floats) -> bool:
-    """This function guarantees: all indices come from the shape of `x`."""
+    """Return whether all elements are finite.
+
+    This function guarantees: all indices come from the shape of `x`.
+    """
     for b in range(x.shape[0]):
         for k in range(x.shape[1]):
             if not np.isfinite(x[b, k]):
@@ -150,7 +158,8 @@ def are_finite(x: Floats) -> bool:
 def add_quantized(
     x: Floats, asymmetric: bool, weights: Ints8, lost: Ints8, row_sums: Ints32, scale: Floats, out: Floats
 ) -> None:
-    """out += the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers: as ByteMatrix.accumulate.
+    """Add the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers to `out`, as
+    ByteMatrix.accumulate does.
 
     The caller guarantees: `x` is (B, K) and finite, `weights` (N, K), `lost` the same or empty, `row_sums` and `scale`
     (N), `out` (B, N).
@@ -175,7 +184,7 @@ def add_quantized(
 
 
 Integers = tuple[Ints8, Ints8, Ints32, Floats]
-#: Of no matrix, where compiled code takes either this or floats.
+#: An empty matrix, for compiled code that takes either this or floats.
 NO_INTEGERS: Integers = (
     np.zeros((0, 0), np.int8),
     np.zeros((0, 0), np.int8),
@@ -186,16 +195,16 @@ NO_INTEGERS: Integers = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteMatrix:
-    """Constant 8-bit weights (N, K), their scale, and what the helpers make of them."""
+    """Constant 8-bit weights (N, K), their scale, and the tables that the helpers derive from them."""
 
     scale: np.float32 | Floats  # one, or one a row
     products: Contraction
-    row_sums: Ints32  # (N,): sums over K as the helper has them
-    lowest: Contraction | None  # 256 where a weight is -128 and its sign gets lost; None where there is none
+    row_sums: Ints32  # (N,): sums over K as the helper computes them
+    lowest: Contraction | None  # 256 where a weight is -128 and loses its sign; None if there is none
 
     @classmethod
     def of(cls, weights: Array, scale: np.float32 | Floats, keeps_signs: bool = False) -> ByteMatrix:
-        """`weights` are read as int8, whatever their type. `keeps_signs` where products are not the helpers'."""
+        """Read `weights` of any type as int8. `keeps_signs` is for products that the helpers do not compute."""
         codes = np.ascontiguousarray(weights).view(np.int8)
         grouped = codes.shape[1] & ~15
         lost = (codes == -128) & (np.arange(codes.shape[1]) < grouped)
@@ -207,7 +216,7 @@ class ByteMatrix:
         )
 
     def integers(self) -> Integers:
-        """What add_quantized takes: codes (N, K), where signs get lost (empty: nowhere), sums and scales of rows."""
+        """Return the operands of add_quantized: codes (N, K), lost signs (empty: none), sums and scales of rows."""
         codes = np.concatenate(self.products.matrices).T.astype(np.int8, order="C")
         lost = np.zeros((0, 0), np.int8)
         if self.lowest is not None:
@@ -215,7 +224,7 @@ class ByteMatrix:
         return codes, lost, np.array(self.row_sums), np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
 
     def sums(self, codes: Ints8) -> Ints32:
-        """Sums of products (B, N) of `codes` (B, K), as the helper has them."""
+        """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""
         sums = accumulators_int32(self.products(codes.astype(self.products.real)))
         if self.lowest is not None:
             # |x| * -128 instead of x * -128 where x is negative, in whole groups of sixteen
@@ -224,7 +233,9 @@ class ByteMatrix:
         return sums
 
     def accumulate(self, rows: Rows, out: Floats) -> None:
-        """out (B, N) += rows times the weights: an int32 sum, converted to float32, times the product of the scales."""
+        """Add the rows times the weights to `out` (B, N): an int32 sum, converted to float32, times the product of the
+        scales.
+        """
         sums = self.sums(rows.codes)
         if not rows.is_centred:
             sums -= rows.zero_point[:, None] * self.row_sums
@@ -232,7 +243,7 @@ class ByteMatrix:
 
 
 def row_sums(codes: Ints8) -> Ints32:
-    """Sums over the rows of `codes` (N, K), eight lanes of which are 16 bits wide and wrap.
+    """Return the sums over the rows of `codes` (N, K), eight lanes of which are 16 bits wide and wrap.
 
     Source: SseReductionSumVector. Whole groups of sixteen add pairs, a group of eight adds singles, the rest in int32.
     """

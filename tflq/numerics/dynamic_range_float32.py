@@ -21,7 +21,7 @@ Rescale = Callable[[Floats, Floats, Floats, Floats], NDArray[np.float32]]
 
 
 def quantize_rows_float32(x: Floats) -> Rows:
-    """Each row of `x` (B, K) by itself; ranges include 0. Infinities and NaN are refused."""
+    """Quantize each row of `x` (B, K) by itself; ranges include 0. Raises UndefinedResultError if not finite."""
     if not np.isfinite(x).all():
         raise not_finite()
     rows = Rows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.empty(len(x), np.int32))
@@ -30,14 +30,14 @@ def quantize_rows_float32(x: Floats) -> Rows:
 
 
 def not_finite() -> UndefinedResultError:
-    """What is said of rows that cannot be quantized."""
+    """Return the error for rows that cannot be quantized."""
     return UndefinedResultError("xnn_f32_qd8_asymmetric_quantization_params", "a row holds NaN or an infinity")
 
 
 @in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
 @compiled
 def _quantize(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
-    """Rounding: half to even. The zero point is the one whose error at the range's ends is smaller.
+    """Quantize rows, half to even. The zero point is the candidate with the smaller error at the range's ends.
 
     The caller guarantees: `x` and `codes` are (B, K), `scale` is (B) and `zero_point` (B).
     """
@@ -73,9 +73,10 @@ def multiply_quantized(
     out: Floats,
     undefined: Ints8,
 ) -> None:
-    """out = clamp(the rows of `x`, quantized as quantize_rows_float32 does, times `weights`, rescaled).
+    """Compute out = clamp(the rows of `x`, quantized as quantize_rows_float32 does, times `weights`, rescaled).
 
-    By rescale_fused, or else by rescale_apart. Where a row holds NaN or an infinity, `undefined` becomes 1 instead.
+    `is_fused` selects rescale_fused, else rescale_apart. If a row holds NaN or an infinity, `undefined` becomes 1
+    instead.
 
     The caller guarantees: `x` is (B, K), `weights` (N, K), `scale` and `bias` (N), `out` (B, N), `undefined` (1).
     """
@@ -107,10 +108,10 @@ def multiply_quantized(
 
 
 def rescale_fused(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:
-    """The sum times the row's scale, rounded; that times the weights' scale plus the bias, rounded once."""
+    """Return the sum times the row's scale, rounded; that times the weights' scale plus the bias, rounded once."""
     return fused(sums * row, weights, bias)
 
 
 def rescale_apart(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:
-    """The sum times the product of both scales, plus the bias; each step rounded."""
+    """Return the sum times the product of both scales, plus the bias; each step is rounded."""
     return np.asarray(sums * (weights * row) + bias)

@@ -21,9 +21,9 @@ from tflq.jit.pieces import in_pieces
 Floats = NDArray[np.float32]
 Dot = Callable[[Floats, Floats, Floats], None]
 
-#: Products whose depth, rows and columns add up to less are made coefficient by coefficient.
+#: Products whose depth, rows and columns add up to less are computed coefficient by coefficient.
 _COEFFICIENT_BASED = 20
-#: Products that are nowhere as large as this are not blocked.
+#: Products of which no size is as large as this are not blocked.
 _UNBLOCKED = 48
 #: Bytes of the first-level data cache of most processors before 2019, and of AArch64 as Eigen assumes it.
 FIRST_LEVEL_CACHE = 32 << 10
@@ -32,9 +32,9 @@ FIRST_LEVEL_CACHE = 32 << 10
 def product(columns: Floats, x: Floats, dot: Dot | None = None, cache: int = FIRST_LEVEL_CACHE) -> Floats:
     """Multiply x (B, K) by `columns` (K, N), the weights transposed: (B, N). Both are C-contiguous.
 
-    `dot` makes the product of one row and one column, where it is not Eigen 5's. `cache` is the size in bytes of the
-    first-level data cache that Eigen finds: it decides the order of sums of more products than `panel_limit`.
-    Source: GemmImplUsingEigen::Run, bias and clamp left out.
+    `dot` computes the product of one row and one column; the default is Eigen 5's. `cache` is the size in bytes of the
+    first-level data cache that Eigen finds: it decides the order of sums of more products than `panel_limit`. Source:
+    GemmImplUsingEigen::Run, bias and clamp left out.
     """
     depth, units = columns.shape
     rows = x.shape[0]
@@ -53,21 +53,21 @@ def product(columns: Floats, x: Floats, dot: Dot | None = None, cache: int = FIR
 
 
 def ordered_block(depth: int, units: int, rows: int, cache: int) -> int:
-    """Return how many k a product of these sizes adds up in order before it adds sums to each other in order.
+    """Return the number of k that a product of these sizes adds up in order before it adds sums to each other in order.
 
-    0 if some of its sums have another order.
+    Return 0 if some of its sums have another order.
     """
     is_blocked = rows > 1 and units > 1 and depth > 0 and depth + units + rows >= _COEFFICIENT_BASED
     return _depth_block(depth, units, rows, cache) if is_blocked and units % 8 == 0 else 0
 
 
 def panel_limit(cache: int) -> int:
-    """Return the most k that fit one panel. Source: evaluateProductBlockingSizesHeuristic (mr 8, nr 4, one thread)."""
+    """Return the largest k of one panel. Source: evaluateProductBlockingSizesHeuristic (mr 8, nr 4, one thread)."""
     return max(((cache - 8 * 4 * 4) // (8 * 4 + 4 * 4)) & ~7, 1)
 
 
 def _depth_block(depth: int, units: int, rows: int, cache: int) -> int:
-    """Return how many k go into one panel. Source: as `panel_limit`."""
+    """Return the number of k that go into one panel. Source: as `panel_limit`."""
     if max(depth, units, rows) < _UNBLOCKED:
         return depth
     largest = panel_limit(cache)
@@ -79,13 +79,13 @@ def _depth_block(depth: int, units: int, rows: int, cache: int) -> int:
 
 @compiled
 def across(a: Real, b: Real, c: Real, d: Real) -> Real:
-    """The sum of four lanes: (a + c) + (b + d). Source: predux<Packet4f>."""
+    """Return the sum of four lanes: (a + c) + (b + d). Source: predux<Packet4f>."""
     return (a + c) + (b + d)
 
 
 @compiled
 def add_row(row: Floats, factor: Real, out: Floats) -> None:
-    """out += row * factor, both 1-D.
+    """Add row * factor to `out`, both 1-D.
 
     The caller guarantees: `row` has the size of `out`.
     """
@@ -96,7 +96,7 @@ def add_row(row: Floats, factor: Real, out: Floats) -> None:
 @in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
 def matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
-    """One side has a single row. Lanes over k, then across, then what is left of k in order.
+    """Multiply where one side has a single row: lanes over k, then across, then the rest of k in order.
 
     The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
     """
@@ -117,7 +117,8 @@ def matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
 @in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
 def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
-    """Each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear, vectorized).
+    """Compute each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear,
+    vectorized).
 
     The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
     """
@@ -154,7 +155,7 @@ def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
 
 @compiled
 def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
-    """One row times one row: packets in four alternating accumulators. Source: inner_product_impl.
+    """Multiply one row by one row: packets in four alternating accumulators. Source: inner_product_impl.
 
     The caller guarantees: `columns` is (K, 1), `x` (1, K), `out` (1, 1), and K > 0.
     """
@@ -187,10 +188,10 @@ def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
 @in_pieces(lambda columns, x, block, out: x.size * out.shape[1], x="r", out="r", step=4)
 @compiled
 def _blocked(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
-    """Panels of `block` k, added up in `out`. Units in groups of 8, of 4, then alone; rows of x in groups of 4.
+    """Add up panels of `block` k in `out`. Units are in groups of 8, of 4, then alone; rows of x in groups of 4.
 
-    Within a panel a sum runs over k in order, but for units in a group of 4 or alone that meet a whole group of rows:
-    these use two and four accumulators. Source: gebp_kernel.
+    Within a panel a sum runs over k in order. The exception is a unit in a group of 4, or alone, that meets a whole
+    group of rows: it uses two or four accumulators. Source: gebp_kernel.
 
     The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
     """
@@ -215,7 +216,7 @@ def _blocked(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
 
 @compiled
 def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
-    """Even and odd k apart over whole groups of eight, the rest in order.
+    """Return the product summed over even and odd k apart in whole groups of eight, then over the rest in order.
 
     The caller guarantees: `first` to `last` are places of `w` and `x`.
     """
@@ -233,7 +234,7 @@ def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
 
 @compiled
 def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
-    """k modulo 4 apart over whole groups of four, the rest in order.
+    """Return the product summed over k modulo 4 apart in whole groups of four, then over the rest in order.
 
     The caller guarantees: `first` to `last` are places of `w` and `x`.
     """
@@ -254,7 +255,7 @@ def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
 
 
 def row_sums(x: Floats) -> Floats:
-    """The sum of each row of x (R, N), C-contiguous and from a 16-byte boundary on: (R,).
+    """Return the sum of each row of x (R, N), C-contiguous and from a 16-byte boundary on: (R,).
 
     Source: redux_impl (linear, vectorized) of a column: whole aligned packets, then what lies before and behind them.
     """
@@ -267,7 +268,10 @@ def row_sums(x: Floats) -> Floats:
 @in_pieces(x="r", out="r", step=4)
 @compiled
 def _row_sums_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `out` has an element for every row of `x`, none of which is empty."""
+    """Write the sum of each row to `out`.
+
+    The caller guarantees: `out` has an element for every row of `x`, none of which is empty.
+    """
     rows, depth = x.shape
     lanes = np.empty((2, 4), np.float32)
     for r in range(rows):

@@ -18,9 +18,11 @@ Floats = NDArray[np.float32]
 
 
 def exp(x: Floats) -> Floats:
-    """exp of `x`, written from a 16-byte boundary on: whole groups of four by a polynomial, the rest by libm.
+    """Return exp of `x`, as written from a 16-byte boundary on, in any shape.
 
-    Any shape. Source: pexp_float without fused multiply-add; dense_assignment_loop_impl.
+    Whole groups of four go through a polynomial, the rest through libm.
+
+    Source: pexp_float without fused multiply-add; dense_assignment_loop_impl.
     """
     flat = np.ascontiguousarray(x).reshape(-1)
     out = np.empty(flat.shape, np.float32)
@@ -33,14 +35,17 @@ def exp(x: Floats) -> Floats:
 @in_pieces(8, x="r", out="r")
 @compiled
 def _exp_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = exp(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = _exp(x[i])
 
 
 @compiled
 def _exp(value: Real) -> Real:
-    """x reduced by multiples of log 2, then a polynomial."""
+    """Reduce x by multiples of log 2, then evaluate a polynomial."""
     if value != value:
         return value
     if value < np.float32(-104.0):
@@ -59,7 +64,7 @@ def _exp(value: Real) -> Real:
 
 
 def tanh(x: Floats) -> Floats:
-    """tanh by a rational function, the same for packets and single elements. Any shape.
+    """Return tanh of `x`, of any shape, by a rational function, the same for packets and single elements.
 
     Source: ptanh_float without fused multiply-add.
     """
@@ -71,14 +76,17 @@ def tanh(x: Floats) -> Floats:
 @in_pieces(8, x="r", out="r")
 @compiled
 def _tanh_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = tanh(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = tanh_element(x[i])
 
 
 @compiled
 def tanh_element(value: Real) -> Real:
-    """As `tanh`."""
+    """Return `tanh` of one element."""
     clamp = np.float32(7.90738964080810547)
     x = min(max(value, -clamp), clamp)
     x2 = x * x
@@ -93,9 +101,9 @@ def tanh_element(value: Real) -> Real:
 
 
 def logistic(x: Floats, offset: int = 0) -> Floats:
-    """1 / (1 + exp(-x)) of `x`, as written to memory `offset` elements behind a 16-byte boundary. Any shape.
+    """Return 1 / (1 + exp(-x)) of `x`, of any shape, as written to memory `offset` elements behind a 16-byte boundary.
 
-    Whole aligned groups of four go through a polynomial; what lies before and behind them, through the C library.
+    Whole aligned groups of four go through a polynomial; elements before and behind them go through the C library.
     Source: dense_assignment_loop_impl, scalar_logistic_op<float>.
     """
     flat = np.ascontiguousarray(x).reshape(-1)
@@ -111,13 +119,13 @@ def logistic(x: Floats, offset: int = 0) -> Floats:
     return out.reshape(x.shape)
 
 
-#: Where the logistic function is 1 in float32.
+#: From here on the logistic function is 1 in float32.
 _LARGEST_EXPONENT = 16.6355324
 
 
 @compiled
 def logistic_of_exp(value: Real) -> Real:
-    """The logistic function of a single element, by exp of the C library."""
+    """Return the logistic function of a single element, by exp of the C library."""
     largest = np.float32(_LARGEST_EXPONENT)
     e = math.exp(largest if value > largest else value)
     return e / (np.float32(1) + e)
@@ -126,16 +134,19 @@ def logistic_of_exp(value: Real) -> Real:
 @in_pieces(8, x="r", out="r")
 @compiled
 def _logistic_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = logistic(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = logistic_element(x[i])
 
 
 @compiled
 def logistic_element(value: Real) -> Real:
-    """The logistic function in a group of four: exp(x / 2) squared over one plus itself.
+    """Return the logistic function as in a group of four: exp(x / 2) squared over one plus itself.
 
-    Half of x is reduced by multiples of log 2, then goes through a polynomial.
+    Half of x is reduced by multiples of log 2, then a polynomial is evaluated.
     """
     if value < np.float32(-104.0):
         return np.float32(0)

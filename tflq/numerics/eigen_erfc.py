@@ -50,13 +50,13 @@ _LARGEST, _SMALLEST = np.float32(88.723), np.float32(-104)
 
 
 def erfc(x: Floats) -> Floats:
-    """erfc of the flat array `x`. Groups of four take Eigen's exponential, what is left behind them the C library's."""
+    """Return erfc of the flat array `x`. Groups of four take Eigen's exponential, the rest the C library's."""
     whole = x.size & ~3
     return np.concatenate([_erfc(x[:whole], packet_exp), _erfc(x[whole:], expf)])
 
 
 def single_erfc(x: Floats) -> Floats:
-    """erfc where elements are computed one by one."""
+    """Return erfc as computed one element at a time."""
     return _erfc(x, expf)
 
 
@@ -77,7 +77,7 @@ def _erfc(values: Floats, exp: Callable[[Floats], Floats]) -> Floats:
 
 
 def _polynomial(x: Floats, coefficients: Sequence[float]) -> Floats:
-    """Horner's scheme; every product and every sum is rounded."""
+    """Evaluate a polynomial by Horner's scheme; every product and every sum is rounded."""
     total = np.full(x.shape, coefficients[0], np.float32)
     for coefficient in coefficients[1:]:
         total = total * x + np.float32(coefficient)
@@ -85,7 +85,7 @@ def _polynomial(x: Floats, coefficients: Sequence[float]) -> Floats:
 
 
 def _square_error(x: Floats, square: Floats) -> Floats:
-    """x * x - square, by halves of 12 bits."""
+    """Return x * x - square, by halves of 12 bits."""
     spread = _SPLITTER * x
     high = (x - spread) + spread
     low = x - high
@@ -97,7 +97,7 @@ def _square_error(x: Floats, square: Floats) -> Floats:
 
 
 def packet_exp(x: Floats) -> Floats:
-    """exp by a polynomial of sixth order around multiples of log 2."""
+    """Return exp by a polynomial of sixth order around multiples of log 2."""
     bounded = np.minimum(x, _LARGEST)
     m = np.floor(bounded * _LOG2_E + np.float32(0.5))
     r = m * _LOG_2_HIGH + bounded

@@ -1,7 +1,7 @@
 """exp, logistic, tanh, log, reciprocal and inverse square root in gemmlowp's fixed point.
 
 Raw values as in fixedpoint.py: `x` has `integer_bits` integer bits in a word of `width` bits (32 or 16). Results have 0
-integer bits (Q0.31 or Q0.15) unless said otherwise. Every product rounds half up (doubling_high_mul); sums wrap.
+integer bits (Q0.31 or Q0.15) unless stated otherwise. Every product rounds half up (doubling_high_mul); sums wrap.
 
 Source: gemmlowp fixedpoint/fixedpoint.h; LiteRT 2.3 tflite/kernels/internal/common.h for the last three.
 """
@@ -26,7 +26,7 @@ from tflq.numerics.fixedpoint import (
 )
 from tflq.numerics.rounding import wrap, wrap_int32
 
-# Constants as 32-bit raw values; 0 integer bits unless said otherwise.
+# Constants as 32-bit raw values; 0 integer bits unless stated otherwise.
 _EXP_MINUS_EIGHTH = 1895147668
 _THIRD = 715827883
 #: exp(-2**e) for e = -2..4
@@ -46,7 +46,7 @@ _ALPHA_F = 638450708  # 1/4 * 2**(1/4)
 
 @compiled
 def exp_on_quarter_interval(x: Int, width: Int) -> Int:
-    """exp(x) for x in [-1/4, 0), 0 integer bits: Taylor of fourth order around -1/8.
+    """Return exp(x) for x in [-1/4, 0), 0 integer bits: Taylor of fourth order around -1/8.
 
     Source: exp_on_interval_between_negative_one_quarter_and_0_excl. The last sum saturates in 16 bits and cannot
     overflow in 32.
@@ -63,11 +63,11 @@ def exp_on_quarter_interval(x: Int, width: Int) -> Int:
 
 @compiled
 def exp_on_negative_values(x: Int, integer_bits: Int, width: Int) -> Int:
-    """exp(x) for x <= 0: exp of x modulo 1/4, times exp(-2**e) for every bit 2**e of what is left.
+    """Return exp(x) for x <= 0: exp of x modulo 1/4, times exp(-2**e) for every bit 2**e of the rest.
 
     Source: exp_on_negative_values. With more than 5 integer bits, x below -32 gives 0; x = 0 gives the largest value.
 
-    This function guarantees: it reads all seven constants, whatever `x` is.
+    This function guarantees: it reads all seven constants, for any `x`.
     """
     if x == 0:
         return one(0, width)
@@ -86,7 +86,9 @@ def exp_on_negative_values(x: Int, integer_bits: Int, width: Int) -> Int:
 
 @compiled
 def _reciprocal_of_half_sum(x: Int, width: Int) -> Int:
-    """2 / (1 + x) with 2 integer bits, for x in [0, 1]: three Newton-Raphson steps from 48/17 - 32/17 * (1 + x)/2."""
+    """Return 2 / (1 + x) with 2 integer bits, for x in [0, 1]: three Newton-Raphson steps from 48/17 - 32/17 * (1 +
+    x)/2.
+    """
     half = rounding_half_sum(x, one(0, width))
     result = wrap(
         constant(_48_OVER_17, width) + doubling_high_mul(half, constant(_MINUS_32_OVER_17, width), width), width
@@ -100,19 +102,19 @@ def _reciprocal_of_half_sum(x: Int, width: Int) -> Int:
 
 @compiled
 def one_over_one_plus_x(x: Int, width: Int) -> Int:
-    """1 / (1 + x) for x in [0, 1], 0 integer bits. Source: one_over_one_plus_x_for_x_in_0_1."""
+    """Return 1 / (1 + x) for x in [0, 1], 0 integer bits. Source: one_over_one_plus_x_for_x_in_0_1."""
     return rescale(_reciprocal_of_half_sum(x, width), 1, 0, width)
 
 
 @compiled
 def one_minus_x_over_one_plus_x(x: Int, width: Int) -> Int:
-    """(1 - x) / (1 + x) for x in [0, 1], 0 integer bits. Source: one_minus_x_over_one_plus_x_for_x_in_0_1."""
+    """Return (1 - x) / (1 + x) for x in [0, 1], 0 integer bits. Source: one_minus_x_over_one_plus_x_for_x_in_0_1."""
     return rescale(wrap(_reciprocal_of_half_sum(x, width) - one(2, width), width), 2, 0, width)
 
 
 @compiled
 def logistic(x: Int, integer_bits: Int, width: Int) -> Int:
-    """1 / (1 + exp(-x)); 1/2 for x = 0. Source: logistic."""
+    """Return 1 / (1 + exp(-x)); 1/2 for x = 0. Source: logistic."""
     if x == 0:
         return np.int64(1) << np.int64(width - 2)
     positive = one_over_one_plus_x(exp_on_negative_values(-abs(np.int64(x)), integer_bits, width), width)
@@ -121,7 +123,7 @@ def logistic(x: Int, integer_bits: Int, width: Int) -> Int:
 
 @compiled
 def tanh(x: Int, integer_bits: Int, width: Int) -> Int:
-    """tanh(x) = (1 - exp(-2x)) / (1 + exp(-2x)); the factor 2 is one integer bit more. Source: tanh."""
+    """Return tanh(x) = (1 - exp(-2x)) / (1 + exp(-2x)); the factor 2 is one integer bit more. Source: tanh."""
     if x == 0:
         return np.int64(0)
     decay = exp_on_negative_values(-abs(np.int64(x)), np.int64(integer_bits) + np.int64(1), width)
@@ -132,7 +134,7 @@ def tanh(x: Int, integer_bits: Int, width: Int) -> Int:
 @in_pieces(40, x="r", out="r")
 @compiled
 def logistic_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
-    """out = logistic(x), both 1-D.
+    """Compute out = logistic(x), both 1-D.
 
     The caller guarantees: `x` and `out` have the same size.
     """
@@ -143,7 +145,7 @@ def logistic_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
 @in_pieces(40, x="r", out="r")
 @compiled
 def tanh_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
-    """out = tanh(x), both 1-D.
+    """Compute out = tanh(x), both 1-D.
 
     The caller guarantees: `x` and `out` have the same size.
     """
@@ -154,7 +156,7 @@ def tanh_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
 @in_pieces(40, x="r", out="r")
 @compiled
 def exp_on_negative_values_into(x: Array, integer_bits: Int, width: Int, out: Array) -> None:
-    """out = exp(x), both 1-D, x <= 0.
+    """Compute out = exp(x), both 1-D, x <= 0.
 
     The caller guarantees: `x` and `out` have the same size.
     """
@@ -164,7 +166,8 @@ def exp_on_negative_values_into(x: Array, integer_bits: Int, width: Int, out: Ar
 
 @compiled
 def reciprocal(x: Int, integer_digits: Int) -> tuple[Int, Int]:
-    """(mantissa, bits over unit) of 1/x, for int32 x > 0 with `integer_digits` integer bits: the softmax reciprocal.
+    """Return (mantissa, bits over unit) of 1/x, for int32 x > 0 with `integer_digits` integer bits: the softmax
+    reciprocal.
 
     1/x = mantissa / 2**31 / 2**(bits over unit), mantissa Q0.31 in [2**30, 2**31). Source: GetReciprocal.
     """
@@ -175,7 +178,7 @@ def reciprocal(x: Int, integer_digits: Int) -> tuple[Int, Int]:
 
 @compiled
 def inverse_sqrt(x: Int) -> tuple[Int, Int]:
-    """(mantissa Q31, right shift) of 1/sqrt(x) for int32 x >= 0; 0 counts as 1. Right shifts are positive.
+    """Return (mantissa Q31, right shift) of 1/sqrt(x) for int32 x >= 0; 0 counts as 1. Right shifts are positive.
 
     Source: GetInvSqrtQuantizedMultiplierExp with reverse_shift 1. Five Newton-Raphson steps from 1 in Q3.28.
     """
@@ -204,10 +207,10 @@ def inverse_sqrt(x: Int) -> tuple[Int, Int]:
 
 @compiled
 def log_x_for_x_greater_than_or_equal_to_1(x: Int, input_bits: Int, output_bits: Int) -> Int:
-    """Natural logarithm of an int32 `x` > 0 with `input_bits` integer bits; the result has `output_bits`.
+    """Return the natural logarithm of an int32 `x` > 0 with `input_bits` integer bits; the result has `output_bits`.
 
-    Source: log_x_for_x_greater_than_or_equal_to_1_impl. Two normalisations, around 2**-1/4 and 2**-3/4, of which the
-    nearer one is taken; then a Pade quotient.
+    Source: log_x_for_x_greater_than_or_equal_to_1_impl. The nearer of two normalisations is taken, around 2**-1/4 or
+    2**-3/4; then a Pade quotient.
     """
     accumulator_bits = np.int64(output_bits) + np.int64(1)
     to_raw = np.int64(31) - accumulator_bits

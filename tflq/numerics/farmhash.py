@@ -1,4 +1,4 @@
-"""FarmHash's Fingerprint64, of many keys of equal length at once. All arithmetic wraps modulo 2**64.
+"""FarmHash's Fingerprint64, for many keys of equal length at once. All arithmetic wraps modulo 2**64.
 
 Source: FarmHash farmhash.cc, farmhashna::Hash64.
 """
@@ -17,7 +17,7 @@ _SEED = 81
 
 
 def fingerprint64(keys: Bytes) -> Hashes:
-    """The fingerprints of `keys`, one key a row."""
+    """Return the fingerprints of `keys`, one key a row."""
     length = keys.shape[1]
     with np.errstate(over="ignore"):
         if length <= 16:
@@ -28,13 +28,13 @@ def fingerprint64(keys: Bytes) -> Hashes:
 
 
 def _words(keys: Bytes, place: int, size: int = 8) -> Hashes:
-    """Little-endian words at byte `place`."""
+    """Return little-endian words at byte `place`."""
     word = np.ascontiguousarray(keys[:, place : place + size]).view(f"<u{size}")[:, 0]
     return word.astype(np.uint64)
 
 
 def _rotate(x: Hashes, bits: int) -> Hashes:
-    """To the right."""
+    """Rotate right."""
     return (x >> np.uint64(bits)) | (x << np.uint64(64 - bits))
 
 
@@ -84,7 +84,7 @@ def _up_to_64(keys: Bytes, length: int) -> Hashes:
 
 
 def _weak(keys: Bytes, place: int, a: Hashes, b: Hashes) -> Pair:
-    """Two hashes of 32 bytes, with seeds."""
+    """Return two hashes of 32 bytes, with seeds."""
     w, x, y, z = (_words(keys, place + 8 * i) for i in range(4))
     a = a + w
     b = _rotate(b + a + z, 21)
@@ -121,7 +121,7 @@ def _block(
     multiplier: Hashes | np.uint64,
     weight: np.uint64,
 ) -> tuple[Hashes, Hashes, Hashes, Pair, Pair]:
-    """64 bytes; x and z change places."""
+    """Hash 64 bytes; x and z change places."""
     x = _rotate(x + y + v[0] + _words(keys, place + 8), 37) * multiplier
     y = _rotate(y + v[1] + _words(keys, place + 48), 42) * multiplier
     x = x ^ (w[1] * weight)

@@ -1,4 +1,4 @@
-"""Output stages that are made of float32 multipliers: XNNPACK's ways to scale 8-bit results.
+"""Output stages with float32 multipliers: XNNPACK's ways to scale 8-bit results.
 
 All of them clamp what they scaled: none wraps. Constants of a channel repeat over a period, as in
 tflq/numerics/stages.py.
@@ -23,13 +23,13 @@ Array = NDArray[Any]
 _INT32 = np.dtype(np.int32)
 _NO_BIAS = np.zeros(1024, np.int32)
 
-#: By so many bits to the right, every product of an int32 and 24 bits rounds to 0.
+#: A right shift by this many bits rounds every product of an int32 and 24 bits to 0.
 _ALL_BITS = 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Float32Scaled:
-    """A stage made of a float32 multiplier per channel."""
+    """A stage with one float32 multiplier per channel."""
 
     real: Reals
     period: tuple[Array, ...] = field(repr=False)  # the loop's constants, repeated
@@ -38,13 +38,13 @@ class _Float32Scaled:
 
     @classmethod
     def of(cls, real: ArrayLike) -> _Float32Scaled:
-        """The stage for these real multipliers (scalar or length C), rounded to float32."""
+        """Return the stage for these real multipliers (scalar or length C), rounded to float32."""
         factors = np.atleast_1d(np.asarray(real, np.float64)).astype(np.float32)
         return cls(factors.astype(np.float64), tuple(map(repeated, cls.constants(factors))))
 
     @classmethod
     def constants(cls, factors: Array) -> tuple[Array, ...]:
-        """What the loop reads per channel."""
+        """Return the constants that the loop reads per channel."""
         raise NotImplementedError
 
     def __call__(self, accumulator: Array) -> Ints32:
@@ -75,7 +75,9 @@ def _per_channel(values: Array, channels: int) -> Array:
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def _even_rows(accumulator: Array, out: Array, bias: Array, real: Array, zero_point: Int, low: Int, high: Int) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    """Scale rows as FloatRoundingEven does.
+
+    The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
     rows, columns = accumulator.shape
@@ -95,7 +97,9 @@ def _even_rows(accumulator: Array, out: Array, bias: Array, real: Array, zero_po
 def _exact_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Array, shift: Array, zero_point: Int, low: Int, high: Int
 ) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    """Scale rows as ExactHalfUp does.
+
+    The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
     rows, columns = accumulator.shape
@@ -122,7 +126,9 @@ def _short_rows(
     low: Int,
     high: Int,
 ) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
+    """Scale rows as ShortHalfUp does.
+
+    The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
     """
     rows, columns = accumulator.shape
@@ -139,7 +145,7 @@ def _short_rows(
 
 @compiled
 def saturate_int16(x: Int) -> Int:
-    """`x` held inside int16."""
+    """Saturate `x` to int16."""
     return clamp(x, np.int64(-(2**15)), np.int64(2**15 - 1))
 
 
@@ -154,12 +160,12 @@ class FloatRoundingEven(_Float32Scaled):
 
     @classmethod
     def constants(cls, factors: Array) -> tuple[Array, ...]:
-        """The multipliers, float32."""
+        """Return the multipliers, float32."""
         return (factors,)
 
 
 class ExactHalfUp(_Float32Scaled):
-    """The product with a float32 multiplier, exact, rounded once, half up. Multipliers are below 256.
+    """The exact product with a float32 multiplier, rounded once, half up. Multipliers are below 256.
 
     Source: XNNPACK's rndnu requantization.
     """
@@ -169,7 +175,7 @@ class ExactHalfUp(_Float32Scaled):
 
     @classmethod
     def constants(cls, factors: Array) -> tuple[Array, ...]:
-        """The multiplier as 24 bits and a shift to the right, int64."""
+        """Return the multiplier as 24 bits and a shift to the right, int64."""
         fraction, exponent = np.frexp(factors)
         mantissa = (fraction * np.float32(2**24)).astype(np.int64)
         return mantissa, np.clip(24 - exponent.astype(np.int64), 0, _ALL_BITS)
@@ -187,7 +193,7 @@ class ShortHalfUp(_Float32Scaled):
 
     @classmethod
     def constants(cls, factors: Array) -> tuple[Array, ...]:
-        """The multiplier as 15 bits, and the shifts of the accumulator to the left and to the right, int64."""
+        """Return the multiplier as 15 bits, and the shifts of the accumulator to the left and to the right, int64."""
         fraction, exponent = np.frexp(factors)
         mantissa = np.floor(fraction.astype(np.float64) * 2**15 + 0.5).astype(np.int64)
         is_one = mantissa == 1 << 15

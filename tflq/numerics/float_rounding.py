@@ -1,4 +1,4 @@
-"""An output stage whose product is made and rounded in float64."""
+"""An output stage whose product is computed and rounded in float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.numerics.stages import AS_INT32, NO_BIAS, OutputPipeline, as_reals, is
 class FloatRounding:
     """float64 product, rounded half away from zero, converted to int32 as x86 does.
 
-    Source: LiteRT 2.3 reference FullyConnected since April 2025. `wraps` says that the accumulator is int32. A product
+    Source: LiteRT 2.3 reference FullyConnected since April 2025. `wraps` is true for int32 accumulators. A product
     beyond int32 gives INT32_MIN, to which the zero point is then added in int32: below zero it wraps to the top.
     """
 
@@ -24,22 +24,22 @@ class FloatRounding:
 
     @classmethod
     def of(cls, real: ArrayLike) -> FloatRounding:
-        """The stage for int32 accumulators and these real multipliers."""
+        """Return the stage for int32 accumulators and these real multipliers."""
         values = as_reals(real)
         return cls(values, repeated(values))
 
     @classmethod
     def of_wide(cls, real: ArrayLike) -> FloatRounding:
-        """The stage for int64 accumulators and these real multipliers."""
+        """Return the stage for int64 accumulators and these real multipliers."""
         values = as_reals(real)
         return cls(values, repeated(values), wraps=False)
 
     def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
+        """Scale accumulators; see OutputStage.__call__."""
         return OutputPipeline(self, *AS_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
+        """Add the bias, scale, add the zero point and clamp; see OutputStage.narrow."""
         channels, real = accumulator.shape[1], self.period
         if is_one_run(accumulator, bias, len(real)):
             accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
@@ -48,5 +48,5 @@ class FloatRounding:
         float_rounding_rows(accumulator, out, bias, real, zero_point, low, high, self.wraps)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat."""
+        """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         float_rounding_rows(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 #: The smallest normal number, 2**-126.
 _TINY = np.finfo(np.float32).tiny
-#: What 24 bits without a lowest exponent round up to it: 2**-126 - 2**-151.
+#: The smallest value that 24 bits without a lowest exponent round up to it: 2**-126 - 2**-151.
 _ROUNDS_TO_TINY = float(_TINY) - 2.0**-151
 
 
 def subnormals_as_zeros(x: NDArray[Any]) -> NDArray[np.float32]:
-    """`x` (float32) with subnormals read as zeros of their sign."""
+    """Return `x` (float32) with subnormals read as zeros of their sign."""
     return np.where(np.abs(x) < _TINY, np.copysign(np.float32(0), x), x)
 
 
 def to_normal_float32(x: NDArray[Any]) -> NDArray[np.float32]:
-    """`x` (float64) rounded half to even to float32; what would be subnormal then is a zero of its sign.
+    """Round `x` (float64) half to even to float32; results that would be subnormal become zeros of their sign.
 
-    Sums, products and quotients of float32 may come rounded to float64: rounding twice gives the same.
+    Sums, products and quotients of float32 may be rounded to float64 first: rounding twice gives the same.
     """
     return np.where(np.abs(x) < _ROUNDS_TO_TINY, np.copysign(np.float32(0), x), x).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The discrete Fourier transform of fft2d (Takuya Ooura), operation by operation: the rounding of every sum counts.
+"""The discrete Fourier transform of fft2d (Takuya Ooura), operation by operation: every sum rounds as there.
 
 A transform of N = 2**k points, y[f] = sum of x[j] * exp(+2*pi*i*f*j/N), in float64. Blocks are cut in quarters until 16
 or 8 points are left: a *plain* block into plain, shifted, plain, plain; a *shifted* block (frequencies half a step
@@ -37,7 +37,7 @@ def transform(z: Points, w: Points, leaf: Points) -> None:
 @in_pieces(4, v="e", first="e")
 @compiled
 def _untangle(v: Points, first: Int, z: Points) -> None:
-    """Frequencies from `first` on, and their mirror images, of as many reals as z has parts.
+    """Turn frequencies of pairs, from `first` on, with their mirror images, into frequencies of the reals.
 
     The caller guarantees: `first` >= 1 and `first` + v.size <= z.size / 2.
     """
@@ -64,7 +64,7 @@ def transform_reals(z: Points, w: Points, leaf: Points, v: Points) -> None:
 
 
 def transform_rows(z: Points, w: Points, leaf: Points, v: Points) -> None:
-    """Every row of z (R, points + 1) as reals, in place; the last column is left alone."""
+    """Transform every row of z (R, points + 1) as reals, in place; the last column is left alone."""
     if z.shape[1] <= most(40):
         _transform_rows(z, w, leaf, v)
         return
@@ -75,13 +75,16 @@ def transform_rows(z: Points, w: Points, leaf: Points, v: Points) -> None:
 @in_pieces(40, z="r")
 @compiled
 def _transform_rows(z: Points, w: Points, leaf: Points, v: Points) -> None:
-    """The caller guarantees: rows have a power of two of points and one element more; `w` and `v` fit them."""
+    """Transform every row as reals.
+
+    The caller guarantees: rows have a power of two of points and one element more; `w` and `v` fit them.
+    """
     for row in range(z.shape[0]):
         transform_reals(z[row, : z.shape[1] - 1], w, leaf, v)
 
 
 def transform_columns(z: Points, columns: int, w: Points, leaf: Points) -> None:
-    """The first `columns` columns of z, in place."""
+    """Transform the first `columns` columns of z, in place."""
     column = np.empty(z.shape[0], np.complex128)
     if column.size <= most(40):
         _transform_columns(np.arange(columns), z, column, w, leaf)
@@ -95,7 +98,7 @@ def transform_columns(z: Points, columns: int, w: Points, leaf: Points) -> None:
 @in_pieces(lambda columns, z, *_: 40 * columns.size * z.shape[0], columns="c")
 @compiled
 def _transform_columns(columns: Array, z: Points, column: Points, w: Points, leaf: Points) -> None:
-    """The columns of those numbers; `column` is room for one.
+    """Transform the columns with those numbers; `column` is room for one.
 
     The caller guarantees: `columns` are numbers of columns of z, `column` is as long as one, a power of two.
     """

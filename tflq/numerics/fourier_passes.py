@@ -35,13 +35,13 @@ def conjugate(z: Complex) -> Complex:
 
 @compiled
 def _times_eighth(c: Real, z: Complex) -> Complex:
-    """z * exp(i*pi/4), where c = cos(pi/4)."""
+    """Return z * exp(i*pi/4), where c = cos(pi/4)."""
     return complex(c * (z.real - z.imag), c * (z.imag + z.real))
 
 
 @compiled
 def _combine(z: Points, even_sum: Complex, even_difference: Complex, odd_sum: Complex, odd_difference: Complex) -> None:
-    """The last four sums of a block of four.
+    """Write the last four sums of a block of four.
 
     The caller guarantees: `z` has 4 points at least.
     """
@@ -53,7 +53,10 @@ def _combine(z: Points, even_sum: Complex, even_difference: Complex, odd_sum: Co
 
 @compiled
 def _pass_plain(z: Points, w: Points, c: Real) -> None:
-    """The caller guarantees: z.size is a multiple of 4, and `w` has a row for every four points."""
+    """Apply one pass to a plain block.
+
+    The caller guarantees: z.size is a multiple of 4, and `w` has a row for every four points.
+    """
     m = z.size // 4
     middle = m // 2
     for e in range(m):
@@ -75,7 +78,10 @@ def _pass_plain(z: Points, w: Points, c: Real) -> None:
 
 @compiled
 def _pass_shifted(z: Points, w: Points, c: Real) -> None:
-    """The caller guarantees: z.size is a multiple of 4, and `w` has a row for every four points."""
+    """Apply one pass to a shifted block.
+
+    The caller guarantees: z.size is a multiple of 4, and `w` has a row for every four points.
+    """
     m = z.size // 4
     middle = m // 2
     for e in range(m):
@@ -99,7 +105,10 @@ def _pass_shifted(z: Points, w: Points, c: Real) -> None:
 
 @compiled
 def _plain_16(z: Points, turn: Complex, c: Real) -> None:
-    """The caller guarantees: `z` has 16 points."""
+    """Transform a plain block of 16 points.
+
+    The caller guarantees: `z` has 16 points.
+    """
     x0, x1, x2, x3 = z[0] + z[8], z[0] - z[8], z[4] + z[12], z[4] - z[12]
     y0, y4, y8, y12 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
     x0, x1, x2, x3 = z[1] + z[9], z[1] - z[9], z[5] + z[13], z[5] - z[13]
@@ -121,7 +130,10 @@ def _plain_16(z: Points, turn: Complex, c: Real) -> None:
 
 @compiled
 def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
-    """The caller guarantees: `z` has 16 points, `leaf` 3."""
+    """Transform a shifted block of 16 points.
+
+    The caller guarantees: `z` has 16 points, `leaf` 3.
+    """
     two, one, three = leaf[0], leaf[1], leaf[2]
     x0, x1 = z[0] + _times_i(z[8]), _times_eighth(c, z[4] + _times_i(z[12]))
     y0, y4 = x0 + x1, x0 - x1
@@ -149,7 +161,10 @@ def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
 
 @compiled
 def _plain_8(z: Points, c: Real) -> None:
-    """The caller guarantees: `z` has 8 points."""
+    """Transform a plain block of 8 points.
+
+    The caller guarantees: `z` has 8 points.
+    """
     x0, x1, x2, x3 = z[0] + z[4], z[0] - z[4], z[2] + z[6], z[2] - z[6]
     y0, y2, y1, y3 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
     x0, x1, x2, x3 = z[1] + z[5], z[1] - z[5], z[3] + z[7], z[3] - z[7]
@@ -161,7 +176,10 @@ def _plain_8(z: Points, c: Real) -> None:
 
 @compiled
 def _shifted_8(z: Points, turn: Complex, c: Real) -> None:
-    """The caller guarantees: `z` has 8 points."""
+    """Transform a shifted block of 8 points.
+
+    The caller guarantees: `z` has 8 points.
+    """
     y0, y1 = z[0] + _times_i(z[4]), z[0] - _times_i(z[4])
     y2, y3 = _times_eighth(c, z[2] + _times_i(z[6])), _times_eighth(c, z[2] - _times_i(z[6]))
     y4, y5 = turn * (z[1] + _times_i(z[5])), _flipped(turn) * (z[1] - _times_i(z[5]))
@@ -172,7 +190,7 @@ def _shifted_8(z: Points, turn: Complex, c: Real) -> None:
 
 @compiled
 def _is_shifted(block: Int) -> Any:
-    """Whether that block of a pass is shifted: its number's last digit to the base 4 that is not 3 says it."""
+    """Return whether that block of a pass is shifted, by its number's last digit to the base 4 that is not 3."""
     while block & 3 == 3:
         block >>= 2
     return block & 3 == 1
@@ -180,7 +198,12 @@ def _is_shifted(block: Int) -> Any:
 
 @compiled
 def _leaf(z: Points, shifted: Any, leaf: Points, c: Real) -> None:
-    """The caller guarantees: `leaf` has 3 points. This function guarantees: it asks for the size of `z`."""
+    """Transform a last block by its size.
+
+    The caller guarantees: `leaf` has 3 points.
+
+    This function guarantees: it checks the size of `z`.
+    """
     if z.size == 16:
         if shifted:
             _shifted_16(z, leaf, c)
@@ -202,7 +225,7 @@ def _leaf(z: Points, shifted: Any, leaf: Points, c: Real) -> None:
 @in_pieces(40, parts="b", first="b")
 @compiled
 def split_blocks(parts: Points, first: Int, w: Points) -> None:
-    """A pass over blocks (B, points), numbered from `first` on.
+    """Apply a pass to blocks (B, points), numbered from `first` on.
 
     The caller guarantees: blocks have a power of two of points, 32 or more, and `w` a quarter as many rows.
     """
@@ -216,7 +239,7 @@ def split_blocks(parts: Points, first: Int, w: Points) -> None:
 @in_pieces(40, parts="b", first="b")
 @compiled
 def transform_leaves(parts: Points, first: Int, leaf: Points) -> None:
-    """The last pass, over blocks (B, at most 16), numbered from `first` on.
+    """Apply the last pass to blocks (B, at most 16), numbered from `first` on.
 
     The caller guarantees: `leaf` = leaf_turns(), blocks have 1, 2, 4, 8 or 16 points.
     """
@@ -238,7 +261,7 @@ def unscramble(z: Points) -> None:
 
 @compiled
 def _swap(z: Points, start: Int, stop: Int) -> None:
-    """Points from `start` to `stop` that stand before the one they are swapped with.
+    """Swap the points from `start` to `stop` that precede the ones they are swapped with.
 
     The caller guarantees: z.size is a power of two, 0 <= `start` <= `stop` <= z.size.
     """

@@ -23,7 +23,7 @@ PLAIN_1, PLAIN_3, EVEN_1, ODD_1, EVEN_3, ODD_3 = 0, 1, 2, 3, 4, 5
 
 @cache
 def turns(count: int) -> Points:
-    """The factors of every pass over `count` points, pass after pass, one row for every quadruple of points."""
+    """Return the factors of every pass over `count` points, pass after pass, one row for every quadruple of points."""
     tables = [np.zeros((0, 6), np.complex128)]
     size = count
     while size > 16:
@@ -37,14 +37,14 @@ def turns(count: int) -> Points:
 
 @cache
 def leaf_turns() -> Points:
-    """exp(i*pi/8), exp(i*pi/16), exp(3*i*pi/16)."""
+    """Return exp(i*pi/8), exp(i*pi/16), exp(3*i*pi/16)."""
     step = _QUARTER_PI / 16
     return np.array([_turn(_QUARTER_PI / 4 * 2), _turn(step * 4), _turn(3 * step * 4)])
 
 
 @cache
 def real_turns(count: int) -> Points:
-    """What a transform of `count` reals multiplies differences by, for frequencies 1 to count/4 - 1."""
+    """Return the factors of differences in a transform of `count` reals, for frequencies 1 to count/4 - 1."""
     quarter = count // 4
     half = quarter // 2
     values = np.zeros(quarter + 1)
@@ -66,18 +66,18 @@ def _swapped(z: complex) -> complex:
 
 
 def _group(step: float, k: int) -> tuple[complex, complex]:
-    """exp(i*a) and exp(-3*i*a) for a = step * k. 3 * step is rounded before it is multiplied."""
+    """Return exp(i*a) and exp(-3*i*a) for a = step * k. 3 * step is rounded before it is multiplied."""
     return _turn(step * k), _turn(3 * step * k).conjugate()
 
 
 def _direct(size: int) -> list[tuple[complex, complex]]:
-    """Factors of the first eighth of a pass that is not the first, from its element 1 on."""
+    """Return the factors of the first eighth of a pass that is not the first, from its element 1 on."""
     step = _QUARTER_PI / (size // 2)
     return [_group(step, 4 * e) for e in range(1, size // 8)]
 
 
 def _interpolated(size: int) -> list[tuple[complex, complex]]:
-    """The first pass's twiddle factors: a table of half the length, odd elements from their two neighbours."""
+    """Return the first pass's twiddle factors: a table of half the length, odd elements from their two neighbours."""
     step = _QUARTER_PI / (size // 4)
     one, three = 0.5 / cos(step * 2), 0.5 / cos(step * 6)
     known = [(1 + 0j, 1 + 0j), *(_group(step, 4 * i) for i in range(1, size // 16))]
@@ -95,14 +95,14 @@ def _scaled(factor: float, z: complex) -> complex:
 
 
 def _fill_plain(table: Points, first: list[tuple[complex, complex]]) -> None:
-    """Rows of plain blocks: those of the second eighth are the first, mirrored."""
+    """Fill the rows of plain blocks: those of the second eighth are the first, mirrored."""
     for e, (one, three) in enumerate(first, 1):
         table[e, PLAIN_1], table[e, PLAIN_3] = one, three
         table[-e, PLAIN_1], table[-e, PLAIN_3] = _swapped(one), _swapped(three)
 
 
 def _fill_shifted(table: Points, size: int) -> None:
-    """Rows of shifted blocks."""
+    """Fill the rows of shifted blocks."""
     step = _QUARTER_PI / size
     for e in range(1, size // 8):
         even_1, even_3 = _group(step, 4 * e)

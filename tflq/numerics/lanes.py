@@ -1,7 +1,7 @@
 """Float32 sums in four lanes: LiteRT's NEON helpers, which its x86 build runs through SSE in every resolver.
 
-Lane i adds the elements 4k + i in order; the lanes are then added from left to right, and what is left of the elements
-follows in order. Every product and every sum is rounded; nothing is fused.
+Lane i adds the elements 4k + i in order; the lanes are then added from left to right, and the remaining elements follow
+in order. Every product and every sum is rounded; nothing is fused.
 
 Source: LiteRT 2.3 optimized/neon_tensor_utils.cc, without __aarch64__.
 """
@@ -21,9 +21,9 @@ Floats = NDArray[np.float32]
 @in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
 def add_products(columns: Floats, x: Floats, out: Floats) -> None:
-    """out (B, N) += x (B, K) times `columns` (K, N), the weights transposed.
+    """Add x (B, K) times `columns` (K, N), the weights transposed, to `out` (B, N).
 
-    What is left of K is added to `out` one by one. Source: NeonMatrixBatchVectorMultiplyAccumulate (float).
+    The rest of K is added to `out` one by one. Source: NeonMatrixBatchVectorMultiplyAccumulate (float).
 
     The caller guarantees: these shapes.
     """
@@ -42,7 +42,7 @@ def add_products(columns: Floats, x: Floats, out: Floats) -> None:
 @in_pieces(a="r", b="r", out="r")
 @compiled
 def dot_rows(a: Floats, b: Floats, out: Floats) -> None:
-    """out[r] = a[r] . b[r], both (R, K). Source: BatchVectorBatchVectorDotProduct, NeonVectorVectorDotProduct.
+    """Compute out[r] = a[r] . b[r], both (R, K). Source: BatchVectorBatchVectorDotProduct, NeonVectorVectorDotProduct.
 
     The caller guarantees: these shapes, and that `out` is (R).
     """
@@ -66,7 +66,7 @@ def dot_rows(a: Floats, b: Floats, out: Floats) -> None:
 
 @compiled
 def sum_groups(x: Floats, size: Int, out: Floats) -> None:
-    """out[i] = the sum of the i-th group of `size` elements. Source: NeonReductionSumVector (float).
+    """Compute out[i] = the sum of the i-th group of `size` elements. Source: NeonReductionSumVector (float).
 
     The caller guarantees: `x` has out.size * `size` elements.
     """
@@ -90,7 +90,7 @@ def sum_groups(x: Floats, size: Int, out: Floats) -> None:
 
 @compiled
 def holds_zeros(x: Floats) -> bool:
-    """As is_zero, of one row.
+    """Return `is_zero` of one row.
 
     This function guarantees: all indices come from the shape of `x`, which is (1, K).
     """
@@ -102,7 +102,7 @@ def holds_zeros(x: Floats) -> bool:
 
 
 def is_zero(x: Floats) -> bool:
-    """Whether all elements are zero. NaN counts as zero inside whole groups of four. Source: NeonIsZeroVector."""
+    """Return whether all elements are zero. NaN counts as zero in whole groups of four. Source: NeonIsZeroVector."""
     flat = x.reshape(-1)
     whole = flat.size & ~3
     return not (np.any(np.abs(flat[:whole]) > 0) or np.any(flat[whole:] != 0))

@@ -2,11 +2,11 @@
 
 TFLite's wheels import expf, tanhf and their kin from the C library of the machine they run on, so the last bit of a
 result belongs to that machine and not to the runtime. Calling the same library gives the same bits ("exact on the same
-libm"). Where no library can be loaded, the float64 function is rounded to float32: correctly rounded in all but a few
-cases in a thousand million, yet it may differ by 1 ULP from a library that is not.
+libm"). If no library can be loaded, the float64 function is rounded to float32. That is correctly rounded in all but a
+few cases in a thousand million, yet it may differ by 1 ULP from a library that is not.
 
-Long arrays go through compiled loops, which call the library too. Since compiled code may be told to use another
-vector library, each loop is held against the library once, on 512 points, before it is trusted.
+Long arrays go through compiled loops, which call the library too. Compiled code may be configured to use another vector
+library, so each loop is compared with the library once, on 512 points, before it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tflq.jit.pieces import in_pieces
 
 Floats = NDArray[np.float32]
 
-#: So many elements cost less through ctypes than the compiling of a loop does.
+#: Number of elements below which ctypes costs less than compiling a loop.
 _SHORT = 1024
 
 _LIBRARIES = {"win32": ("ucrtbase", "msvcrt"), "darwin": ("libSystem.dylib", "/usr/lib/libSystem.B.dylib")}
@@ -34,7 +34,7 @@ _LIBRARIES = {"win32": ("ucrtbase", "msvcrt"), "darwin": ("libSystem.dylib", "/u
 
 @cache
 def c_library() -> ctypes.CDLL | None:
-    """The C library that holds the mathematical functions, or None."""
+    """Return the C library that holds the mathematical functions, or None."""
     for name in _LIBRARIES.get(sys.platform, ("libm.so.6", "libm.so", None)):
         try:
             loaded = ctypes.CDLL(name)
@@ -50,23 +50,23 @@ class FloatFunction:
 
     def __init__(self, name: str, loop: Compiled[..., None], wide: Callable[..., float], arguments: int = 1) -> None:
         self.name, self.loop, self.wide, self.arguments = name, loop, wide, arguments
-        self._asked = 0  # elements so far, by anyone
+        self._asked = 0  # elements so far, of all callers
 
     def __call__(self, *operands: ArrayLike) -> Floats:
-        """The function of float32 `operands`, broadcast against each other."""
+        """Compute the function of float32 `operands`, broadcast against each other."""
         arrays = np.broadcast_arrays(*(np.asarray(x, np.float32) for x in operands))
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         return self._over(flat).reshape(arrays[0].shape)
 
     def into(self, x: Floats, out: Floats) -> Callable[[], object]:
-        """The call that fills `out` with the function of `x`, both 1-D and of one size, as often as it is made."""
+        """Bind a call that fills `out` with the function of `x`, both 1-D and of one size, any number of times."""
         if self.is_compiled_alike:
             return self.loop.bound(x, out)
         return lambda: np.copyto(out, self._one_by_one([x]))
 
     @cached_property
     def is_from_library(self) -> bool:
-        """Whether the host's library is called, rather than the float64 form."""
+        """True if the host's library is called, rather than the float64 form."""
         return self._native is not None
 
     def _over(self, flat: list[Floats]) -> Floats:
@@ -99,7 +99,7 @@ class FloatFunction:
 
     @cached_property
     def is_compiled_alike(self) -> bool:
-        """Whether compiled code gives the library's bits, which is tried once."""
+        """True if compiled code gives the library's bits, which is tried once."""
         if compiling_is_off():
             return False
         points = np.random.default_rng(0).uniform(-8, 8, (self.arguments, 512)).astype(np.float32)
@@ -109,17 +109,17 @@ class FloatFunction:
 
 
 class Composed:
-    """A float32 function made of functions of the C library: over arrays, and as one compiled loop over elements."""
+    """A float32 function composed of functions of the C library: over arrays, and as one compiled loop."""
 
     def __init__(self, function: Callable[[Floats], Floats], loop: Compiled[..., None], *calls: FloatFunction) -> None:
         self._function, self._loop, self._calls = function, loop, calls
 
     def __call__(self, x: Floats) -> Floats:
-        """The function of `x`, of any shape."""
+        """Compute the function of `x`, of any shape."""
         return self._function(x)
 
     def into(self, x: Floats, out: Floats) -> Callable[[], object]:
-        """As FloatFunction.into."""
+        """Bind a call; see FloatFunction.into."""
         if all(function.is_compiled_alike for function in self._calls):
             return self._loop.bound(x, out)
         return lambda: np.copyto(out, self._function(x))
@@ -128,7 +128,10 @@ class Composed:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _exp_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = exp(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.exp(x[i])
 
@@ -136,7 +139,10 @@ def _exp_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _expm1_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = expm1(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.expm1(x[i])
 
@@ -144,7 +150,10 @@ def _expm1_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _log_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = log(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.log(x[i])
 
@@ -152,7 +161,10 @@ def _log_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _tanh_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = tanh(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.tanh(x[i])
 
@@ -160,7 +172,10 @@ def _tanh_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _sin_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = sin(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.sin(x[i])
 
@@ -168,7 +183,10 @@ def _sin_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _cos_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = cos(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.cos(x[i])
 
@@ -176,7 +194,10 @@ def _cos_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _erf_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = erf(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.erf(x[i])
 
@@ -184,7 +205,10 @@ def _erf_into(x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _erfc_into(x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Compute out = erfc(x).
+
+    The caller guarantees: `x` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.erfc(x[i])
 
@@ -192,7 +216,10 @@ def _erfc_into(x: Floats, out: Floats) -> None:
 @in_pieces(50, x="r", y="r", out="r")
 @compiled
 def _pow_into(x: Floats, y: Floats, out: Floats) -> None:
-    """The caller guarantees: `x`, `y` and `out` have the same size."""
+    """Compute out = x to the power of y.
+
+    The caller guarantees: `x`, `y` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.pow(x[i], y[i])
 
@@ -200,7 +227,10 @@ def _pow_into(x: Floats, y: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", y="r", out="r")
 @compiled
 def _atan2_into(y: Floats, x: Floats, out: Floats) -> None:
-    """The caller guarantees: `x`, `y` and `out` have the same size."""
+    """Compute out = atan2(y, x).
+
+    The caller guarantees: `x`, `y` and `out` have the same size.
+    """
     for i in range(y.size):
         out[i] = math.atan2(y[i], x[i])
 
@@ -208,7 +238,10 @@ def _atan2_into(y: Floats, x: Floats, out: Floats) -> None:
 @in_pieces(16, x="r", y="r", out="r")
 @compiled
 def _hypot_into(x: Floats, y: Floats, out: Floats) -> None:
-    """The caller guarantees: `x`, `y` and `out` have the same size."""
+    """Compute out = hypot(x, y).
+
+    The caller guarantees: `x`, `y` and `out` have the same size.
+    """
     for i in range(x.size):
         out[i] = math.hypot(x[i], y[i])
 

@@ -18,28 +18,28 @@ _LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
 
 
 def exp(x: Doubles) -> Doubles:
-    """The exponential; infinity where it overflows."""
+    """Return the exponential; infinity where it overflows."""
     powers = _each(math.exp, np.minimum(x, _LARGEST_EXPONENT))
     return np.where(x > _LARGEST_EXPONENT, np.inf, powers)
 
 
 def log(x: Doubles) -> Doubles:
-    """The natural logarithm of positive numbers."""
+    """Return the natural logarithm of positive numbers."""
     return _each(math.log, x)
 
 
 def log1p(x: Doubles) -> Doubles:
-    """log(1 + x) of numbers above -1."""
+    """Return log(1 + x) of numbers above -1."""
     return _each(math.log1p, x)
 
 
 def cos(x: Doubles) -> Doubles:
-    """The cosine of finite numbers."""
+    """Return the cosine of finite numbers."""
     return _each(math.cos, x)
 
 
 def power(x: Doubles, exponent: float) -> Doubles:
-    """`x` to the power of `exponent`; NaN and infinities where C gives them."""
+    """Return `x` to the power of `exponent`; NaN and infinities where C gives them."""
     with np.errstate(all="ignore"):
         special = np.power(x, exponent)
     finite = np.isfinite(special) & (x > 0)

@@ -1,7 +1,7 @@
 """Real multipliers as a 31-bit mantissa and a power-of-two shift, and their application to accumulators.
 
-`shift > 0` is left everywhere. Real multipliers are float64, mantissas Q31 in [2**30, 2**31).
-Source: LiteRT 2.3 tflite/kernels/internal/quantization_util.cc and common.cc.
+A `shift` above 0 shifts to the left everywhere. Real multipliers are float64, mantissas Q31 in [2**30, 2**31). Source:
+LiteRT 2.3 tflite/kernels/internal/quantization_util.cc and common.cc.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ QuantizeMultiplier = Callable[[float], Multiplier]
 
 
 def quantize_multiplier(real: float) -> Multiplier:
-    """The fixed-point form of a real multiplier. Below 2**-32 both mantissa and shift are 0.
+    """Return the fixed-point form of a real multiplier. Below 2**-32 both mantissa and shift are 0.
 
-    Source: QuantizeMultiplier; r1.15 and LiteRT 2.3 agree. The mantissa is rounded half away from zero. One that is no
-    finite number converts to INT64_MIN on x86-64, whose low half is a mantissa of 0; AArch64 saturates and aborts.
+    Source: QuantizeMultiplier; r1.15 and LiteRT 2.3 agree. The mantissa is rounded half away from zero. A multiplier
+    that is not finite converts to INT64_MIN on x86-64, whose low half is a mantissa of 0; AArch64 saturates and aborts.
     """
     if real == 0.0 or not math.isfinite(real):
         return Multiplier(0, 0)
@@ -70,7 +70,7 @@ def quantize_multiplier_single_rounding(real: float) -> Multiplier:
 
 
 def quantize_multipliers(reals: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """quantize_multiplier of each element: mantissas (Q31) and shifts."""
+    """Return quantize_multiplier of each element: mantissas (Q31) and shifts."""
     fractions, shifts = np.frexp(np.where(np.isfinite(reals), reals, 0.0))
     scaled = fractions * 2.0**31
     whole = np.trunc(scaled)
@@ -82,7 +82,7 @@ def quantize_multipliers(reals: NDArray[np.float64]) -> tuple[NDArray[np.int32],
 
 
 def quantize_multipliers_single_rounding(reals: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """quantize_multiplier_single_rounding of each element."""
+    """Return quantize_multiplier_single_rounding of each element."""
     mantissas, shifts = quantize_multipliers(reals)
     saturated = shifts > 30
     return np.where(saturated, np.int32(2**31 - 1), mantissas), np.where(saturated, np.int32(30), shifts)
@@ -91,10 +91,10 @@ def quantize_multipliers_single_rounding(reals: NDArray[np.float64]) -> tuple[ND
 def quantize_multiplier_smaller_than_one_exp(
     real: float, quantize: QuantizeMultiplier = quantize_multiplier
 ) -> Multiplier:
-    """The fixed-point form, shift <= 0, of a real multiplier in (0, 1); anything else aborts there.
+    """Return the fixed-point form, shift <= 0, of a real multiplier in (0, 1); others raise, where the original aborts.
 
-    Just below 1 the mantissa rounds up to 1.0, whose shift of 1 aborts as well.
-    Source: QuantizeMultiplierSmallerThanOneExp; r1.15 and LiteRT 2.3 agree.
+    Just below 1 the mantissa rounds up to 1.0, whose shift of 1 aborts as well. Source:
+    QuantizeMultiplierSmallerThanOneExp; r1.15 and LiteRT 2.3 agree.
     """
     if not 0.0 < real < 1.0:
         raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"the real multiplier is {real}")
@@ -105,7 +105,7 @@ def quantize_multiplier_smaller_than_one_exp(
 
 
 def quantize_multiplier_greater_than_one(real: float, quantize: QuantizeMultiplier = quantize_multiplier) -> Multiplier:
-    """The fixed-point form, shift >= 0, of a real multiplier above 1; anything else aborts there.
+    """Return the fixed-point form, shift >= 0, of a real multiplier above 1; others raise, where the original aborts.
 
     Source: QuantizeMultiplierGreaterThanOne; r1.15 and LiteRT 2.3 agree.
     """
@@ -116,7 +116,7 @@ def quantize_multiplier_greater_than_one(real: float, quantize: QuantizeMultipli
 
 @compiled
 def multiply_smaller_than_one(x: Int, mantissa: Int, shift: Int) -> Int:
-    """x * mantissa * 2**(shift - 31), `shift` <= 0: half up, then half away.
+    """Return x * mantissa * 2**(shift - 31), `shift` <= 0: half up, then half away.
 
     Source: MultiplyByQuantizedMultiplierSmallerThanOneExp (r1.15; LiteRT 2.3 default build).
     """
@@ -125,7 +125,7 @@ def multiply_smaller_than_one(x: Int, mantissa: Int, shift: Int) -> Int:
 
 @compiled
 def multiply_greater_than_one(x: Int, mantissa: Int, shift: Int) -> Int:
-    """x * mantissa * 2**(shift - 31), `shift` >= 0: the left shift wraps int32, then half up.
+    """Return x * mantissa * 2**(shift - 31), `shift` >= 0: the left shift wraps int32, then half up.
 
     Source: MultiplyByQuantizedMultiplierGreaterThanOne (r1.15; LiteRT 2.3 default build).
     """
@@ -134,11 +134,11 @@ def multiply_greater_than_one(x: Int, mantissa: Int, shift: Int) -> Int:
 
 @compiled
 def multiply_double_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
-    """x * mantissa * 2**(shift - 31): the left shift wraps int32, then two roundings.
+    """Return x * mantissa * 2**(shift - 31): the left shift wraps int32, then two roundings.
 
     Source: MultiplyByQuantizedMultiplier (int32, default build). Rounding: half up in the doubling high multiplication,
     then half away from zero in the division by a power of two. `x` int32, `shift` from -31. C leaves left shifts beyond
-    30 undefined; x86 and AArch64 take the amount modulo 32, which is what LiteRT 2.3 is seen to do.
+    30 undefined; x86 and AArch64 take the amount modulo 32, as does LiteRT 2.3.
     """
     left = max(np.int64(shift), np.int64(0)) & np.int64(31)
     right = max(-np.int64(shift), np.int64(0))
@@ -148,25 +148,25 @@ def multiply_double_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
 
 @compiled
 def round_twice(product: Int, offset: Int, below: Int, shift: Int) -> Int:
-    """Both roundings of multiply_double_rounding with one shift; the other arguments are rounding_twice's.
+    """Apply both roundings of multiply_double_rounding with one shift; rounding_twice returns the other arguments.
 
-    With v = floor((product + 2**30) / 2**31) and h = 2**(e - 1), the division by 2**e that rounds half away is
-    floor((v + h - [v < 0]) / 2**e) for e > 0. Whole numbers may be added before the first floor, times 2**31, and two
-    floors in a row are one: floor((product + 2**30 + (h - [v < 0]) * 2**31) / 2**(31 + e)). For e = 0, h = [..] = 0.
+    With v = floor((product + 2**30) / 2**31) and h = 2**(e - 1), the division by 2**e that rounds half away is floor((v
+    + h - [v < 0]) / 2**e) for e > 0. Whole numbers may be added before the first floor, times 2**31, and two floors in
+    a row are one: floor((product + 2**30 + (h - [v < 0]) * 2**31) / 2**(31 + e)). For e = 0, h = [..] = 0.
     """
     nudged = product + np.int64(1 << 30)
     return (nudged + offset + ((nudged >> np.int64(63)) & below)) >> shift
 
 
 def rounding_twice(exponent: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For divisions by 2**exponent after the high multiplication: offset, correction below zero, and shift."""
+    """Return offset, correction below zero, and shift for divisions by 2**exponent after the high multiplication."""
     half = (np.int64(1) << exponent) >> 1
     return half << 31, np.where(exponent > 0, np.int64(-(1 << 31)), np.int64(0)), exponent + 31
 
 
 @compiled
 def multiply_single_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
-    """x * mantissa * 2**(shift - 31), rounded once, half up, cut to 32 bits.
+    """Return x * mantissa * 2**(shift - 31), rounded once, half up, cut to 32 bits.
 
     Source: MultiplyByQuantizedMultiplier (int32, TFLITE_SINGLE_ROUNDING). `x` int32, `shift` in -31..30.
     """
@@ -176,7 +176,7 @@ def multiply_single_rounding(x: Int, mantissa: Int, shift: Int) -> Int:
 
 @compiled
 def reduce_multiplier(mantissa: Int) -> Int:
-    """A Q31 mantissa as Q15, half up, held below 2**15: what the int64 path multiplies by."""
+    """Reduce a Q31 mantissa to Q15, half up, kept below 2**15, for the int64 path."""
     if mantissa < 0x7FFF0000:
         return (np.int64(mantissa) + np.int64(1 << 15)) >> np.int64(16)
     return np.int64(0x7FFF)
@@ -184,7 +184,8 @@ def reduce_multiplier(mantissa: Int) -> Int:
 
 @compiled
 def multiply_wide(x: Int, mantissa: Int, shift: Int) -> Int:
-    """x * mantissa * 2**(shift - 31) for an int64 `x` below 2**47: the mantissa is reduced to 16 bits, one rounding.
+    """Return x * mantissa * 2**(shift - 31) for an int64 `x` below 2**47: the mantissa is reduced to 16 bits, one
+    rounding.
 
     Source: MultiplyByQuantizedMultiplier (int64). Rounding: half up; the result is cut to 32 bits. `shift` in -31..7;
     beyond that C leaves the shifts undefined, and 64-bit processors take their amounts modulo 64.

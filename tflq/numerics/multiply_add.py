@@ -1,6 +1,6 @@
 """a * b + c over float32 arrays: with two roundings, or fused with one.
 
-Compilers for x86-64 leave the two apart; for AArch64 they contract them where the source writes them in one expression.
+Compilers for x86-64 keep the two apart; for AArch64 they contract them where the source writes them in one expression.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MultiplyAdd = Callable[[Floats, Floats | np.float32, Floats | np.float32], Float
 
 
 def rounded_apart(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
-    """Product and sum, each rounded to float32."""
+    """Return product and sum, each rounded to float32."""
     return np.asarray(a * b + c)
 
 
 def fused(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
-    """The exact a * b + c, rounded once to float32: fmaf.
+    """Return the exact a * b + c, rounded once to float32: fmaf.
 
     The float64 product of two float32 is exact. The sum is rounded to odd in float64, so that rounding it again to
     float32 gives what one rounding of the exact sum gives.
@@ -35,9 +35,9 @@ def fused(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
 
 
 def sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a + b in float64; where that is not exact, whichever neighbour of the exact sum has an odd mantissa.
+    """Return a + b in float64; if that is not exact, the neighbour of the exact sum with an odd mantissa.
 
-    What was rounded off is known exactly. Source: Knuth's TwoSum; Boldo and Melquiond, Emulation of FMA.
+    The rounding error is known exactly. Source: Knuth's TwoSum; Boldo and Melquiond, Emulation of FMA.
     """
     total = np.atleast_1d(a + b)
     second = total - a
@@ -52,7 +52,7 @@ def sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.flo
 
 @compiled
 def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
-    """`fused` of three float32."""
+    """Return `fused` of three float32."""
     product = np.float64(a) * np.float64(b)
     total = product + np.float64(c)
     second = total - product

@@ -20,7 +20,7 @@ Step = Callable[[Float], Float]
 FLOOR_2018 = np.float32(1e-4)
 FLOOR_LATER = np.float32(1e-18)
 
-#: 1/255 as float32, and what that lacks to 1/255.
+#: 1/255 as float32, and its difference from 1/255.
 _LARGE_PART = np.float32(float.fromhex("0x8.08081p-11"))
 _SMALL_PART = np.float32(float.fromhex("-0xF.EFEFFp-36"))
 #: A zero point closer than this to an integer is one.
@@ -28,7 +28,7 @@ _NEARLY_WHOLE = np.float32(2.0**-14)
 
 
 class Branch(IntEnum):
-    """What was done to the range."""
+    """The way in which the range was adjusted."""
 
     NOT_NEGATIVE = 0  # minimum >= 0: nothing
     WHOLE = 1  # the zero point is integral already: nothing
@@ -47,12 +47,12 @@ class AdjustedRange(NamedTuple):
 
 
 def step_two_term(x: Float) -> Float:
-    """x / 255 as two float32 products, added: the library on a host."""
+    """Return x / 255 as two float32 products, added: the library on a host."""
     return Float(_LARGE_PART * x + _SMALL_PART * x)
 
 
 def step_fused(x: Float) -> Float:
-    """x / 255 as one float32 product and a fused multiply-add: the library on Hexagon.
+    """Return x / 255 as one float32 product and a fused multiply-add: the library on Hexagon.
 
     The fused sum is formed in float64, where the product of two float32 is exact, and rounded to odd there, so that the
     rounding to float32 is the only one.
@@ -61,19 +61,19 @@ def step_fused(x: Float) -> Float:
 
 
 def step_times_reciprocal(x: Float) -> Float:
-    """x times the float32 nearest to 1/255."""
+    """Return x times the float32 nearest to 1/255."""
     return Float(x * Float(1.0 / 255.0))
 
 
 def step_divided(x: Float) -> Float:
-    """x / 255, correctly rounded."""
+    """Return x / 255, correctly rounded."""
     return Float(x / Float(255))
 
 
 def quantize_adjust_range(
     low: Float, high: Float, floor: Float = FLOOR_2018, step: Step = step_two_term
 ) -> AdjustedRange:
-    """The range [low, high] (float32), made to hold 0, then widened at one end so that -low / step is an integer.
+    """Widen the range [low, high] (float32) to hold 0, then at one end so that -low / step is an integer.
 
     The end that has to move less is moved, unless the zero point would become 0 or 255.
     """
@@ -101,7 +101,7 @@ def quantize_adjust_range(
 
 
 def _round_to_odd_then_float32(a: float, b: float) -> Float:
-    """a + b rounded once, to float32."""
+    """Return a + b rounded once, to float32."""
     total = a + b
     error = (a - (total - (total - a))) + (b - (total - a))  # exact (two-sum)
     if error and np.isfinite(total) and not np.float64(total).view(np.int64) & 1:

@@ -1,7 +1,8 @@
-"""The random numbers of TensorFlow's kernels: Philox 4x32 in ten rounds, and what becomes of its words.
+"""The random numbers of TensorFlow's kernels: Philox 4x32 in ten rounds, and the distributions derived from its words.
 
 A generator is a key of 64 bits and a counter of 128; counter n gives four words of 32 bits, independent of all others,
-so blocks are made of whole ranges of counters at once.
+so blocks are computed for whole ranges of counters at once.
+
 Source: XLA, tsl/lib/random/philox_random.h PhiloxRandom; random_distributions_utils.h Uint32ToFloat, Uint64ToDouble,
 BoxMullerFloat. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
 """
@@ -28,7 +29,7 @@ _COUNTERS = 1 << 128
 
 
 def blocks(seed: int, seed_2: int, first: int, count: int) -> Words:
-    """The words of `count` counters from number `first` on, shape (count, 4).
+    """Return the words of `count` counters from number `first` on, shape (count, 4).
 
     The key is the first seed; the second is the upper half of the counter. Both count modulo 2**64.
     """
@@ -40,7 +41,7 @@ def blocks(seed: int, seed_2: int, first: int, count: int) -> Words:
 
 
 def rounds(key: int, counters: NDArray[np.uint64]) -> Words:
-    """Ten rounds over counters of shape (n, 4), words of 32 bits. All arithmetic wraps modulo 2**32."""
+    """Apply ten rounds to counters of shape (n, 4), words of 32 bits. All arithmetic wraps modulo 2**32."""
     c0, c1, c2, c3 = np.moveaxis(counters, -1, 0)
     keys = [key & 0xFFFFFFFF, key >> 32]
     for _ in range(_ROUNDS):
@@ -56,13 +57,13 @@ def rounds(key: int, counters: NDArray[np.uint64]) -> Words:
 
 
 def unit_floats(words: Words) -> NDArray[np.float32]:
-    """Uniform in [0, 1): the low 23 bits of each word. Exact."""
+    """Return uniform numbers in [0, 1): the low 23 bits of each word. Exact."""
     ones = (words & np.uint32(0x7FFFFF)) | np.uint32(127 << 23)
     return ones.view(np.float32) - np.float32(1)
 
 
 def unit_doubles(words: Words) -> NDArray[np.float64]:
-    """Uniform in [0, 1): 52 bits of each pair (..., 2) of words, the first one the upper. Exact."""
+    """Return uniform numbers in [0, 1): 52 bits of each pair (..., 2) of words, the first one the upper. Exact."""
     upper, lower = words[..., 0].astype(np.uint64), words[..., 1].astype(np.uint64)
     ones = ((upper & np.uint64(0xFFFFF)) << _HALF) | lower | np.uint64(1023 << 52)
     doubles: NDArray[Any] = ones.view(np.float64) - 1.0
@@ -70,7 +71,7 @@ def unit_doubles(words: Words) -> NDArray[np.float64]:
 
 
 def normal_floats(words: Words) -> NDArray[np.float32]:
-    """Standard normal, by Box and Muller: each pair (..., 2) of words gives a pair of floats.
+    """Return standard normal numbers, by Box and Muller: each pair (..., 2) of words gives a pair of floats.
 
     float32, with the host's logf, sinf and cosf; the angle is a float64 product that is rounded once.
     """

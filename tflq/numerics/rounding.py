@@ -1,6 +1,6 @@
 """Named roundings, wraps and saturations: each the only place where that step happens.
 
-Scalar definitions, compiled into every loop that uses them. Arguments and results are int64 or float64 unless said
+Scalar definitions, compiled into every loop that uses them. Arguments and results are int64 or float64 unless stated
 otherwise, wide enough that nothing overflows before the named step.
 """
 
@@ -20,40 +20,40 @@ INT32_MAX = 2**31 - 1
 
 @compiled
 def wrap_int32(x: Int) -> Int:
-    """`x` modulo 2**32 into [-2**31, 2**31), as a two's complement register keeps it."""
+    """Wrap `x` modulo 2**32 into [-2**31, 2**31), as a two's complement register keeps it."""
     return np.int64(np.int32(np.int64(x)))
 
 
 @compiled
 def wrap(x: Int, width: Int) -> Int:
-    """`x` modulo 2**width into [-2**(width-1), 2**(width-1)), as a two's complement register keeps it."""
+    """Wrap `x` modulo 2**width into [-2**(width-1), 2**(width-1)), as a two's complement register keeps it."""
     spare = np.int64(64) - np.int64(width)
     return (np.int64(x) << spare) >> spare
 
 
 @compiled
 def lowest(width: Int) -> Int:
-    """The smallest value of a signed word."""
+    """Return the smallest value of a signed word."""
     return -(np.int64(1) << (np.int64(width) - np.int64(1)))
 
 
 @compiled
 def highest(width: Int) -> Int:
-    """The largest value of a signed word."""
+    """Return the largest value of a signed word."""
     return (np.int64(1) << (np.int64(width) - np.int64(1))) - np.int64(1)
 
 
 @compiled
 def clamp(x: Int, low: Int, high: Int) -> Int:
-    """`x` held inside [low, high]; `high` wins where the limits are crossed."""
+    """Clamp `x` to [low, high]; `high` wins if the limits are crossed."""
     return min(max(x, low), high)
 
 
 @compiled
 def clamp_upper_first(x: Int, low: Int, high: Int) -> Int:
-    """`x` held inside [low, high]; where the limits are crossed, values above `high` give it and all others `low`.
+    """Clamp `x` to [low, high]; if the limits are crossed, values above `high` give `high` and all others `low`.
 
-    Source: ReluX, which asks for the upper limit first.
+    Source: ReluX, which checks the upper limit first.
     """
     if x > high:
         return np.int64(high)
@@ -62,7 +62,7 @@ def clamp_upper_first(x: Int, low: Int, high: Int) -> Int:
 
 @compiled
 def divide_by_pot_half_away(x: Int, exponent: Int) -> Int:
-    """x / 2**exponent, ties away from zero. `exponent` in 0..62.
+    """Return x / 2**exponent, ties away from zero. `exponent` in 0..62.
 
     Source: gemmlowp RoundingDivideByPOT (fixedpoint/fixedpoint.h).
     """
@@ -74,26 +74,26 @@ def divide_by_pot_half_away(x: Int, exponent: Int) -> Int:
 
 @compiled
 def divide_by_pot_half_up(x: Int, exponent: Int) -> Int:
-    """x / 2**exponent, ties towards plus infinity. `exponent` in 0..62; 0 leaves `x` as it is."""
+    """Return x / 2**exponent, ties towards plus infinity. `exponent` in 0..62; 0 leaves `x` as it is."""
     return (np.int64(x) + ((np.int64(1) << np.int64(exponent)) >> np.int64(1))) >> np.int64(exponent)
 
 
 @compiled
 def round_half_away(x: Real) -> Real:
-    """Nearest integer as float64, ties away from zero: C's round()."""
+    """Return the nearest integer as float64, ties away from zero: C's round()."""
     whole = np.trunc(x)
     return whole + np.copysign(np.float64(abs(x - whole) >= 0.5), x)
 
 
 @compiled
 def round_half_even(x: Real) -> Real:
-    """Nearest integer as float64, ties to even: C's rint() in its default mode."""
+    """Return the nearest integer as float64, ties to even: C's rint() in its default mode."""
     return np.rint(x)
 
 
 @compiled
 def float_to_int32(x: Real) -> Int:
-    """An integral float as int32, as x86's conversion does it: NaN and what lies outside int32 give INT32_MIN.
+    """Convert an integral float to int32, as x86 does: NaN and values outside int32 give INT32_MIN.
 
     C leaves these cases undefined; cvttss2si and its relatives do not.
     """
@@ -103,18 +103,18 @@ def float_to_int32(x: Real) -> Int:
 
 
 def floats_to_int32(x: NDArray[np.floating[Any]]) -> NDArray[np.int32]:
-    """Floats truncated to int32, as x86 converts: INT32_MIN for NaN and for whatever does not fit (cvttss2si)."""
+    """Truncate floats to int32, as x86 converts: INT32_MIN for NaN and for values outside int32 (cvttss2si)."""
     fits = (x > -2147483649.0) & (x < 2147483648.0)
     return np.where(fits, np.where(fits, x, 0).astype(np.int64), INT32_MIN).astype(np.int32)
 
 
 def nearest_half_away(x: NDArray[np.floating[Any]]) -> NDArray[Any]:
-    """Nearest integers in the type of `x`, ties away from zero: C's round() and roundf()."""
+    """Return the nearest integers in the type of `x`, ties away from zero: C's round() and roundf()."""
     whole = np.trunc(x)
     return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))
 
 
 def half_away(x: float) -> int:
-    """Python integer nearest to `x`, ties away from zero. Exact for every finite float."""
+    """Return the Python integer nearest to `x`, ties away from zero. Exact for every finite float."""
     whole = math.trunc(x)
     return whole + (0 if abs(x - whole) < 0.5 else (1 if x > 0 else -1))

@@ -1,7 +1,7 @@
-"""What prepare steps compute from scales: softmax scaling, input radius, powers of two, nudged ranges.
+"""Values that prepare steps compute from scales: softmax scaling, input radius, powers of two, nudged ranges.
 
 Source: TensorFlow r1.15 and LiteRT 2.3 tflite/kernels/internal/quantization_util.cc. Real numbers are Python floats
-(float64) unless they are said to be float32.
+(float64) unless their type is float32.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tflq.numerics.multiplier import (
 )
 from tflq.numerics.rounding import half_away, wrap
 
-#: The largest multiplier of softmax, as double and as single rounding have it.
+#: The largest multiplier of softmax, for double and for single rounding.
 MAX_DOUBLE_ROUNDING = 2.0**31 - 1.0
 MAX_SINGLE_ROUNDING = 2.0**30 - 1.0
 
@@ -33,9 +33,10 @@ def preprocess_softmax_scaling(
     largest: float = MAX_DOUBLE_ROUNDING,
     quantize: QuantizeMultiplier = quantize_multiplier,
 ) -> Multiplier:
-    """beta * scale in a word with `integer_bits` integer bits, cut at `largest`; it is shifted to the left.
+    """Return beta * scale in a word with `integer_bits` integer bits, at most `largest`, as a multiplier that shifts
+    left.
 
-    Source: PreprocessSoftmaxScaling. Aborts there, and raises UndefinedResultError here, unless it exceeds 1.
+    Raises UndefinedResultError unless it exceeds 1; the original aborts. Source: PreprocessSoftmaxScaling.
     """
     unit = int(wrap(1 << (31 - integer_bits), 32))
     real = min(float(beta) * float(input_scale) * unit, largest)
@@ -49,7 +50,7 @@ def preprocess_log_softmax_scaling(
     largest: float = MAX_DOUBLE_ROUNDING,
     quantize: QuantizeMultiplier = quantize_multiplier,
 ) -> tuple[Multiplier, Multiplier]:
-    """The softmax scaling, and its inverse, whose shift is <= 0.
+    """Return the softmax scaling, and its inverse, whose shift is <= 0.
 
     Source: PreprocessLogSoftmaxScalingExp.
     """
@@ -61,13 +62,14 @@ def preprocess_log_softmax_scaling(
 
 
 def calculate_input_radius(integer_bits: int, left_shift: int, signed_bits: int = 31) -> int:
-    """The largest input difference whose scaled value stays representable. Source: CalculateInputRadius."""
+    """Return the largest input difference whose scaled value stays representable. Source: CalculateInputRadius."""
     largest = float((1 << integer_bits) - 1) * (1 << (signed_bits - integer_bits)) / (1 << left_shift)
     return math.floor(largest)
 
 
 def checked_log2(x: np.float32, tolerance: float = float(np.float32(1e-3))) -> tuple[int, bool]:
-    """(log2 of x, rounded; whether `x` is near enough to that power of two). All in float32, by the host's logf.
+    """Return log2 of `x`, rounded, and whether `x` is near enough to that power of two. All in float32, by the host's
+    logf.
 
     Source: CheckedLog2. r1.15 compares with the float64 1e-3: `tolerance`.
     """
@@ -80,7 +82,7 @@ def checked_log2(x: np.float32, tolerance: float = float(np.float32(1e-3))) -> t
 def nudge_quantization_range(
     low: np.float32, high: np.float32, lowest_code: int, highest_code: int
 ) -> tuple[np.float32, np.float32, np.float32]:
-    """(low, high, scale), all float32, moved so that 0 is a code. The zero point is held in 16 unsigned bits.
+    """Return (low, high, scale), all float32, moved so that 0 is a code. The zero point is held in 16 unsigned bits.
 
     Source: NudgeQuantizationRange.
     """

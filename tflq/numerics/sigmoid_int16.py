@@ -17,10 +17,11 @@ from tflq.numerics.sigmoid_table import SIGMOID
 
 
 def sigmoid_multiplier(input_scale: np.float32, largest_pot_shift: int) -> tuple[int, int]:
-    """(multiplier, right shift) to units of 1 / 12288.
+    """Return the multiplier and the right shift that convert inputs to units of 1 / 12288.
 
     A power-of-two scale 2**(k - 12) with 0 <= k <= `largest_pot_shift` (0 for LOGISTIC, 1 for TANH) gives (0, k): the
-    multiplier 0 says so. Any other scale, the smallest shift whose multiplier exceeds 32767 / 2, cut to an integer.
+    multiplier 0 marks that case. For any other scale the shift is the smallest whose multiplier exceeds 32767 / 2, cut
+    to an integer.
     """
     exponent, is_pot = checked_log2(input_scale)
     if is_pot and 0 <= exponent + 12 <= largest_pot_shift:
@@ -33,7 +34,7 @@ def sigmoid_multiplier(input_scale: np.float32, largest_pot_shift: int) -> tuple
 
 @compiled
 def scale_to_table(x: Int, multiplier: Int, shift: Int) -> Int:
-    """int16 `x` in units of 1 / 12288: half up, the product wraps int32. Multiplier 0 stands for 3 * 2**shift."""
+    """Convert int16 `x` to units of 1 / 12288: half up, the product wraps int32. Multiplier 0 means 3 * 2**shift."""
     if multiplier == 0:
         return wrap_int32(np.int64(x) * (np.int64(3) << np.int64(shift)))
     half = (np.int64(1) << np.int64(shift)) >> np.int64(1)
@@ -42,7 +43,7 @@ def scale_to_table(x: Int, multiplier: Int, shift: Int) -> Int:
 
 @compiled
 def logistic_int16(x: Int, multiplier: Int, shift: Int) -> Int:
-    """sigmoid in units of 2**-15.
+    """Return sigmoid in units of 2**-15.
 
     This function guarantees: where it reads the table of 256, the index is below 255.
     """
@@ -61,7 +62,7 @@ def logistic_int16(x: Int, multiplier: Int, shift: Int) -> Int:
 
 @compiled
 def tanh_int16(x: Int, multiplier: Int, shift: Int) -> Int:
-    """tanh in units of 2**-15.
+    """Return tanh in units of 2**-15.
 
     This function guarantees: where it reads the table of 256, the index is below 255.
     """
@@ -81,7 +82,7 @@ def tanh_int16(x: Int, multiplier: Int, shift: Int) -> Int:
 @in_pieces(8, x="r", out="r")
 @compiled
 def logistic_int16_into(x: Array, multiplier: Int, shift: Int, out: Array) -> None:
-    """out = logistic_int16(x), both 1-D int16.
+    """Compute out = logistic_int16(x), both 1-D int16.
 
     The caller guarantees: `x` and `out` have the same size.
     """
@@ -92,7 +93,7 @@ def logistic_int16_into(x: Array, multiplier: Int, shift: Int, out: Array) -> No
 @in_pieces(8, x="r", out="r")
 @compiled
 def tanh_int16_into(x: Array, multiplier: Int, shift: Int, out: Array) -> None:
-    """out = tanh_int16(x), both 1-D int16.
+    """Compute out = tanh_int16(x), both 1-D int16.
 
     The caller guarantees: `x` and `out` have the same size.
     """

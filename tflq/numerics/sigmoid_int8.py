@@ -1,4 +1,4 @@
-"""LOGISTIC and TANH of int8 in gemmlowp's fixed point, as they were before there were lookup tables.
+"""LOGISTIC and TANH of int8 in gemmlowp's fixed point, as computed before there were lookup tables.
 
 Source: reference_integer_ops::Logistic, Tanh (int8), present in TensorFlow r1.15 and in LiteRT 2.3, used by the former.
 The output scale is 1/256 with zero point -128 for LOGISTIC, 1/128 with zero point 0 for TANH.
@@ -23,7 +23,7 @@ INPUT_INTEGER_BITS = 4
 
 
 def logistic_int8(centred: Ints32, radius: int, rescale: Rescale) -> NDArray[np.int8]:
-    """Codes for `centred` inputs (1-D, code - zero point); `rescale` brings them to Q4.27.
+    """Return codes for `centred` inputs (1-D, code - zero point); `rescale` converts them to Q4.27.
 
     Rounding: to 8 fractional bits, half away. Inputs at the radius or beyond give the extreme codes.
     """
@@ -31,7 +31,7 @@ def logistic_int8(centred: Ints32, radius: int, rescale: Rescale) -> NDArray[np.
 
 
 def tanh_int8(centred: Ints32, radius: int, rescale: Rescale) -> NDArray[np.int8]:
-    """Hyperbolic tangent in fixed point, with 7 fractional bits in the result."""
+    """Return the hyperbolic tangent in fixed point, with 7 fractional bits in the result."""
     return _by_fixed_point(centred, radius, rescale, tanh_into, 7, 0)
 
 

@@ -1,6 +1,7 @@
 """The loops of output stages: accumulators (rows by channels) plus bias, scaled, shifted and clamped, in one pass.
 
-Constants are one a channel, or repeated so that several rows are one run. Zero point and limits are LSB of the output.
+There is one constant per channel, or constants repeat so that several rows are one run. Zero point and limits are LSB
+of the output.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def double_rounding_rows(
     shifts_left: bool,
     is_short: bool,
 ) -> None:
-    """DoubleRounding: two roundings, made with one shift.
+    """Scale as DoubleRounding does: two roundings, done with one shift.
 
     The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
@@ -62,7 +63,7 @@ def double_rounding_rows(
 def single_rounding_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:
-    """SingleRounding: one rounding, half up.
+    """Scale as SingleRounding does: one rounding, half up.
 
     The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
@@ -83,7 +84,7 @@ def single_rounding_rows(
 def wide_rows(
     accumulator: Array, out: Array, bias: Array, mantissa: Ints32, shift: Ints32, zero_point: Int, low: Int, high: Int
 ) -> None:
-    """WideRounding: int64 accumulators, one rounding, half up.
+    """Scale as WideRounding does: int64 accumulators, one rounding, half up.
 
     The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
@@ -104,7 +105,7 @@ def wide_rows(
 def float_rounding_rows(
     accumulator: Array, out: Array, bias: Array, real: Reals, zero_point: Int, low: Int, high: Int, wraps: bool
 ) -> None:
-    """FloatRounding: a float64 product, rounded half away from zero.
+    """Scale as FloatRounding does: a float64 product, rounded half away from zero.
 
     The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
@@ -124,5 +125,5 @@ def float_rounding_rows(
 
 @compiled
 def scale_twice(total: Int, mantissa: Int, left: Int, offset: Int, below: Int, right: Int) -> Int:
-    """An int32 accumulator, scaled by what DoubleRounding.of_one gives."""
+    """Scale an int32 accumulator by the constants that DoubleRounding.of_one returns."""
     return wrap_int32(round_twice(wrap_int32(total << left) * mantissa, offset, below, right))

@@ -39,7 +39,7 @@ class OutputStage(Protocol):
 
     @property
     def real(self) -> Reals:
-        """The real multipliers it stands for, float64, length 1 or C."""
+        """The real multipliers it represents, float64, length 1 or C."""
         ...
 
     def __call__(self, accumulator: Array) -> Ints32:
@@ -47,23 +47,23 @@ class OutputStage(Protocol):
         ...
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels.
+        """Compute out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels.
 
         `bias` has length 1 or C, or is `repeated`, which is fastest. `out` is contiguous.
         """
         ...
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """The same for a per-tensor stage without a bias; both (1, any size)."""
+        """Do as `narrow` does for a per-tensor stage without a bias; both arrays are (1, any size)."""
         ...
 
 
-#: What makes a stage of real multipliers (float64, scalar or length C).
+#: Builds a stage from real multipliers (float64, scalar or length C).
 StageOf = Callable[[ArrayLike], OutputStage]
 
 
 def as_reals(real: ArrayLike) -> Reals:
-    """Real multipliers as a stage keeps them: float64, one-dimensional, read-only."""
+    """Convert real multipliers to a stage's form: float64, one-dimensional, read-only."""
     values = np.atleast_1d(np.asarray(real, np.float64))
     values.setflags(write=False)
     return values
@@ -78,25 +78,25 @@ NO_BIAS = np.zeros(_PERIOD, np.int32)
 
 
 def repeated(values: Array) -> Array:
-    """Parameters, length 1 or C, repeated over one period: as often as fits, once at least. Writable, contiguous."""
+    """Repeat parameters of length 1 or C over one period, at least once. The result is writable and contiguous."""
     return np.tile(values, max(1, _PERIOD // max(1, len(values))))
 
 
 def over(values: Array, channels: int) -> Array:
-    """`values`, length 1, one period or C, as one per channel."""
+    """Return `values` of length 1, one period or C as one per channel."""
     if len(values) == channels:
         return values
     return values[:channels] if len(values) > channels else np.full(channels, values[0], values.dtype)
 
 
 def is_one_run(accumulator: Array, bias: Array, period: int) -> bool:
-    """Whether rows may be taken as one long run: whole rows in a period, the bias repeated like the constants."""
+    """Return whether rows may be one long run: whole rows in a period, the bias repeated like the constants."""
     return len(bias) == period > accumulator.shape[1] and accumulator.flags.c_contiguous
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FixedPoint:
-    """A stage made of a Q31 mantissa and a shift (> 0 is left) per channel."""
+    """A stage with one Q31 mantissa and one shift (> 0 is left) per channel."""
 
     real: Reals
     mantissa: Ints32
@@ -108,18 +108,18 @@ class _FixedPoint:
 
     @staticmethod
     def quantize(real: Reals) -> tuple[Ints32, Ints32]:
-        """Mantissas (Q31) and shifts of real multipliers."""
+        """Return mantissas (Q31) and shifts of real multipliers."""
         return quantize_multipliers(real)
 
     @classmethod
     def of(cls, real: ArrayLike) -> _FixedPoint:
-        """The stage for these real multipliers (float64, scalar or length C)."""
+        """Return the stage for these real multipliers (float64, scalar or length C)."""
         values = as_reals(real)
         return cls._made(values, *cls.quantize(values))
 
     @classmethod
     def of_fixed(cls, mantissa: ArrayLike, shift: ArrayLike) -> _FixedPoint:
-        """The stage for mantissas (Q31) and shifts (-31..30) that are known already, scalars or length C."""
+        """Return the stage for given mantissas (Q31) and shifts (-31..30), scalars or length C."""
         mantissas = np.atleast_1d(np.asarray(mantissa, np.int32))
         shifts = np.atleast_1d(np.asarray(shift, np.int32))
         return cls._made(as_reals(np.ldexp(mantissas, shifts - 31)), mantissas, shifts)
@@ -131,7 +131,7 @@ class _FixedPoint:
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
-        """What the loop reads per channel."""
+        """Return the constants that the loop reads per channel."""
         return mantissa, shift
 
     def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
@@ -139,11 +139,11 @@ class _FixedPoint:
         self.loop(accumulator, out, bias, *constants, *limits)
 
     def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
+        """Scale accumulators; see OutputStage.__call__."""
         return OutputPipeline(self, *AS_INT32)(accumulator)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow."""
+        """Add the bias, scale, add the zero point and clamp; see OutputStage.narrow."""
         channels = accumulator.shape[1]
         constants = self.period
         if is_one_run(accumulator, bias, len(constants[0])):
@@ -153,15 +153,15 @@ class _FixedPoint:
         self.run(accumulator, out, bias, constants, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat."""
+        """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         self.run(accumulator, out, NO_BIAS, self.period, zero_point, low, high)
 
 
 class DoubleRounding(_FixedPoint):
     """int32 accumulators; half up in the high multiplication, then half away in the right shift.
 
-    Both roundings are made with one shift: see round_twice. Float32 accumulators hold integers of int32.
-    Source: LiteRT MultiplyByQuantizedMultiplier, default build.
+    Both roundings are done with one shift: see round_twice. Float32 accumulators hold integers of int32. Source: LiteRT
+    MultiplyByQuantizedMultiplier, default build.
     """
 
     __slots__ = ()
@@ -169,22 +169,22 @@ class DoubleRounding(_FixedPoint):
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
-        """Mantissa (Q31), left shift modulo 32, and what round_twice takes: offset, correction, shift."""
+        """Return mantissa (Q31), left shift modulo 32, and the arguments of round_twice: offset, correction, shift."""
         wide = shift.astype(np.int64)
         return mantissa, np.maximum(wide, 0) & 31, *rounding_twice(np.maximum(-wide, 0))
 
     def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
-        """As _FixedPoint.run."""
+        """Call the loop; see _FixedPoint.run."""
         self.loop(accumulator, out, bias, *constants, *limits, self.shifts_left, accumulator.itemsize <= 4)
 
     def of_one(self) -> tuple[int, ...]:
-        """What `scale_twice` takes of a per-tensor stage."""
+        """Return the arguments of `scale_twice` for a per-tensor stage."""
         mantissa, left, offset, below, right = (int(values[0]) for values in self.period)
         return mantissa, left, offset, below, right
 
 
 def tabulated(stage: OutputStage, values: Array) -> Ints32:
-    """What a per-tensor stage makes of a table's values (int32): by NumPy where it can, so that nothing is compiled."""
+    """Scale a table's values (int32) by a per-tensor stage, with NumPy if possible, so that nothing is compiled."""
     if not isinstance(stage, DoubleRounding):
         return stage(values)
     mantissa, left, offset, below, right = stage.of_one()
@@ -196,9 +196,9 @@ def tabulated(stage: OutputStage, values: Array) -> Ints32:
 class HalfUpTwice(DoubleRounding):
     """int32 accumulators; half up in the high multiplication, then half up again in the right shift.
 
-    That is DoubleRounding without its correction of what is negative: the two differ where the first product is
-    negative and the second rounding meets a tie. A left shift of 32 or more gives 0, as instructions of vectors do;
-    scalar ones shift modulo 32. Source: ruy's kernels for AVX and later; vqrdmulh and vrshl of NEON.
+    That is DoubleRounding without its correction of negative products: the two differ if the first product is negative
+    and the second rounding meets a tie. A left shift of 32 or more gives 0, as vector instructions do; scalar
+    instructions shift modulo 32. Source: ruy's kernels for AVX and later; vqrdmulh and vrshl of NEON.
     """
 
     __slots__ = ()
@@ -219,7 +219,7 @@ class SingleRounding(_FixedPoint):
 
     @staticmethod
     def quantize(real: Reals) -> tuple[Ints32, Ints32]:
-        """As _FixedPoint.quantize."""
+        """Return mantissas and shifts; see _FixedPoint.quantize."""
         return quantize_multipliers_single_rounding(real)
 
 
@@ -240,7 +240,8 @@ class OutputPipeline:
     dtype: np.dtype[Any]
 
     def __call__(self, accumulator: Array, bias: Array | None = None) -> Array:
-        """Codes of `accumulator` (any shape, channels last; int32, int64, or floats that hold exact integers).
+        """Return the codes of `accumulator` (any shape, channels last; int32, int64, or floats that hold exact
+        integers).
 
         `bias`, length 1 or C, is added first, in the accumulator's own width.
         """
@@ -257,12 +258,12 @@ class OutputPipeline:
         return out
 
     def into(self, accumulator: Array, out: Array) -> Callable[[], None]:
-        """The call that fills `out` with the codes of as many accumulators, by a per-tensor stage; both contiguous."""
+        """Bind a call that fills `out` with the codes of accumulators, by a per-tensor stage; both are contiguous."""
         flat = accumulator.reshape(1, -1), out.reshape(1, -1)
         return partial(self.stage.narrow_flat, *flat, int(self.zero_point), *self.clamp)
 
 
 def type_range(dtype: DTypeLike) -> Clamp:
-    """Smallest and largest code of an integer type."""
+    """Return the smallest and the largest code of an integer type."""
     info = np.iinfo(np.dtype(dtype))
     return Clamp(int(info.min), int(info.max))

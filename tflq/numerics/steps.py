@@ -1,7 +1,7 @@
-"""An output stage worked out for one accumulator, in integers that can be read: every rounding with what it made.
+"""An output stage worked out for one accumulator, in integers that can be read: every rounding with its result.
 
-The same named functions that the compiled loops inline, called one by one. The last step's value is the stage's or the
-pipeline's own result.
+The compiled loops inline the same named functions, which are called one by one here. The last step's value is the
+stage's or the pipeline's own result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLAMP_FIRST = (FloatRoundingEven, ExactHalfUp, ShortHalfUp)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One value on the way from operands to an output code: what was done, what came of it, and how, in numbers."""
+    """One value between operands and output code: the operation, its result, and the formula in numbers."""
 
     name: str
     value: int | float
@@ -43,7 +43,7 @@ class Step:
 
 
 def pipeline_steps(pipeline: OutputPipeline, accumulator: int, bias: int | None = None, channel: int = 0) -> list[Step]:
-    """Bias, stage, zero point and clamp of one accumulator; the last value is the code."""
+    """Return bias, stage, zero point and clamp of one accumulator as steps; the last value is the code."""
     steps = []
     total = accumulator
     if bias is not None:
@@ -60,18 +60,18 @@ def pipeline_steps(pipeline: OutputPipeline, accumulator: int, bias: int | None 
 
 
 def clamp_step(value: int, low: int, high: int) -> Step:
-    """A value held inside [low, high]."""
+    """Clamp a value to [low, high]."""
     return Step("clamp", int(clamp(value, low, high)), f"to {low} .. {high}")
 
 
 def wrapped(value: int) -> int:
-    """A value modulo 2**32, as an int32 register keeps it."""
+    """Wrap a value modulo 2**32, as an int32 register keeps it."""
     return (value + 2**31) % 2**32 - 2**31
 
 
 @singledispatch
 def stage_steps(stage: Any, total: int, channel: int) -> list[Step]:
-    """What a stage makes of one accumulator, bias included. A stage that is not known here is one step."""
+    """Return the steps of a stage on one accumulator, bias included. An unknown stage is one step."""
     row = np.zeros((1, len(stage.real)), np.int64)
     at = channel if len(stage.real) > 1 else 0
     row[0, at] = total
@@ -172,13 +172,15 @@ def _(stage: Unscaled, total: int, channel: int) -> list[Step]:
 
 
 def _multiplier(stage: Any, channel: int) -> Step:
-    """The real multiplier, and as what it is held."""
+    """Return the real multiplier, and the form in which it is held."""
     mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
     return Step("multiplier", _of(stage.real, channel), f"{mantissa} * 2^{shift - 31}: mantissa Q31, shift {shift}")
 
 
 def double_rounding_steps(total: int, mantissa: int, shift: int) -> list[Step]:
-    """MultiplyByQuantizedMultiplier of one int32: the high product half up, then the division half away from zero."""
+    """Return the steps of MultiplyByQuantizedMultiplier on one int32: the high product half up, then the division half
+    away.
+    """
     steps, value, exponent = _high_product(total, mantissa, shift)
     if exponent:
         divided = int(divide_by_pot_half_away(value, exponent))
@@ -188,7 +190,7 @@ def double_rounding_steps(total: int, mantissa: int, shift: int) -> list[Step]:
 
 
 def _high_product(total: int, mantissa: int, shift: int) -> tuple[list[Step], int, int]:
-    """Steps up to the doubling high product, its value, and by which power of two it is still to be divided."""
+    """Return the steps up to the doubling high product, its value, and the power of two still to divide by."""
     steps, sum32 = list(_held(total)), wrapped(total)
     if shift > 0:
         left = shift & 31
@@ -206,11 +208,11 @@ def _shift_half_up(name: str, value: int, exponent: int, formula: str = "") -> S
 
 
 def _held(total: int) -> Iterator[Step]:
-    """How an int32 register keeps a total that it cannot hold."""
+    """Yield a step that wraps a total, if an int32 register cannot hold it."""
     if wrapped(total) != total:
         yield Step("wrapped to 32 bits", int(wrap_int32(total)), f"{total} modulo 2^32")
 
 
 def _of(values: Any, channel: int) -> Any:
-    """One channel's entry of constants that are per tensor or per channel, as a Python number."""
+    """Return one channel's entry of constants that are per tensor or per channel, as a Python number."""
     return values[channel if len(values) > 1 else 0].item()

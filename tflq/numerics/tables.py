@@ -30,11 +30,12 @@ def table_8bit(
     output_scale: np.float32,
     output_zero_point: int,
 ) -> Array:
-    """256 output codes of an int8 or uint8 function, in the order of the input code's bits (0..127, then -128..-1).
+    """Return the 256 output codes of an int8 or uint8 function, in the order of the input code's bits (0..127, then
+    -128..-1).
 
-    Everything in float32: transform(scale * (code - zero point)) times the *reciprocal* of the output scale, rounded
-    half away, plus the zero point, clamped. The source converts to int32 before it clamps; what lies beyond int32 comes
-    out of the wheels clamped all the same. Source: LUTPopulateInt8.
+    Everything is in float32: transform(scale * (code - zero point)) times the *reciprocal* of the output scale, rounded
+    half away, plus the zero point, clamped. The source converts to int32 before it clamps; values beyond int32 are
+    clamped all the same in the wheels. Source: LUTPopulateInt8.
     """
     codes = np.arange(256, dtype=np.uint8).view(np.dtype(dtype))
     limits = np.iinfo(codes.dtype)
@@ -47,8 +48,8 @@ def table_8bit(
 
 
 def look_up_8bit(table: Array, x: Array) -> Array:
-    """table[code] for every code of `x` (int8 or uint8, any shape)."""
-    codes = np.asarray(x, order="C")  # np.ascontiguousarray would make a vector of a scalar
+    """Return table[code] for every code of `x` (int8 or uint8, any shape)."""
+    codes = np.asarray(x, order="C")  # np.ascontiguousarray would turn a scalar into a vector
     out = np.empty(codes.shape, table.dtype)
     look_up_8bit_into(table, codes.reshape(-1).view(np.uint8), out.reshape(-1))
     return out
@@ -57,7 +58,10 @@ def look_up_8bit(table: Array, x: Array) -> Array:
 @in_pieces(codes="r", out="r")
 @compiled
 def look_up_8bit_into(table: Array, codes: Array, out: Array) -> None:
-    """The caller guarantees: `codes` has the size of `out`, `table` 256 entries."""
+    """Look up every code in the table.
+
+    The caller guarantees: `codes` has the size of `out`, `table` 256 entries.
+    """
     for i in range(out.size):
         out[i] = table[codes[i]]
 
@@ -70,10 +74,10 @@ def table_16bit(
     output_zero_point: int,
     multiply_add: MultiplyAdd = rounded_apart,
 ) -> NDArray[np.int16]:
-    """513 samples, 128 input codes apart, each lowered by half of the error that interpolation makes at the midpoint.
+    """Return 513 samples, 128 input codes apart, each lowered by half of the interpolation error at the midpoint.
 
-    In the type of the scales: float32, or float64 for SOFTMAX. The output zero point moves only the limits that the
-    scale is taken from. Source: LUTPopulateInt16.
+    Computed in the type of the scales: float32, or float64 for SOFTMAX. The output zero point moves only the limits
+    that the scale is taken from. Source: LUTPopulateInt16.
     """
     real = type(input_scale)
     low, high = -32768, 32767
@@ -100,7 +104,8 @@ def table_16bit(
 
 @compiled
 def interpolate_16bit(x: Int, table: Array) -> Int:
-    """The 513-entry table at int16 `x`: the high 9 bits choose, the low 7 interpolate, half up. Source: LUTLookup.
+    """Look up int16 `x` in the 513-entry table: the high 9 bits choose, the low 7 interpolate, half up. Source:
+    LUTLookup.
 
     The caller guarantees: `x` is an int16 and `table` has 513 entries.
     """
@@ -111,8 +116,8 @@ def interpolate_16bit(x: Int, table: Array) -> Int:
 
 
 def look_up_16bit(table: NDArray[np.int16], x: NDArray[np.int16]) -> NDArray[np.int16]:
-    """The table at every element of `x` (any shape)."""
-    codes = np.asarray(x, order="C")  # np.ascontiguousarray would make a vector of a scalar
+    """Look up every element of `x` (any shape) in the table."""
+    codes = np.asarray(x, order="C")  # np.ascontiguousarray would turn a scalar into a vector
     out = np.empty(codes.shape, np.int16)
     look_up_16bit_into(table, codes.reshape(-1), out.reshape(-1))
     return out
@@ -121,6 +126,9 @@ def look_up_16bit(table: NDArray[np.int16], x: NDArray[np.int16]) -> NDArray[np.
 @in_pieces(2, x="r", out="r")
 @compiled
 def look_up_16bit_into(table: Array, x: Array, out: Array) -> None:
-    """The caller guarantees: `x` and `out` have the same size, `x` is int16 and `table` has 513 entries."""
+    """Look up every element of `x` in the table.
+
+    The caller guarantees: `x` and `out` have the same size, `x` is int16 and `table` has 513 entries.
+    """
     for i in range(x.size):
         out[i] = interpolate_16bit(x[i], table)

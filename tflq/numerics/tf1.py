@@ -1,7 +1,7 @@
-"""What only TensorFlow r1.15 computes this way.
+"""Arithmetic of TensorFlow r1.15 that no later release has.
 
-Source: TensorFlow r1.15 lite/kernels/internal/quantization_util.cc IntegerFrExp; lite/kernels/activations.cc
-LeakyRelu; lite/kernels/internal/reference/reference_ops.h QuantizeLeakyRelu.
+Source: TensorFlow r1.15 lite/kernels/internal/quantization_util.cc IntegerFrExp; lite/kernels/activations.cc LeakyRelu;
+lite/kernels/internal/reference/reference_ops.h QuantizeLeakyRelu.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INT64_MAX = 2**63 - 1
 
 
 def integer_frexp(x: float) -> tuple[int, int]:
-    """(fraction Q31, exponent) of a float64 by integer operations alone, for builds without floating point.
+    """Return (fraction Q31, exponent) of a float64 by integer operations alone, for builds without floating point.
 
     Not quite frexp: ties round down in magnitude, a fraction may round up to 2**31, and a subnormal is given a leading
     one that it does not have. NaN gives (0, INT32_MAX), infinities the int64 limits with INT32_MAX.
@@ -41,11 +41,11 @@ def integer_frexp(x: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class LeakyRelu:
-    """uint8 LEAKY_RELU of r1.15. Inputs at the zero point or above are copied, whatever the output's quantization.
+    """uint8 LEAKY_RELU of r1.15. Inputs at the zero point or above are copied, for any output quantization.
 
     alpha is quantized with the input's own scale and zero point. The kernel keeps its centred value in a function-local
     static: the first LEAKY_RELU evaluated in a process sets it for all later ones. A value of this class is one node;
-    `with_alpha_of` says whose alpha it gets to use.
+    the argument `centred_alpha` is the alpha that the process uses.
     """
 
     input_zero_point: int  # LSB of input
@@ -63,7 +63,7 @@ class LeakyRelu:
         output_zero_point: int,
         alpha: np.float32,
     ) -> LeakyRelu:
-        """The node prepared. The real multiplier, scale**2 / output scale in float32, has to be in (0, 1)."""
+        """Prepare the node. The real multiplier, scale**2 / output scale in float32, has to be in (0, 1)."""
         ratio = np.float32(alpha) / np.float32(input_scale)
         code = half_away(float(np.float32(input_zero_point) + ratio))
         real = np.float32(input_scale) * np.float32(input_scale) / np.float32(output_scale)
@@ -76,7 +76,7 @@ class LeakyRelu:
         return self.code_of_alpha - self.input_zero_point
 
     def __call__(self, x: NDArray[np.uint8], centred_alpha: int | None = None) -> NDArray[np.uint8]:
-        """Codes of `x`. `centred_alpha`: the process's first one, where this node is not that."""
+        """Return the codes of `x`. `centred_alpha` is the process's first one, if another node set it."""
         alpha = self.centred_alpha if centred_alpha is None else centred_alpha
         codes = np.arange(256, dtype=np.uint8)
         for code in range(self.input_zero_point):

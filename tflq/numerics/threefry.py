@@ -16,7 +16,7 @@ _MASK = 0xFFFFFFFF
 
 
 def rounds(key: tuple[int, int], counters: Words) -> Words:
-    """The words of counters (n, 2). All arithmetic wraps modulo 2**32."""
+    """Return the words of counters (n, 2). All arithmetic wraps modulo 2**32."""
     keys = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     a, b = counters[:, 0] + np.uint32(keys[0]), counters[:, 1] + np.uint32(keys[1])
     for step in range(1, 6):

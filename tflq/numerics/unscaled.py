@@ -1,4 +1,4 @@
-"""The output stage that scales nothing."""
+"""The output stage without scaling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tflq.numerics.stages import AS_INT32, Array, Ints32, OutputPipeline, Reals,
 @in_pieces(accumulator="r", out="r")
 @compiled
 def _unscaled_rows(accumulator: Array, out: Array, bias: Array) -> None:
-    """The caller guarantees: `out` has the shape of `accumulator`, and `bias` an element for every column."""
+    """Add the bias to rows.
+
+    The caller guarantees: `out` has the shape of `accumulator`, and `bias` an element for every column.
+    """
     for r in range(accumulator.shape[0]):
         for c in range(accumulator.shape[1]):
             out[r, c] = wrap_int32(np.int64(accumulator[r, c]) + np.int64(bias[c]))
@@ -23,23 +26,23 @@ def _unscaled_rows(accumulator: Array, out: Array, bias: Array) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unscaled:
-    """int32 accumulators as they are, bias added: where another step scales them."""
+    """int32 accumulators as they are, bias added, for kernels that scale them in another step."""
 
     real: Reals
 
     @classmethod
     def pipeline(cls) -> OutputPipeline:
-        """Accumulators -> int32, no zero point, no clamp."""
+        """Return the pipeline accumulators -> int32, without zero point and clamp."""
         return OutputPipeline(cls(np.ones(1)), *AS_INT32)
 
     def __call__(self, accumulator: Array) -> Ints32:
-        """As OutputStage.__call__."""
+        """Return the accumulators; see OutputStage.__call__."""
         return np.asarray(accumulator).astype(np.int64).astype(np.int32)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow, for the whole range of int32."""
+        """Add the bias; see OutputStage.narrow. `low` and `high` are those of int32."""
         _unscaled_rows(accumulator, out, over(bias, accumulator.shape[1]))
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
-        """As OutputStage.narrow_flat, for the whole range of int32."""
+        """Copy the accumulators; see OutputStage.narrow_flat. `low` and `high` are those of int32."""
         out[...] = self(accumulator)

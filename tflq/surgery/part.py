@@ -41,12 +41,12 @@ class Part:
 
     @property
     def graph(self) -> GraphView:
-        """Return the view of its model."""
+        """The view of its model."""
         return view(self.model)
 
     @property
     def op(self) -> OperatorView:
-        """Return its first operator."""
+        """Its first operator."""
         return self.graph.op(0)
 
     def plan(self, profile: Profile, model: Model | None = None) -> Plan:

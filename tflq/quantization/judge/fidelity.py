@@ -46,7 +46,7 @@ class Fidelity:
 def _sums(f: Array, q: Array, scale: float, zero_point: float) -> tuple[float, float, float, float]:
     """Return the sums of f^2, error^2 and error, and the greatest |error|; error = scale * (q - zero_point) - f.
 
-    The caller guarantees that both have the same length. All sums are float64, in order.
+    The caller guarantees: both have the same length. All sums are float64, in order.
     """
     signal = noise = bias = largest = 0.0
     for k in range(f.shape[0]):

@@ -68,7 +68,7 @@ def _depthwise(a: Floats, b: Floats, taps: int, same: bool, total: Reals) -> Non
 def _tap_products_into(left: Array, right: Array, taps: Int, lower: bool, total: Array) -> None:
     """Compute total[i, j, c] += sum over rows r of left[r, i, c] * right[r, j, c]; with `lower` only for j <= i.
 
-    The caller guarantees that `left` and `right` are (rows, taps * channels) and `total` is (taps, taps, channels).
+    The caller guarantees: `left` and `right` are (rows, taps * channels) and `total` is (taps, taps, channels).
     """
     rows, channels = left.shape[0], left.shape[1] // taps
     part = np.zeros((taps, taps, _LANES), np.float32)

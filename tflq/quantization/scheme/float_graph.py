@@ -56,7 +56,7 @@ class FloatModel:
 
     @property
     def graph(self) -> GraphView:
-        """Return the view of its first subgraph."""
+        """The view of its first subgraph."""
         return view(self.model)
 
     def is_float(self, tensor: int) -> bool:

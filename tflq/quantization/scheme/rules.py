@@ -1,7 +1,7 @@
-"""What the TFLite 8-bit quantization specification and LiteRT's kernels ask of each operator's operands.
+"""The requirements of the TFLite 8-bit quantization specification and of LiteRT's kernels on operands, by operator.
 
-Sources: TFLite 8-bit quantization specification; LiteRT 2.3 tflite/kernels/*.cc, their Prepare functions. Which element
-types a kernel takes is not said here: the kernel table of profile `litert-ref` knows.
+Sources: TFLite 8-bit quantization specification; LiteRT 2.3 tflite/kernels/*.cc, their Prepare functions. The kernel
+table of profile `litert-ref` defines which element types a kernel takes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ KEPT_FLOAT: Mapping[str, str] = MappingProxyType(
 BROKEN: Mapping[tuple[str, TensorType], str] = MappingProxyType(
     {(op, TensorType[t.upper()]): how for op, fact in OPERATORS.items() for t, how in fact.broken.items()}
 )
-#: (operator, output type) -> scale and zero point that its kernel computes with, whatever the file says.
+#: (operator, output type) -> scale and zero point that its kernel uses in place of the file's.
 FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
     {(op, TensorType[t.upper()]): value for op, fact in OPERATORS.items() for t, value in fact.output.items()}
 )
 
 
 def tied_inputs(op: str, count: int) -> tuple[int, ...]:
-    """Which of an operator's `count` inputs share scale and zero point with its output."""
+    """Return the positions of an operator's `count` inputs that share scale and zero point with its output."""
     tied = RULES.get(op, FREE).tied
     if tied is None:
         return ()

@@ -16,7 +16,7 @@ MUL_BY_ONE_OR_MORE = 3
 
 
 def needs_of(op: str) -> Needs:
-    """Return the versions that an operator needs; version 1 throughout if nothing is known about it."""
+    """Return the versions that an operator needs; version 1 throughout if it has no row of facts."""
     return OPERATORS[op].needs if op in OPERATORS else Needs()
 
 
@@ -52,7 +52,7 @@ def quantize_version(source: TensorType, result: TensorType) -> int:
 
 
 def structure_version(op: str, options: Record | None, inputs: int) -> int:
-    """What the operator's options and number of inputs need, whatever its types."""
+    """Return the version that the operator's options and number of inputs need, for any types."""
     if op == "FULLY_CONNECTED":
         return 6 if inputs == 2 else 5 if options is not None and options.get("keep_num_dims") else 1
     if op == "TRANSPOSE_CONV":

@@ -134,7 +134,7 @@ def _count_into(
 ) -> None:
     """Add each value of row r, clipped to low..high, to its bin: weights[r] to counts, value * weights[r] to sums.
 
-    The caller guarantees that `values` is [R, N] and finite, `weights` is [R], and `counts` and `sums` have the same
+    The caller guarantees: `values` is [R, N] and finite, `weights` is [R], and `counts` and `sums` have the same
     length.
     """
     last = len(counts) - 1
