@@ -22,11 +22,19 @@ def displayed_by(builder: str) -> Callable[[type[T]], type[T]]:
     """
 
     def displaying(cls: type[T]) -> type[T]:
-        cls.__repr__ = lambda self: _rendered("card_text", builder, self)  # type: ignore[method-assign]
+        cls.__repr__ = lambda self: _text(builder, self)  # type: ignore[method-assign]
         cls._repr_html_ = lambda self: _rendered("card_html", builder, self)  # type: ignore[attr-defined]
         return cls
 
     return displaying
+
+
+def _text(builder: str, result: object) -> str:
+    """Return the three lines of a result, or the error of its report: `repr` is called while errors are written."""
+    try:
+        return _rendered("card_text", builder, result)
+    except Exception as error:
+        return f"<{type(result).__name__}, whose report failed: {type(error).__name__}: {error}>"
 
 
 def _rendered(renderer: str, builder: str, result: object) -> str:
