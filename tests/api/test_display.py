@@ -157,7 +157,7 @@ def test_a_result_of_each_class_finds_its_builder() -> None:
 
 def test_an_error_of_a_report_shows_in_the_text_and_is_raised_by_the_card() -> None:
     """`repr` must not raise: it is called while other errors are written."""
-    broken = replace(tflq.load(MODEL), buffers=7)
+    broken = replace(tflq.load(suites.ROOT / "golden" / "singleop" / "models" / "relu_i8_1.tflite"), buffers=7)
     assert repr(broken) == "<Model, whose report failed: TypeError: 'int' object is not iterable>"
     with pytest.raises(TypeError):
         broken._repr_html_()
