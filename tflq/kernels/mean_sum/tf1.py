@@ -35,9 +35,9 @@ from tflq.kernels.families.rescaled_reduction import (
 )
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.mean_sum.images import prepare_divided_last
-from tflq.kernels.mean_sum.reciprocal_estimate import ReciprocalEstimate
 from tflq.kernels.validity import tf1
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.reciprocal_estimate import ReciprocalEstimate
 from tflq.numerics.rounding import floats_to_int32, nearest_half_away
 
 _MEAN = Rule(divide=True, narrow=Narrow.WRAP, half_step=True)

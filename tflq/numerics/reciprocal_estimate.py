@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.ir.schema import data_text
-from tflq.kernels.kernel import Array
 
 _INDEX_BITS = 12
 
@@ -22,7 +22,7 @@ class ReciprocalEstimate:
     """One processor's table."""
 
     cpu: str
-    mantissas: Array  # by the upper 12 bits of the fraction; (4096 + mantissa) / 8192 for x in [1, 2)
+    mantissas: NDArray[np.int64]  # by the upper 12 bits of the fraction; (4096 + mantissa) / 8192 for x in [1, 2)
 
     @classmethod
     def read(cls, name: str) -> ReciprocalEstimate:
