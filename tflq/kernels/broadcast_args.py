@@ -22,7 +22,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output is as long as the longer shape."""
+    """Prepare an output as long as the longer shape."""
     a, b = node.input(0), node.input(1)
     require_same_type(node, a, b, node.outputs[0])
     require_rank(node, a, 1)

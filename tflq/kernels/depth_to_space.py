@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The block must divide the channels."""
+    """Require a block that divides the channels."""
     x, block = node.input(0), int(node.options["block_size"])
     require_same_type(node, x, node.outputs[0])
     require_rank(node, x, 4)

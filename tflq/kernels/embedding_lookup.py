@@ -52,7 +52,7 @@ def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One scale for the table, for every row or for every block."""
+    """Require one scale for the table, for every row or for every block."""
     table = checked_table(node)
     length = math.prod(table.shape[1:])
     if is_blockwise(table):
@@ -102,7 +102,7 @@ def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
 
 
 def checked_table(node: Node) -> Operand:
-    """The table, of at least two dimensions; indices are a vector."""
+    """Return the table, of at least two dimensions; require a vector of indices."""
     table = node.input(1)
     require_rank(node, node.input(0), 1)
     node.check(len(table.shape) >= 2, "number of dimensions", table, expected="at least 2", got=len(table.shape))

@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP_SPARSE: rows of a table, weighted and added up as a sparse tensor of row numbers says.
+"""EMBEDDING_LOOKUP_SPARSE: rows of a table, weighted and added up by a sparse tensor of row numbers.
 
 | operand | shape                     | types   | quantization |
 |---------|---------------------------|---------|--------------|
@@ -101,7 +101,7 @@ def _combine(
 
 @compiled
 def _finish(combiner: Int, count: Int, total: Real, squares: Real, out: Array, place: Int) -> None:
-    """The caller guarantees: `place` is a row of `out` where `count` is not 0."""
+    """Divide the sum by the combiner's divisor. The caller guarantees: `place` is a row of `out` where `count` is not 0."""
     if combiner == _SUM or count == 0:
         return
     divisor: Real = np.float32(1)

@@ -25,11 +25,11 @@ class Exactness:
 
     @property
     def strength(self) -> tuple[int, float]:
-        """What promises are ordered by: the less, the more is promised."""
+        """Key that orders promises: the less, the more is promised."""
         return _WORDS.index(self.word), float("inf") if self.ulp is None else self.ulp
 
     def after(self, sources: Iterable[Exactness]) -> Exactness:
-        """What this promise of an operator is worth where its inputs are results with those promises.
+        """Return this promise of an operator, weakened by the promises of its inputs.
 
         How a difference grows in the next operator was never measured.
         """

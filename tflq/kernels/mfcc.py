@@ -48,7 +48,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """What LiteRT's initialisation does not accept fails its run."""
+    """Refuse options that LiteRT's initialisation does not accept: they fail its run."""
     x = node.input(0)
     require_rank(node, x, 3)
     options, rate = options_of(node), value_of(node, 1)

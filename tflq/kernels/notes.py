@@ -15,7 +15,7 @@ from tflq.kernels.validity import When
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """What an operator computes for some operands, in words `types`, where `when` holds."""
+    """A formula of an operator for some operands, in words `types`, where `when` holds."""
 
     op: str
     types: str

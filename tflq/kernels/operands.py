@@ -1,4 +1,4 @@
-"""What prepare asks of operands: that types and quantization agree; integers and axes out of shape operands."""
+"""Checks that prepare makes of operands: types and quantization agree; integers and axes of shape operands."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def require_rank(node: Node, operand: Operand, low: int, high: int | None = None
 
 
 def integers(node: Node, position: int) -> tuple[int, ...]:
-    """All elements of the operand at `position`, whose value must be known."""
+    """Return all elements of the operand at `position`, whose value must be known."""
     return tuple(int(v) for v in node.constant(position).reshape(-1))
 
 
 def integer(node: Node, position: int) -> int:
-    """The one element of the operand at `position`, whose value must be known."""
+    """Return the one element of the operand at `position`, whose value must be known."""
     values = integers(node, position)
     node.check(len(values) == 1, "number of elements", node.input(position), expected=1, got=len(values))
     return values[0]
 
 
 def integers_option(node: Node, name: str) -> tuple[int, ...]:
-    """A vector of the operator's options; empty where the file has none."""
+    """Return a vector of the operator's options; empty where the file has none."""
     values = node.options.get(name)
     return () if values is None or isinstance(values, int) else tuple(int(v) for v in values)
 

@@ -36,7 +36,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def nearest(size: int, new_size: int, align: bool, half: bool) -> Array:
-    """The input position of every output position, computed in float32.
+    """Compute the input position of every output position, in float32.
 
     Rounding: half away from zero with align_corners, else down.
     """

@@ -102,7 +102,7 @@ def _untangle(a: Array) -> None:
 
 
 def _unpack(a: Array) -> None:
-    """Give frequency FW/2 its own column, and every row its value. Source: Rfft2dReorder, but for the last signs."""
+    """Give frequency FW/2 its own column, and every row its value. Source: Rfft2dReorder, except for the last signs."""
     half, last = a.shape[0] // 2, a.shape[1] - 2
     low, high = _mirrored(a)
     real, imaginary = high[:, 0].copy(), high[:, 1].copy()

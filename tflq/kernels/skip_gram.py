@@ -32,7 +32,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """How many sequences there are only the text can tell."""
+    """Prepare outputs whose number of sequences depends on the text."""
     x = node.input(0)
     node.check(0 not in x.shape, "no text", x, got=list(x.shape))
     options = node.options
@@ -50,7 +50,7 @@ def eval_skip_gram(data: OpData, x: Array) -> Array:
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """The words of a text. Its first character is never taken for a separator."""
+    """Return the words of a text. Its first character is never taken for a separator."""
     words, start = [], 0
     for i in range(1, len(text)):
         if text[i] in _SPACES:

@@ -1,7 +1,7 @@
 """Changes of single rows of a profile's table, as files of profiles state them.
 
 A change names an operator and, if it does not mean all its rows, operand types such as "int8 int8 int32? -> int8". It
-says one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
+has one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
 `table`, the 256 codes that an operator of one 8-bit input gives, for the lowest code first.
 """
 
@@ -25,7 +25,7 @@ from tflq.numerics.stages import type_range
 from tflq.profiles.values import changed
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
-#: The keys of a change that say what it does.
+#: The keys of a change that name its effect.
 KINDS = ("refused", "like", "arithmetic", "table")
 
 

@@ -26,7 +26,7 @@ class Sizes:
 
     @classmethod
     def of(cls, node: Node, shapes: Sequence[Shape | None]) -> Sizes:
-        """Those of a prepared node whose outputs have these shapes; an output of unknown shape counts nothing."""
+        """Return the sizes of a prepared node whose outputs have these shapes; an output of unknown shape counts 0."""
         return cls(
             inputs=tuple([None if operand is None else operand.shape for operand in node.inputs]),
             outputs=tuple([(0,) if shape is None else shape for shape in shapes]),
@@ -35,7 +35,7 @@ class Sizes:
         )
 
     def input(self, position: int) -> Shape:
-        """The shape of an input; (0,) where it is absent."""
+        """Return the shape of an input; (0,) where it is absent."""
         shape = self.inputs[position] if position < len(self.inputs) else None
         return (0,) if shape is None else shape
 
@@ -49,7 +49,7 @@ class Sizes:
         return sum(prod(self.input(position)) for position in positions)
 
     def option(self, name: str) -> int:
-        """An option that is an integer; 0 where there is none."""
+        """Return an option that is an integer; 0 where there is none."""
         return int(self.options.get(name) or 0)
 
 
@@ -72,12 +72,12 @@ def depthwise(sizes: Sizes) -> int:
 
 
 def transposed(sizes: Sizes) -> int:
-    """Every element of x (operand 2) meets w (O, KH, KW, C) without its C."""
+    """Count products: every element of x (operand 2) meets w (O, KH, KW, C) without its C."""
     return sizes.elements(2) * prod(sizes.input(1)[:-1])
 
 
 def transposed_3d(sizes: Sizes) -> int:
-    """Every element of x (operand 2) meets w (KD, KH, KW, O, C) without its C."""
+    """Count products: every element of x (operand 2) meets w (KD, KH, KW, O, C) without its C."""
     return sizes.elements(2) * prod(sizes.input(1)[:-1])
 
 
@@ -93,7 +93,7 @@ def matrices(sizes: Sizes) -> int:
 
 
 def recurrent(*weights: int) -> Count:
-    """Every matrix at these positions meets each row of x: each batch at each step."""
+    """Return the count where every matrix at these positions meets each row of x: each batch at each step."""
     return lambda sizes: prod(sizes.input(0)[:-1]) * sizes.elements(*weights)
 
 
@@ -103,36 +103,36 @@ def lstm(sizes: Sizes) -> int:
 
 
 def svdf(sizes: Sizes) -> int:
-    """The feature weights meet every row of x, the time weights every row of the state."""
+    """Count products: the feature weights meet every row of x, the time weights every row of the state."""
     return sizes.input(0)[0] * sizes.elements(1, 2) if sizes.input(0) else 0
 
 
 def weighted_rows(sizes: Sizes) -> int:
-    """Each of the entries takes a row of the table, operand 4."""
+    """Count elements: each of the entries takes a row of the table, operand 4."""
     return sizes.elements(0) * prod(sizes.input(4)[1:])
 
 
 def pool(sizes: Sizes) -> int:
-    """A window for each output, as far as it fits into the image."""
+    """Count a window for each output, as far as it fits into the image."""
     image = sizes.input(0)[1:3]
     window = (sizes.option("filter_height"), sizes.option("filter_width"))
     return prod(sizes.output) * prod(min(a, b) for a, b in zip(image, window, strict=False))
 
 
 def windows(sizes: Sizes) -> int:
-    """The window's sizes are operand 2."""
+    """Count windows whose sizes are operand 2."""
     window = sizes.values[2] if len(sizes.values) > 2 else None
     return prod(sizes.output) * (1 if window is None else prod(map(int, window.ravel())))
 
 
 def stablehlo_windows(sizes: Sizes) -> int:
-    """The window's sizes are an option."""
+    """Count windows whose sizes are an option."""
     window = sizes.options.get("window_dimensions")
     return prod(sizes.output) * (1 if window is None else prod(map(int, window)))
 
 
 def neighbours(sizes: Sizes) -> int:
-    """Each output sees `radius` channels to either side."""
+    """Count channels: each output sees `radius` of them to either side."""
     return prod(sizes.output) * min(2 * sizes.option("radius") + 1, sizes.output[-1]) if sizes.output else 0
 
 
@@ -149,7 +149,7 @@ def transform(sizes: Sizes) -> int:
 
 
 def overlaps(sizes: Sizes) -> int:
-    """Every box is held against every box selected before it."""
+    """Count comparisons of every box with every box selected before it."""
     return prod(sizes.input(0)[:1]) * prod(sizes.output)
 
 
@@ -159,5 +159,5 @@ def detections(sizes: Sizes) -> int:
 
 
 def hashes(sizes: Sizes) -> int:
-    """Each seed is hashed with each row of x."""
+    """Count hashes: each seed with each row of x."""
     return sizes.elements(0) * sizes.elements(1)

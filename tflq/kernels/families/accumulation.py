@@ -34,7 +34,7 @@ def multiply(out: Array, places: Places, values: Array) -> None:
 
 
 def replace(out: Array, places: Places, values: Array) -> None:
-    """The last value wins."""
+    """Store values; the last one for a place wins."""
     _each(_replace, out, places, values)
 
 

@@ -39,7 +39,7 @@ def limits(node: Node) -> tuple[float | None, float | None]:
 
 
 def quantized_limit(real: float, scale: np.float32, zero_point: int) -> int:
-    """The code of a real limit: zero_point + round(real / scale), division in float32, ties away from zero.
+    """Return the code of a real limit: zero_point + round(real / scale), division in float32, ties away from zero.
 
     Raises:
         UndefinedResultError: The quotient leaves int32: LiteRT refuses that for fused activations (kernel_util.cc

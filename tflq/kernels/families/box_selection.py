@@ -110,7 +110,7 @@ def _select(
     size: Int,
     passes: Int,
 ) -> tuple[Int, Int]:
-    """Go on until `wanted` are selected or, after so many passes, to be called again; (selected, size of the heap).
+    """Go on until `wanted` are selected, or until the limit of passes; return the number selected and the heap's size.
 
     The caller guarantees: `scores`, `heap` and `begin` have an element for every row of `boxes`, `indices` and
     `selected_scores` at least `wanted`, of which `selected` are filled; the first `size` of `heap` name rows.

@@ -17,7 +17,7 @@ from tflq.microkernels.lines import SLACK, lines
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.
 TAPS_AT_ONCE = 9
 
-#: What `convolution` replaces.
+#: `convolution` replaces it.
 lines_into: Any = None
 
 
@@ -57,7 +57,7 @@ def convolve_into(
 ) -> None:
     """Codes of all images, by slabs of that size for `rows` output rows each; padding is `fill`.
 
-    Prepare guarantees: `slab_size` is slab_shape's for so many rows; `window` lies over an image of x's height and
+    Prepare guarantees: `slab_size` is slab_shape's for `rows` rows; `window` lies over an image of x's height and
     width, `out` is (N, out_h, out_w, C * times), contiguous; `offsets`, `weights` and `constants` are those of the
     window's taps, packed for the kernel's lines.
     """

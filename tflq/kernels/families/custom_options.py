@@ -22,7 +22,7 @@ class Options:
     map: flexbuffers.Map
 
     def get(self, name: str) -> int | float | None:
-        """The number of that name; None where there is none."""
+        """Return the number of that name; None where there is none."""
         try:
             value = self.map[name]
             return float(value.AsFloat) if value.IsFloat else _whole(value)
@@ -39,7 +39,7 @@ def _whole(value: flexbuffers.Ref) -> int:
 
 
 def options_of(node: Node) -> Options:
-    """The node's options by name."""
+    """Return the node's options by name."""
     try:
         return Options(node, flexbuffers.GetRoot(node.custom_options).AsMap)
     except Exception as error:

@@ -87,7 +87,7 @@ def dots_into(rows: Array, weights: Array, out: Array) -> None:
 
 
 def product(weights: Array, span: Range, rows: int, accumulator: np.dtype[Any]) -> Product:
-    """The way to multiply `rows` rows of values in `span` by centred `weights` (K, N)."""
+    """Return the way to multiply `rows` rows of values in `span` by centred `weights` (K, N)."""
     if rows > Dots.block_rows:
         return Contraction.of(weights, span)
     narrow = np.int8 if weights.size and weights.min() >= -128 and weights.max() <= 127 else np.int16
@@ -103,7 +103,7 @@ class FloatProducts:
     output: Output
 
     def into(self, x: Array, out: Array) -> Call:
-        """The call that fills `out` (R, C) with the codes of an operand's rows; each group makes its share of C."""
+        """Return the call that fills `out` (R, C) with the codes of an operand's rows; each group makes its share of C."""
         return partial(self._fill, self.rows.codes(x), out)
 
     def _fill(self, codes: Array, out: Array) -> None:

@@ -29,7 +29,7 @@ def to_bfloat16(x: Array) -> Array:
 def narrow_floats(
     op: str, function: Function, versions: tuple[int, int], exactness: Exactness = SAME_LIBM
 ) -> tuple[Kernel, ...]:
-    """The kernels of a float32 function on float32, float16 and bfloat16."""
+    """Return the kernels of a float32 function on float32, float16 and bfloat16."""
 
     def half(x: Array) -> Array:
         return function(x.astype(np.float32)).astype(np.float16)

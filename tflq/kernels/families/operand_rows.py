@@ -26,11 +26,11 @@ class Rows(Protocol):
         ...
 
     def codes(self, x: Array) -> Array:
-        """The operand as the packer and `fill` read it."""
+        """Return the operand as the packer and `fill` read it."""
         ...
 
     def geometry(self, group: int) -> Any:
-        """What else the packer reads, for one group."""
+        """Return the packer's other argument, for one group."""
         ...
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
@@ -72,7 +72,7 @@ class Patches:
     packer: ClassVar[Compiled[..., None]] = pack_patches
 
     def codes(self, x: Array) -> Array:
-        """The image."""
+        """Return the image."""
         return np.ascontiguousarray(x)
 
     def geometry(self, group: int) -> Array:

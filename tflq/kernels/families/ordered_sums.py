@@ -133,7 +133,7 @@ def convolve_transposed(x: Array, w: Array, bias: Array, window: Window, low: Re
 @in_pieces(lambda x, w, window, out: x[..., :1].size * w.size, x="nyx", out="n", window="yx")
 @compiled
 def _spread(x: Array, w: Array, window: Window, out: Array) -> None:
-    """Every pixel of `x` through the filter onto `out`, over y, x, ky, kx, c in order.
+    """Add every pixel of `x` through the filter onto `out`, over y, x, ky, kx, c in order.
 
     Prepare guarantees: `x` is (N, out_h, out_w, C) of `window`, whose image is that of `out` (N, height, width, O).
     """

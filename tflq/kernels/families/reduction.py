@@ -46,7 +46,7 @@ class Reduced:
         return np.ascontiguousarray(x if self.order is None else x.transpose(self.order)).reshape(self.view)
 
     def bound(self, x: Array) -> tuple[Array, list[Call]]:
-        """The rows of a contiguous `x`, and what has to be called first to fill them."""
+        """Return the rows of a contiguous `x`, and the calls that fill them first."""
         if self.order is None:
             return np.asarray(x, order="C").reshape(self.view), []
         turned = x.transpose(self.order)
@@ -55,7 +55,7 @@ class Reduced:
 
 
 def reduced_axes(node: Node) -> Reduced:
-    """The axes operand resolved: negative ones count from the end, repeated ones count once."""
+    """Resolve the axes operand: negative ones count from the end, repeated ones count once."""
     x = node.input(0)
     rank = len(x.shape)
     values = node.constant(1).reshape(-1).tolist()
@@ -99,7 +99,7 @@ def kernels(
     types: tuple[str, ...],
     versions: tuple[int, int],
 ) -> tuple[Kernel, ...]:
-    """The kernels of a fold in the operand's own type; `start(dtype)` is what outputs begin with."""
+    """Return the kernels of a fold in the operand's own type; outputs begin with `start(dtype)`."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         check_same_quantization(node)
@@ -157,13 +157,13 @@ def fold_product(x: Array, out: Array, begin: bool) -> None:
 
 @compiled
 def larger(current: Real, x: Real) -> Real:
-    """The larger; `current` where they are equal or one is NaN."""
+    """Return the larger; `current` where they are equal or one is NaN."""
     return x if x > current else current
 
 
 @compiled
 def smaller(current: Real, x: Real) -> Real:
-    """The smaller; `current` where they are equal or one is NaN."""
+    """Return the smaller; `current` where they are equal or one is NaN."""
     return x if x < current else current
 
 
@@ -202,14 +202,14 @@ def fold_smallest(x: Array, out: Array, begin: bool) -> None:
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The lowest finite value of a type."""
+    """Return the lowest finite value of a type."""
     if dtype.kind == "b":
         return False
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def highest(dtype: np.dtype[Any]) -> Any:
-    """The highest finite value of a type."""
+    """Return the highest finite value of a type."""
     if dtype.kind == "b":
         return True
     return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max

@@ -41,7 +41,7 @@ def require_handle(node: Node, operand: Operand) -> None:
 
 
 def resource(session: Session, number: int, kind: type[R], create: R | None = None) -> R:
-    """The resource of that number, or `create` where there is none yet."""
+    """Return the resource of that number, or `create` where there is none yet."""
     key = ("resource", number)
     entry = session.resources.get(key)
     if entry is None:
@@ -54,7 +54,7 @@ def resource(session: Session, number: int, kind: type[R], create: R | None = No
 
 
 def number_of(handle: Array) -> int:
-    """The number that a handle holds."""
+    """Return the number that a handle holds."""
     return int(handle.flat[0])
 
 

@@ -18,7 +18,7 @@ def as_rows(x: Array) -> Array:
 
 
 def row_maxima(rows: Array) -> Array:
-    """The largest of each row as a column, at least the type's lowest finite value; NaN is passed over.
+    """Return the largest of each row as a column, at least the type's lowest finite value; NaN is skipped.
 
     Source: the loops over std::max(max, x) of reference/softmax.h and log_softmax.h.
     """

@@ -116,9 +116,9 @@ def accumulated(
     a: Array,
     b: Array,
 ) -> Call:
-    """What is accumulated (int32, flat) of two operands, spread to the shape of `out`, through a pipeline.
+    """Return the call that adds two operands (int32, flat), spread to the shape of `out`, through a pipeline.
 
-    `fused` makes both at once, of the constants of `scale_twice`, zero point and limits.
+    `fused` does both at once, with the constants of `scale_twice`, zero point and limits.
     """
     stage = pipeline.stage
     if out.nbytes <= _KEPT or (isinstance(stage, DoubleRounding) and a.size == b.size == out.size):

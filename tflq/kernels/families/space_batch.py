@@ -25,7 +25,7 @@ class Blocks:
 
     @staticmethod
     def seen(full: tuple[int, int, int, int], rank: int) -> Shape:
-        """A four-dimensional shape as the tensor has it: three dimensions lack the width."""
+        """Return a four-dimensional shape as the tensor has it: three dimensions lack the width."""
         n, h, w, c = full
         return (n, h, w, c) if rank == 4 else (n, h, c)
 

@@ -38,7 +38,7 @@ def prepare_unary(node: Node, data: Any, evaluate: Callable[[Any, Array], Array]
 
 
 def tabulated(data: Any, make: Callable[[Any], Array]) -> Tabulated:
-    """The table that `make` makes of `data`."""
+    """Return the table that `make` computes from `data`."""
     return Tabulated(data, make(data), make)
 
 
@@ -56,7 +56,7 @@ def same_type(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_tabulated(node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart) -> Prepared:
-    """A function of reals as a table: of 256 codes for int8 and uint8, of 513 samples to interpolate for int16."""
+    """Prepare a function of reals as a table: of 256 codes for int8 and uint8, of 513 samples to interpolate for int16."""
     x, y = same_type(node)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
@@ -85,7 +85,7 @@ def check_zero_points(node: Node) -> None:
 
 
 def prepare_function(function: Callable[[Array], Array]) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare for a function of the input's own type, without constants."""
+    """Return a prepare for a function of the input's own type, without constants."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, _ = same_type(node)
@@ -101,7 +101,7 @@ class Looped(Protocol):
     """A function of float32 arrays that has a compiled loop."""
 
     def into(self, x: Array, out: Array) -> Call:
-        """The call that fills `out` with the function of `x`, both 1-D."""
+        """Return the call that fills `out` with the function of `x`, both 1-D."""
         ...
 
 

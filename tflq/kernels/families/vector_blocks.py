@@ -18,13 +18,14 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def in_whole_blocks(size: int, block: int) -> int:
-    """How many of `size` elements fill whole blocks."""
+    """Return the number of `size` elements that fill whole blocks."""
     return size - size % block
 
 
 def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
-    """How long the runs are that vector code goes through without a break, and whether one operand stands still in
-    them; a length of 0 where the shapes broadcast in a way that vector code does not take.
+    """Return the length of the runs of vector code, and whether one operand is a single element in them.
+
+    The length is 0 if vector code does not take shapes that broadcast so.
 
     Shapes are padded to the left to six dimensions; a run is what the operands share at the end, or, where that is one
     element, what one of them repeats. Source: ProcessBroadcastShapes, BinaryBroadcastFiveFold.
@@ -66,7 +67,7 @@ def channel_blocks(arithmetic: Arithmetic, block: int) -> StageOf:
 
 
 def gemm(arithmetic: Arithmetic) -> StageOf:
-    """The scaling of a matrix product."""
+    """Return the scaling of a matrix product."""
     return arithmetic.requantize_gemm
 
 

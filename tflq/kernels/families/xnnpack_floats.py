@@ -26,7 +26,7 @@ from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
 #: Float32 operands, subnormals read as zeros, to the exact result or to its value in float64.
 Function = Callable[..., Array]
 
-#: Whatever the reference has: versions are looked up there.
+#: All that the reference has: versions are looked up there.
 _VERSIONS = (1, 16)
 #: The fused activations that XNNPACK has: none, RELU, RELU_N1_TO_1, RELU6.
 _ACTIVATIONS = 3

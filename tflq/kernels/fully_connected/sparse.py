@@ -37,7 +37,7 @@ from tflq.numerics.lanes import is_zero
 _BLOCK = 16
 _DENSE, _COMPRESSED = 0, 1
 
-#: What a byte of the hybrid form's ledger holds.
+#: The largest value of a byte of the hybrid form's ledger.
 _LEDGER_LARGEST = 255
 
 

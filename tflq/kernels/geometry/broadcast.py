@@ -16,7 +16,7 @@ MAX_RANK = 8
 
 
 def broadcast_shape(node: Node, a: Operand, b: Operand, max_rank: int = MAX_RANK) -> Shape:
-    """The shape of both operands together, aligned at the last axis; refuses shapes that do not fit."""
+    """Return the shape of both operands together, aligned at the last axis; refuse shapes that do not fit."""
     if a.shape == b.shape:
         return a.shape
     rank = max(len(a.shape), len(b.shape))

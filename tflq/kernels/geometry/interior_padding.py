@@ -39,7 +39,7 @@ def spread(shape: Shape, low: Shape, high: Shape, steps: Shape) -> Spread:
 
 
 def move_apart(data: Spread, x: Array, value: Any) -> Array:
-    """The elements at their places, `value` everywhere else."""
+    """Return the elements at their places, with `value` everywhere else."""
     out = np.full(data.shape, value, x.dtype)
     out[data.target] = x[data.source]
     return out

@@ -70,7 +70,7 @@ def windows(node: Node, fold: Fold, shape: Shape, size: Shape, strides: Shape, d
 
 
 def fold_windows(data: Windows, x: Array, start: Array) -> Array:
-    """Every output begins with `start` and takes its window's elements in order. bool counts as int8, as in the source.
+    """Fold each window's elements in order, from `start` on. bool counts as int8, as in the source.
 
     Rounding: one per element, of the type. Overflow: integers wrap.
     """
@@ -83,6 +83,6 @@ def fold_windows(data: Windows, x: Array, start: Array) -> Array:
 
 
 def _seen(data: Windows, place: Shape) -> tuple[slice, ...]:
-    """What all windows see at one of their places."""
+    """Return the slices that all windows see at one of their places."""
     parts = zip(place, data.dilations, data.strides, data.shape, strict=True)
     return tuple(slice(p * d, p * d + (count - 1) * s + 1, s) for p, d, s, count in parts)

@@ -33,7 +33,7 @@ class Window3D(NamedTuple):
         return self.d.out, self.h.out, self.w.out
 
     def part(self, *positions: slice) -> Window3D:
-        """The window at those of its positions only."""
+        """Return the window at those of its positions only."""
         return Window3D(*(axis.part(at) for axis, at in zip(self, positions, strict=True)))
 
 
@@ -47,7 +47,7 @@ class OpData:
 
 
 def window(node: Node, volume: Shape, kernel: Shape) -> Window3D:
-    """The window of `node`'s options over `volume` (D, H, W). One that does not fit has no position."""
+    """Return the window of `node`'s options over `volume` (D, H, W). One that does not fit has no position."""
     axes = []
     for letter, size, taps in zip("dhw", volume, kernel, strict=True):
         stride, dilation = (int(node.options[name]) for name in (f"stride_{letter}", f"dilation_{letter}_factor"))
@@ -118,7 +118,7 @@ def convolve_3d_transposed(
 @in_pieces(lambda x, w, window, out: x[..., :1].size * w.size, x="nzyx", out="n", window="zyx")
 @compiled
 def _spread(x: Array, w: Array, window: Window3D, out: Array) -> None:
-    """Every element of `x` through the filter onto `out`.
+    """Add every element of `x` through the filter onto `out`.
 
     Prepare guarantees: x's depth, height and width are the positions of `window`, whose volume is that of `out` (N, D,
     H, W, O).

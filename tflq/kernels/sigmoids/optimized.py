@@ -71,7 +71,7 @@ def _row(op: str, function: Callable[[Array], Array], exactness: Exactness) -> K
     return Kernel(op, "float32 -> float32", prepare, (1, 3), exactness=exactness)
 
 
-#: What the table's units are: this many to 2**-12.
+#: Units of the table in 2**-12.
 _UNITS = 3
 
 #: The first element of LOGISTIC's table of 256 steps whose neighbour lies beyond it, in units of the table.

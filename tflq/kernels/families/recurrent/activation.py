@@ -16,7 +16,7 @@ NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
 
 
 def function_of(node: Node) -> int:
-    """The node's fused activation function, a value of the schema's ActivationFunctionType."""
+    """Return the node's fused activation function, a value of the schema's ActivationFunctionType."""
     function = int(node.options.get("fused_activation_function", 0))
     node.check(function <= SIGN_BIT, "fused activation function", expected="NONE to SIGN_BIT", got=function)
     return function

@@ -46,7 +46,7 @@ class QuantizedData:
 
 
 def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
-    """The four outputs' shapes; those of the inputs checked."""
+    """Check the inputs' shapes; return those of the four outputs."""
     x, activation, weights, biases, state = (node.input(p) for p in range(5))
     node.check(int(node.options.get("kernel_type", 0)) == 1, "kernel_type", expected="BASIC with 5 inputs")
     node.check(len(node.outputs) == 4, "number of outputs", expected=4, got=len(node.outputs))
@@ -98,7 +98,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_with(node: Node, stage_of: StageOf) -> Prepared:
-    """The multiplier is 2**12 times the biases' scale. x and activation have zero point 128 whatever the file says."""
+    """Prepare the multiplier, 2**12 times the biases' scale. x and activation always have zero point 128."""
     shapes = _shapes(node)
     weights, state = node.input(WEIGHTS), node.outputs[1]
     log2, is_pot = checked_log2(state.scale)

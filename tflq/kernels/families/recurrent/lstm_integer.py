@@ -64,7 +64,7 @@ class LayerNorm:
     weights: Array  # int16
     bias: Array  # int32
     multiplier: Multiplier  # of the coefficients' scale, Q31
-    guard: int  # stands in for a variance below 1
+    guard: int  # replaces a variance below 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,7 @@ def _data(node: Node, arithmetic: Arithmetic, sizes: Sizes, time_major: bool) ->
 
 
 def _clip(real: float, scale: np.float32, low: int, high: int) -> int:
-    """A clip in codes, cut towards zero; 0 for none."""
+    """Return a clip in codes, cut towards zero; 0 for none."""
     return int(min(max(np.float32(real) / scale, np.float32(low)), np.float32(high))) if real > 0 else 0
 
 
@@ -144,7 +144,7 @@ def _product(
     *,
     biased: bool,
 ) -> Product:
-    """All gates side by side; weight scale * input scale / gate scale in float32, left to right."""
+    """Join all gates side by side; weight scale * input scale / gate scale in float32, left to right."""
     weights = np.concatenate([node.constant(at[g]) for g in gates])
     bias = np.zeros(len(weights), np.int64)
     if biased:
@@ -157,7 +157,7 @@ def _product(
 
 
 def _projection(node: Node, arithmetic: Arithmetic, hidden: Operand, state: Operand) -> Product:
-    """The zero point's share has the sign that fits the negated zero point of the hidden codes."""
+    """Bind the projection; its zero point's share has the sign of the negated zero point of the hidden codes."""
     weights = node.constant(SINGLE.projection)
     bias = hidden.zero_point * weights.sum(axis=1, dtype=np.int64)
     if node.optional(SINGLE.projection_bias) is not None:
@@ -208,7 +208,7 @@ def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[
 
 
 def _loop(data: OpData) -> tuple[Any, ...] | None:
-    """The constants of `run_steps`; None where products are not scaled as it scales them."""
+    """Return the constants of `run_steps`; None where products are not scaled as it scales them."""
     products = [data.from_state] if data.projection is None else [data.from_state, data.projection]
     if any(type(product.stage) is not DoubleRounding for product in products):
         return None
@@ -242,7 +242,7 @@ def _scaled_product(product: Product) -> tuple[Array, ...]:
 
 
 def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
-    """The new output state of all batches; `cell` is changed in place. Source: LstmStepInteger8x8_16."""
+    """Return the new output state of all batches; `cell` is changed in place. Source: LstmStepInteger8x8_16."""
     entered = np.clip(from_input, _LOW16, _HIGH16)
     sums = np.clip(entered + data.from_state(state), _LOW16, _HIGH16).astype(np.int16)
     gates = dict(zip(data.gates, np.split(sums, len(data.gates), axis=1), strict=True))

@@ -40,7 +40,7 @@ def _divide_towards_zero(a: Int, b: Int) -> Int:
 @in_pieces(8, gate="r")
 @compiled
 def normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: Int, guard: Int) -> None:
-    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products as said. Overflow: wraps int32.
+    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products half away. Overflow: wraps int32.
 
     Prepare guarantees: `weights` and `bias` have an element for every cell.
     """
@@ -154,9 +154,9 @@ def finish_gate(
     cell: Array,
     sums: Array,
 ) -> None:
-    """Peephole, layer norm, then the sigmoid (tanh for the cell gate), Q3.12 -> Q0.15, of sums (batch, cells) in place.
+    """Apply peephole, layer norm, then the sigmoid (tanh for the cell gate) to sums (batch, cells) in place.
 
-    `across` says that the peephole walks across batches. Prepare guarantees: vectors have an element for every cell, or
+    Q3.12 -> Q0.15. If `across`, the peephole walks across batches. Prepare guarantees: vectors have an element for every cell, or
     none; `outputs` is at most the number of cells where there is a peephole.
     """
     if peephole.size > 0:
@@ -193,7 +193,7 @@ def run_steps(
     cell: Array,
     outputs: Array,
 ) -> None:
-    """All steps: `outputs` (T, B, O), with the new cell state (B, C) in place. `from_input` is (T, B, gates * C).
+    """Run all steps: fill `outputs` (T, B, O), with the new cell state (B, C) in place. `from_input` is (T, B, gates * C).
 
     `from_state` and `projection` are what `multiply` takes, `projection` with no rows where there is none. `roles` are
     the numbers of the input, forget, cell and output gates, -1 for an input gate that is 1 - forget gate; peepholes and

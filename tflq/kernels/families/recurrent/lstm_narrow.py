@@ -101,7 +101,7 @@ def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes) -> OpData:
 
 
 def _clip(real: float, scale: np.float32, high: int) -> int:
-    """A clip in codes, cut towards zero; 0 for none."""
+    """Return a clip in codes, cut towards zero; 0 for none."""
     return int(min(np.float32(real) / scale, np.float32(high))) if real > 0 else 0
 
 
@@ -142,7 +142,7 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int) -> Gate:
 
 
 def step(data: OpData, x: Array, state: Array, cell: Array) -> tuple[Array, Array]:
-    """The new output state and cell state. Source: LstmStepInteger8x8_8."""
+    """Return the new output state and cell state. Source: LstmStepInteger8x8_8."""
     forget = _logistic(_sum(data.forget, x, state))
     update = _tanh(_sum(data.cell, x, state), -12)
     memory = np.array(cell).reshape(len(x), -1)
@@ -157,7 +157,7 @@ def step(data: OpData, x: Array, state: Array, cell: Array) -> tuple[Array, Arra
 
 
 def _sum(gate: Gate, x: Array, state: Array) -> Array:
-    """The gate before its activation, Q3.12."""
+    """Return the gate before its activation, Q3.12."""
     a, b = gate.from_input, gate.from_state
     codes, others = a(x), b(state.reshape(len(x), -1))
     total = np.empty(codes.shape, np.int16)

@@ -1,6 +1,6 @@
 """The LSTM cell on float activations over a sequence, one row at a time, compiled.
 
-What each line computes is said where lstm.py computes it over several rows at once.
+The comments on each line are in lstm.py, which computes it over several rows at once.
 Source: LiteRT 2.3 lstm_eval.cc LstmStepFloat, LstmStepHybrid.
 """
 
@@ -30,7 +30,7 @@ def clip_element(x: Real, limit: Real) -> Real:
 @in_pieces(8, x="r")
 @compiled
 def normalise(x: Array) -> None:
-    """Each row minus its mean, over its standard deviation, in place; sums in order.
+    """Subtract its mean from each row and divide by its standard deviation, in place; sums in order.
 
     Source: PortableMeanStddevNormalization.
 
@@ -54,7 +54,7 @@ def normalise(x: Array) -> None:
 
 @compiled
 def _open(gate: Array, offset: Int) -> None:
-    """The logistic function of one row in place, `offset` elements behind a 16-byte boundary.
+    """Apply the logistic function to one row in place, `offset` elements behind a 16-byte boundary.
 
     This function guarantees: all indices come from the shape of `gate`.
     """

@@ -57,14 +57,14 @@ class Cell:
         return cls(weights, extra, recurrent, bias, activation, is_asymmetric(node))
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """A whole sequence (N, T, I), each row a step of its own; fills `out` (N, T, units)."""
+        """Run a whole sequence (N, T, I), each row a step of its own; fill `out` (N, T, units)."""
         undefined = np.zeros(1, np.int8)
         _run_rows(x, *self.by_row, states[0], out, undefined)
         if undefined[0]:
             raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
-        """One moment: `x` (B, I), `aux` (B, A), one state (B, units). The output is also the new state."""
+        """Run one step: `x` (B, I), `aux` (B, A), one state (B, units). The output is also the new state."""
         (hidden,) = states
         total = np.empty((len(x), len(self.bias)), np.float32)
         total[:] = self.bias
@@ -145,6 +145,6 @@ def check_cell(node: Node, positions: tuple[int, int, int], state: Operand, batc
 
 
 def check_state(node: Node, state: Operand, shape: tuple[int, ...]) -> None:
-    """A state is a variable of that shape."""
+    """Require a state that is a variable of that shape."""
     node.check(state.is_variable, "must be a variable", state)
     node.check(state.shape == shape, "shape", state, expected=list(shape), got=list(state.shape))

@@ -1,7 +1,7 @@
 """A page for the browser on this machine, rebuilt when one of its files changes.
 
 The server listens on the loopback interface only, answers only requests that name it so (a foreign page cannot read it
-by a name of its own), and only below a path that nobody can guess.
+by a name of its own), and only below a path that cannot be guessed.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def served(watched: Watched, port: int = 0) -> Iterator[str]:
             self.wfile.flush()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: requests are no news."""
+            """Log nothing: requests are no news."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: browsers leave when they like."""
+            """Log nothing: browsers leave when they like."""
 
     server = Server(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
