@@ -48,7 +48,7 @@ FAULTS = (
         "EQUAL",
         ("int16 int16 -> bool",),
         "2.13 to LiteRT 2.0",
-        "codes are compared as they are, whatever their scales",
+        "codes are compared as they are, regardless of their scales",
         "comparisons.cc EqualEval",
         (tflite("tflite-2.13", "litert-2.0"),),
     ),

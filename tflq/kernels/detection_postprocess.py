@@ -13,7 +13,7 @@
 Options: max_detections (D), max_classes_per_detection (K), num_classes (C), nms_score_threshold, nms_iou_threshold,
 y_scale, x_scale, h_scale, w_scale, use_regular_nms, detections_per_class (100).
 Encodings and anchors are (y, x, h, w) of the centre and the size. A first class more than C is the background.
-Behind the detections that it counts, LiteRT's fast form leaves earlier contents of its memory; here those elements are 0.
+Behind the detections that it counts, LiteRT's fast form leaves its memory unset; here those elements are 0.
 Exactness: exact on the same libm (exp of float64).
 Source: LiteRT 2.3, detection_postprocess.cc; optimized_ops.h Dequantize, ArgMaxVector.
 """

@@ -101,7 +101,7 @@ def _combine(
 
 @compiled
 def _finish(combiner: Int, count: Int, total: Real, squares: Real, out: Array, place: Int) -> None:
-    """Divide the sum by the combiner's divisor. The caller guarantees: `place` is a row of `out` where `count` is not 0."""
+    """Divide a sum as `combiner` demands. The caller guarantees: `place` is a row of `out` if `count` is not 0."""
     if combiner == _SUM or count == 0:
         return
     divisor: Real = np.float32(1)

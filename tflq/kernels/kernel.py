@@ -32,8 +32,8 @@ SCALES_ELSEWHERE = ("BlockwiseQuantization", "MultiAxisQuantization")
 class Operand:
     """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
 
-    Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is
-    dense even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
+    Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
+    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
     """
 
     index: int
@@ -76,8 +76,9 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Callee:
-    """A subgraph as its callers see it, for given shapes of its inputs. An output's shape is None if only
-    the run determines it.
+    """A subgraph as its callers see it, for given shapes of its inputs.
+
+    An output's shape is None if only the run determines it.
     """
 
     index: int
@@ -96,7 +97,7 @@ class Surroundings(Protocol):
         """Return the number by which all subgraphs know the resource of that name."""
 
     def operators(self, index: int) -> tuple[str, ...]:
-        """Return the names of a subgraph's operators, in order: for kernels that read a subgraph instead of calling it."""
+        """Return the names of a subgraph's operators, in order: for kernels that read it instead of calling it."""
 
 
 class Session(Protocol):
@@ -185,11 +186,11 @@ class Prepared:
 
     `eval(data, *inputs)` gives the output arrays, one array or a tuple in output order; inputs come in operand order,
     None where absent; rows with `session` get the Session before them. Inputs must not be written to; an output may
-    share memory with an input. `shapes` are those of the outputs, None if only the run determines them. `updates` lists the
-    input positions of variable tensors whose new values eval gives after the outputs. `scratch` are bytes that eval
-    takes besides inputs and outputs; if they depend on values, a function of eval's arguments, which then include outputs
-    of unknown shape. `work` are passes of eval's innermost loop if the table in tflq/kernels/work.py does not count them.
-    If `alone`, eval takes no Session, although its row has `session`.
+    share memory with an input. `shapes` are those of the outputs, None if only the run determines them. `updates`
+    lists the input positions of variable tensors whose new values eval gives after the outputs. `scratch` are bytes
+    that eval takes besides inputs and outputs; if they depend on values, a function of eval's arguments, which then
+    include outputs of unknown shape. `work` are passes of eval's innermost loop if the table in
+    tflq/kernels/work.py does not count them. If `alone`, eval takes no Session, although its row has `session`.
     """
 
     shapes: tuple[Shape | None, ...]

@@ -62,7 +62,7 @@ def eval_int8(zero_point: int, x: Array) -> Array:
 @in_pieces(8, x="r", out="r")
 @compiled
 def _normalise(x: Array, zero_in: Int, before: Int, after: Int, zero_out: Int, low: Int, high: Int, out: Array) -> None:
-    """Normalise rows. The output's factor 2**7 is a left shift of the centred code (`before`) or of the multiplier (`after`).
+    """Normalise rows. The output's factor 2**7 shifts the centred code (`before`) or the multiplier (`after`) left.
 
     Eval guarantees: `out` has the shape of `x`.
     """

@@ -1,4 +1,4 @@
-"""Checks that prepare makes of operands: types and quantization agree; integers and axes of shape operands."""
+"""Checks of operands for prepare: types and quantization agree; integers and axes of shape operands."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _key(kernel: Kernel) -> object:
 def catalogue(package: str, files: Mapping[str, str]) -> KernelTable:
     """Return a table of kernel files, which are imported when one of their operators is first asked for.
 
-    `files` lists for each operator the modules of `package` that hold its rows in their KERNELS, in order of preference.
+    `files` lists for each operator the modules of `package` whose KERNELS hold its rows, in order of preference.
     """
 
     def rows(op: str) -> Rows:

@@ -8,8 +8,8 @@
 | y       | N, OH, OW, C * M | float32 | none            |
 
 Options: padding, strides, dilations, depth_multiplier, fused activation. Every image is quantized asymmetrically with
-one scale. A depth_multiplier that differs from the shapes is refused, and so are fewer
-scales than channels. Weight zero points are not looked at.
+one scale. A depth_multiplier that differs from the shapes is refused, and so are fewer scales than channels. Weight
+zero points are not looked at.
 Source: LiteRT 2.3, depthwise_conv.cc Prepare, EvalHybridPerChannel;
 reference/integer_ops/depthwise_conv.h DepthwiseConvHybridPerChannel.
 """

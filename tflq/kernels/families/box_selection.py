@@ -110,10 +110,10 @@ def _select(
     size: Int,
     passes: Int,
 ) -> tuple[Int, Int]:
-    """Go on until `wanted` are selected, or until the limit of passes; return the number selected and the heap's size.
+    """Select until there are `limit` boxes or `passes` are used up; return the number selected and the heap's size.
 
     The caller guarantees: `scores`, `heap` and `begin` have an element for every row of `boxes`, `indices` and
-    `selected_scores` at least `wanted`, of which `selected` are filled; the first `size` of `heap` name rows.
+    `selected_scores` at least `limit`, of which `selected` are filled; the first `size` of `heap` name rows.
     """
     while selected < limit and size > 0 and passes > 0:
         candidate = pop(scores, heap, size)

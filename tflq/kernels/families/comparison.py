@@ -30,7 +30,7 @@ class OpData:
 
 
 def kernels(op: str, compare: Function, plain: tuple[str, ...], versions: tuple[int, int]) -> tuple[Kernel, ...]:
-    """Return the kernels of a comparison: `plain` are the types compared as they are, besides float32, int32 and int64."""
+    """Return the kernels of a comparison: `plain` are types compared as they are, with float32, int32 and int64."""
 
     def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, _ = both(node)

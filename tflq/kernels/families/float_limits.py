@@ -112,9 +112,10 @@ def limited(op: str, function: Callable[..., Array], loops: Loops, versions: tup
 
 
 def of_sums(a: Shape, b: Shape) -> Run:
-    """Return the run of a sum: if runs repeat and no operand is a single element in them, the first element after
-    whole blocks is the last compared.
-"""
+    """Return the run of a sum. In repeated runs, the first element after whole blocks is the last compared.
+
+    This does not hold if one operand is a single element in them.
+    """
     length, stands_still = run_of(a, b)
     if a == b or stands_still or not length:
         return in_vectors(a, b)

@@ -103,7 +103,7 @@ class FloatProducts:
     output: Output
 
     def into(self, x: Array, out: Array) -> Call:
-        """Return the call that fills `out` (R, C) with the codes of an operand's rows; each group makes its share of C."""
+        """Return the call that fills `out` (R, C) with the codes of an operand's rows; each group has a part of C."""
         return partial(self._fill, self.rows.codes(x), out)
 
     def _fill(self, codes: Array, out: Array) -> None:

@@ -30,8 +30,8 @@ class Products(Protocol):
     """Bound products of all groups, and what becomes of their sums."""
 
     def into(self, x: Array, out: Array) -> Call:
-        """Return the call that fills `out` (R, C), contiguous, with the codes of an operand's rows; each group computes
-        its share of C.
+        """Return the call that fills `out` (R, C), contiguous, with the codes of an operand's rows; each group fills
+        its part of C.
         """
         ...
 
@@ -75,7 +75,7 @@ class SummedProducts:
 def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count: int, output: Output) -> Products:
     """Return the best way to multiply `count` rows of codes by centred `matrices`, one (K, C / G) a group.
 
-K and C are above 0. Sums are those of an accumulator of the bias's type.
+    K and C are above 0. Sums are those of an accumulator of the bias's type.
     """
     source = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
     bias = output.bias[: sum(matrix.shape[1] for matrix in matrices)]

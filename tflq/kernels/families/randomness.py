@@ -28,7 +28,7 @@ class Generator:
     seed_2: int
 
     def draw(self, session: Session, count: int, skip: int | None = None) -> Words:
-        """Return the next `count` blocks of words, shape (count, 4); then skip to behind them, or behind `skip` blocks."""
+        """Return the next `count` blocks of words, shape (count, 4); advance by `skip` blocks, or else by `count`."""
         if self.seed == 0 and self.seed_2 == 0:
             raise UndefinedResultError("random_ops", "both seeds are 0: LiteRT takes seeds from the system then")
         first = session.memory.get(self, 0)
@@ -37,7 +37,7 @@ class Generator:
 
 
 def generator(node: Node) -> Generator:
-    """Return the generator that a node's options ask for. TfLiteRandomParams keeps the low 32 bits of each seed, signed."""
+    """Return the generator of a node's options. TfLiteRandomParams keeps the low 32 bits of each seed, signed."""
     seed, seed_2 = (int(np.int64(node.options[option]).astype(np.int32)) for option in ("seed", "seed2"))
     return Generator(seed, seed_2)
 

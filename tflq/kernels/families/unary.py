@@ -56,7 +56,7 @@ def same_type(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_tabulated(node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart) -> Prepared:
-    """Prepare a function of reals as a table: of 256 codes for int8 and uint8, of 513 samples to interpolate for int16."""
+    """Prepare a table of a function of reals: 256 codes for int8 and uint8, 513 samples to interpolate for int16."""
     x, y = same_type(node)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:

@@ -37,7 +37,7 @@ class Channels:
 
 
 def along(node: Node, operand: Operand, shape: Shape) -> Channels:
-    """Return the operand's quantization: one entry for all of `shape`, or one for each slice of its quantized dimension."""
+    """Return the operand's quantization: one entry for all of `shape`, or one for each slice of its axis."""
     q = operand.quantization
     if q is None or len(q.scale) <= 1:
         return Channels(np.array([operand.scale], np.float32), np.array([operand.zero_point]), (1, 1, prod(shape)))

@@ -150,7 +150,7 @@ def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, firs
 
 
 def packed_geometry(window: Window, first_channel: int, depth: int) -> Array:
-    """Return pack_patches' geometry: a window, and the channels of the image it sees, `depth` from `first_channel` on."""
+    """Return pack_patches' geometry: a window, and the `depth` channels of the image from `first_channel` on."""
     return np.array([*window, first_channel, depth], np.int64)
 
 
@@ -213,8 +213,8 @@ def _taps_into(
 def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
     """(rows, stride_w, columns) of the slab that `rows` output rows see, dilation and padding included.
 
-    Columns whose numbers leave the same remainder by stride_w lie side by side: a tap's elements along an output row are
-    then contiguous for any stride.
+    Columns whose numbers leave the same remainder by stride_w lie side by side: a tap's elements along an output row
+    are then contiguous for any stride.
     """
     height = (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
     width = max(0, window.out_w - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1

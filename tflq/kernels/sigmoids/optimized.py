@@ -100,7 +100,7 @@ def prepare_truncated_logistic(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_truncated_logistic(data: TableData, x: Array) -> Array:
     """Source: Logistic (int16). Rounding: as in logistic_int16."""
     if x.size and np.abs(x.astype(np.int64)).max() * data.multiplier >= _END:
-        raise UndefinedResultError(data.op, "inputs beyond the table begin it anew")
+        raise UndefinedResultError(data.op, "inputs beyond the table wrap around to its start")
     return reference.eval_logistic_int16((data.multiplier, 0), x)
 
 

@@ -126,7 +126,7 @@ class Cell:
         )
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """Run a whole sequence (N, T, I), one batch after the other, each row a step of its own; fill `out` (N, T, O)."""
+        """Run a whole sequence (N, T, I) batch by batch, each row a step of its own; fill `out` (N, T, O)."""
         assert self.by_row is not None
         undefined = np.zeros(1, np.int8)
         run_rows(x, *self.by_row, 0, *states, out, undefined)

@@ -40,7 +40,7 @@ def _divide_towards_zero(a: Int, b: Int) -> Int:
 @in_pieces(8, gate="r")
 @compiled
 def normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: Int, guard: Int) -> None:
-    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products half away. Overflow: wraps int32.
+    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products twice. Overflow: wraps int32.
 
     Prepare guarantees: `weights` and `bias` have an element for every cell.
     """
@@ -68,7 +68,7 @@ def normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: In
 @in_pieces(40, gate="r")
 @compiled
 def logistic_gate(gate: Array) -> None:
-    """This function guarantees: all indices come from the shape of `gate`."""
+    """Apply the sigmoid in place. This function guarantees: all indices come from the shape of `gate`."""
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
             gate[b, i] = logistic(np.int64(gate[b, i]), 3, 16)
@@ -77,7 +77,7 @@ def logistic_gate(gate: Array) -> None:
 @in_pieces(40, gate="r")
 @compiled
 def tanh_gate(gate: Array) -> None:
-    """This function guarantees: all indices come from the shape of `gate`."""
+    """Apply tanh in place. This function guarantees: all indices come from the shape of `gate`."""
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
             gate[b, i] = tanh(np.int64(gate[b, i]), 3, 16)
@@ -156,8 +156,8 @@ def finish_gate(
 ) -> None:
     """Apply peephole, layer norm, then the sigmoid (tanh for the cell gate) to sums (batch, cells) in place.
 
-    Q3.12 -> Q0.15. If `across`, the peephole walks across batches. Prepare guarantees: vectors have an element for every cell, or
-    none; `outputs` is at most the number of cells where there is a peephole.
+    Q3.12 -> Q0.15. If `across`, the peephole walks across batches. Prepare guarantees: vectors have an element for
+    every cell, or none; `outputs` is at most the number of cells where there is a peephole.
     """
     if peephole.size > 0:
         mantissa, shift = peephole_scales[gate, 0], peephole_scales[gate, 1]
@@ -193,9 +193,9 @@ def run_steps(
     cell: Array,
     outputs: Array,
 ) -> None:
-    """Run all steps: fill `outputs` (T, B, O), with the new cell state (B, C) in place. `from_input` is (T, B, gates * C).
+    """Run all steps: fill `outputs` (T, B, O), update the cell state (B, C). `from_input` is (T, B, gates * C).
 
-    `from_state` and `projection` are what `multiply` takes, `projection` with no rows where there is none. `roles` are
+    `from_state` and `projection` are arguments of `multiply`, `projection` with no rows if there is none. `roles` are
     the numbers of the input, forget, cell and output gates, -1 for an input gate that is 1 - forget gate; peepholes and
     norms come by number. `hiding` is the cell's log2 scale and clip, then the multiplier and the zero point of the
     hidden state; `projecting` the output state's zero point and clip. Overflow: as LstmStepInteger8x8_16, wraps int32.

@@ -19,11 +19,11 @@ class Cell(Protocol):
         ...
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
-        """Run one step of `x` and `aux` (B, depth); return output rows. `row` is the first row of the states it changes."""
+        """Run one step of `x` and `aux` (B, depth); return output rows. The states change from row `row` on."""
         ...
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """Run all steps of all batches of `x` (N, T, depth), one batch after the other; fill `out` (N, T, units)."""
+        """Run all steps of `x` (N, T, depth), one batch after the other; fill `out` (N, T, units)."""
         ...
 
 
