@@ -30,7 +30,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_depth_to_space(block: int, x: Array) -> Array:
-    """Channel order of the input: row in the block, column in the block, channel of the output."""
+    """Move channels in the input's order: row in the block, column in the block, channel of the output."""
     n, h, w, c = x.shape
     depth = c // (block * block)
     pixels = x.reshape(n, h, w, block, block, depth).transpose(0, 1, 3, 2, 4, 5)

@@ -64,7 +64,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """LiteRT finds most of these faults when it runs; each would fail the run."""
+    """Refuse faulty options and shapes. LiteRT finds most of these faults when it runs; each would fail the run."""
     encodings, scores, anchors = node.input(0), node.input(1), node.input(2)
     options = options_of(node)
     classes = integer(options, "num_classes")
@@ -128,7 +128,7 @@ def eval_detections(data: OpData, encodings: Array, scores: Array, anchors: Arra
 
 
 def decoded(data: OpData, encodings: Array, anchors: Array) -> Array:
-    """Corners (top, left, bottom, right). Source: DecodeCenterSizeBoxes."""
+    """Return corners (top, left, bottom, right). Source: DecodeCenterSizeBoxes."""
     code, anchor = (
         _centred(q, x).astype(np.float64) for q, x in ((data.encodings, encodings), (data.anchors, anchors))
     )
@@ -144,7 +144,7 @@ def _centred(codes: Codes, x: Array) -> Array:
 
 
 def dequantized(codes: Codes, x: Array) -> Array:
-    """Whole eights as scale * code - scale * zero point in float32, the rest in float64. Source: Dequantize."""
+    """Compute whole eights as scale * code - scale * zero point in float32, the rest in float64. Source: Dequantize."""
     if x.dtype == np.float32:
         return x
     flat = x.reshape(-1)
@@ -156,7 +156,7 @@ def dequantized(codes: Codes, x: Array) -> Array:
 
 
 def fast(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Array, int]:
-    """Boxes compete by the best score of each; (place, box, class) of all outputs, and how many boxes.
+    """Suppress boxes by the best score of each; return (place, box, class) of all outputs, and the number of boxes.
 
     Source: NonMaxSuppressionMultiClassFastHelper.
     """
@@ -183,7 +183,7 @@ def best_classes(scores: Array, count: int) -> Array:
 
 
 def regular(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Array, int]:
-    """Boxes compete class by class; the best of all classes are kept, of equal scores those of earlier classes.
+    """Suppress class by class; keep the best of all classes, of equal scores those of earlier classes.
 
     Source: NonMaxSuppressionMultiClassRegularHelper.
     """
@@ -197,7 +197,7 @@ def regular(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Ar
 
 
 def single_class(data: OpData, boxes: Array, scores: Array, limit: int) -> Array:
-    """At most `limit` boxes by falling score, of equal ones the first; none overlaps another too much."""
+    """Return at most `limit` boxes by falling score, of equal ones the first; none overlaps another too much."""
     kept = np.flatnonzero(scores >= data.score_threshold)
     order = kept[np.argsort(-scores[kept], kind="stable")]
     chosen = np.empty(min(len(order), limit), np.int64)

@@ -44,7 +44,7 @@ class Scaled:
 
 
 def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Rows are copied as they are."""
+    """Prepare to copy rows as they are."""
     table = checked_table(node)
     node.check(not is_blockwise(table), "quantization", table, expected="per tensor or row", got="scales of blocks")
     require_same_type(node, table, node.outputs[0])
@@ -72,7 +72,7 @@ def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def row_scales(node: Node, table: Operand) -> Array:
-    """(rows, 1), float32."""
+    """Return the scales as (rows, 1), float32."""
     rows, q = table.shape[0], table.quantization
     if q is None or not len(q.scale):
         return np.zeros((rows, 1), np.float32)
@@ -86,7 +86,7 @@ def row_scales(node: Node, table: Operand) -> Array:
 
 
 def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
-    """(rows, blocks), float32, and the elements of a block."""
+    """Return the scales as (rows, blocks), float32, and the elements of a block."""
     details = table.quantization.details if table.quantization is not None else None
     assert details is not None  # is_blockwise saw to it
     block, scales = int(details["block_size"]), table.block_scales

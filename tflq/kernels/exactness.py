@@ -45,5 +45,5 @@ SAME_LIBM = Exactness("exact on the same libm", "libm's results are its version'
 
 
 def close(reason: str, ulp: int | None = None) -> Exactness:
-    """Results that are near, but not claimed to be equal, and why."""
+    """Return the promise of results that are near, but not claimed to be equal, and why."""
     return Exactness("close", reason, ulp)

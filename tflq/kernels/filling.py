@@ -1,7 +1,7 @@
 """Evals that fill arrays made for them, and so can be bound to arrays once and called many times.
 
 Most kernels make one array of a shape and type known from prepare. Written as a `filling`, such an eval does not
-compute: it gives a call that does, with every view of its operands already made. Run once, that is an eval like any
+compute: it gives a call that does, with every view of its operands already taken. Run once, that is an eval like any
 other; a plan that runs often binds the call to arrays that stay where they are.
 """
 

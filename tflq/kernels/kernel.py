@@ -134,9 +134,9 @@ class Node:
     room: int | None = None  # bytes that prepare may take; None: any number
 
     def around(self) -> Surroundings:
-        """Rest of the model. An operator outside a model raises ModelError."""
+        """Return the rest of the model; raise ModelError for an operator outside a model."""
         if self.surroundings is None:
-            self.refuse("reaches beyond its operands, but stands alone")
+            self.refuse("reaches beyond its operands, but is not in a model")
         return self.surroundings
 
     def input(self, position: int) -> Operand:

@@ -37,7 +37,7 @@ def _operands(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the input's zero point decides: its scale cancels out."""
+    """Prepare from the input's zero point only: its scale cancels out."""
     x, y = _operands(node)
     node.check(bool(y.scale == np.float32(1 / 128)), "scale", y, expected="1/128", got=y.scale)
     middle = 128 if x.type == TensorType.UINT8 else 0

@@ -71,7 +71,7 @@ def eval_projection(data: OpData, seeds: Array, x: Array, weights: Array | None 
 
 
 def _sign_bit(hashes: Array, weights: Array | None) -> int:
-    """float64 sums in row order."""
+    """Return 1 if the float64 sum in row order is positive, else 0."""
     values = hashes.view(np.int64).astype(np.float64)
     return int(np.add.accumulate(values if weights is None else weights * values)[-1] > 0)
 

@@ -72,7 +72,7 @@ def mel(frequency: Array) -> Array:
 
 
 def filterbank(bins: int, rate: int, filters: int, lower: float, upper: float) -> tuple[int, int, Array, Array]:
-    """First and last bin, bands and weights. Source: MfccMelFilterbank::Initialize."""
+    """Return first and last bin, bands and weights. Source: MfccMelFilterbank::Initialize."""
     low, high = float(mel(np.array(lower))), float(mel(np.array(upper)))
     spacing = (high - low) / float(filters + 1)
     centres = low + spacing * np.arange(1, filters + 2)

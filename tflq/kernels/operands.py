@@ -58,7 +58,7 @@ def integers_option(node: Node, name: str) -> tuple[int, ...]:
 
 
 def axis_within(node: Node, axis: int, rank: int) -> int:
-    """`axis` counted from the front; a negative one counts from the back. Refused outside [-rank, rank)."""
+    """Return `axis` counted from the front; a negative one counts from the back. Refuse one outside [-rank, rank)."""
     node.check(-rank <= axis < rank, "axis", expected=f"in [{-rank}, {rank})", got=axis)
     return axis + rank if axis < 0 else axis
 

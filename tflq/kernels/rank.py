@@ -24,7 +24,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_rank(rank: Array, x: Array) -> Array:
-    """No arithmetic."""
+    """Return the rank without arithmetic."""
     return rank
 
 

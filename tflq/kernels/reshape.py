@@ -41,7 +41,7 @@ def requested_shape(node: Node) -> Shape:
 
 
 def resolve(node: Node, shape: Shape, requested: Shape) -> Shape:
-    """`requested` with its -1, if any, replaced by what the elements of `given` leave over.
+    """Return `requested` with its -1, if any, computed from the elements of `shape`.
 
     Zero dimensions on both sides are left out of the division, as long as both sides have one.
     """

@@ -28,7 +28,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_shape(sizes: Array, x: Array) -> Array:
-    """No arithmetic."""
+    """Return the shape without arithmetic."""
     return sizes
 
 

@@ -41,7 +41,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_skip_gram(data: OpData, x: Array) -> Array:
-    """Sequences in the order in which the recursion finds them."""
+    """Return sequences in the order in which the recursion finds them."""
     words = words_of(x.flat[0])
     indices = grams(data, len(words)) if 0 <= data.size <= len(words) else []
     y = np.empty(len(indices), object)
@@ -61,7 +61,7 @@ def words_of(text: bytes) -> list[bytes]:
 
 
 def grams(data: OpData, count: int) -> list[tuple[int, ...]]:
-    """Positions of the words of each sequence, out of `count` words."""
+    """Return the positions of the words of each sequence, out of `count` words."""
     stack, depth = [0] * data.size, 1
     indices: list[tuple[int, ...]] = []
     while depth >= 0:

@@ -13,7 +13,7 @@ Rows: TypeAlias = tuple[Kernel, ...]
 
 
 class KernelTable(Mapping[str, Rows]):
-    """The rows of each operator, in order of preference. They are made when the operator is first asked for, and kept.
+    """The rows of each operator, in order of preference. They are built when the operator is first asked for, and kept.
 
     `rows` gives those of one of `operators`.
     """

@@ -51,7 +51,7 @@ def prepare_assign(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_assign(type_: TensorType, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
-    """Assign without a copy: arrays are never written to once they are made."""
+    """Assign without a copy: arrays are never written to after their creation."""
     variable = resource(session, number_of(handle), Variable, Variable())
     variable.value, variable.type = x, type_
     return ()

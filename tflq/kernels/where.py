@@ -26,7 +26,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def coordinates_size(_: None, condition: Array) -> int:
-    """Bytes of the coordinates, and of as many while they are gathered."""
+    """Return the bytes of the coordinates, and of as many while they are gathered."""
     return 24 * int(np.count_nonzero(condition)) * condition.ndim + condition.size
 
 

@@ -40,7 +40,7 @@ class Change:
 
 
 def applied(table: KernelTable, changes: Sequence[Change], other: Callable[[str], KernelTable]) -> KernelTable:
-    """Return the table with the changes made in their order; `other` gives the kernels of a profile by name.
+    """Return the table with the changes applied in their order; `other` gives the kernels of a profile by name.
 
     Raises:
         UnknownNameError: There is no such operator or profile, or an arithmetic has no such field or value.
@@ -107,7 +107,7 @@ def _with_arithmetic(row: Kernel, fields: Mapping[str, object]) -> Kernel:
 
 def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
     """Refuse the node, as the profile's file asks for."""
-    node.refuse("is refused by the profile, whose file says so")
+    node.refuse("is refused by the profile's file")
 
 
 def _looked_up(change: Change) -> Kernel:

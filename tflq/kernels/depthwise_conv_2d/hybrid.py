@@ -51,7 +51,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     require_quantized(node, w)
     said = int(node.options["depth_multiplier"])
     if said != times:
-        raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes say {times}")
+        raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes give {times}")
     return Prepared((shape,), OpData(at, shape, channel_scales(node, w, shape[3]), float_range(node)), evaluate)
 
 

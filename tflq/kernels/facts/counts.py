@@ -45,7 +45,7 @@ class Sizes:
         return self.outputs[0] if self.outputs else (0,)
 
     def elements(self, *positions: int) -> int:
-        """Elements of the inputs at `positions`, added up."""
+        """Count the elements of the inputs at `positions`, added up."""
         return sum(prod(self.input(position)) for position in positions)
 
     def option(self, name: str) -> int:
@@ -57,17 +57,17 @@ Count = Callable[[Sizes], int]
 
 
 def convolution(sizes: Sizes) -> int:
-    """w is (O, KH, KW, C / groups)."""
+    """Count products with w (O, KH, KW, C / groups)."""
     return prod(sizes.output) * prod(sizes.input(1)[1:])
 
 
 def convolution_3d(sizes: Sizes) -> int:
-    """w is (KD, KH, KW, C, O)."""
+    """Count products with w (KD, KH, KW, C, O)."""
     return prod(sizes.output) * prod(sizes.input(1)[:-1])
 
 
 def depthwise(sizes: Sizes) -> int:
-    """w is (1, KH, KW, O)."""
+    """Count products with w (1, KH, KW, O)."""
     return prod(sizes.output) * prod(sizes.input(1)[:-1])
 
 
@@ -82,12 +82,12 @@ def transposed_3d(sizes: Sizes) -> int:
 
 
 def dense(sizes: Sizes) -> int:
-    """w is (O, K)."""
+    """Count products with w (O, K)."""
     return prod(sizes.output) * sizes.input(1)[-1] if sizes.input(1) else 0
 
 
 def matrices(sizes: Sizes) -> int:
-    """x is (..., M, K), or (..., K, M) with the option adj_x."""
+    """Count products with x (..., M, K), or (..., K, M) with the option adj_x."""
     x = sizes.input(0)
     return prod(sizes.output) * x[-2 if sizes.option("adj_x") else -1] if len(x) > 1 else 0
 
@@ -98,7 +98,7 @@ def recurrent(*weights: int) -> Count:
 
 
 def lstm(sizes: Sizes) -> int:
-    """Kernel type BASIC, of five operands, has one matrix; FULL has those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    """Count products. Type BASIC, of five operands, has one matrix; FULL those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
     return (recurrent(2) if len(sizes.inputs) == 5 else recurrent(*range(1, 9), 16))(sizes)
 
 
@@ -137,13 +137,13 @@ def neighbours(sizes: Sizes) -> int:
 
 
 def sorted(sizes: Sizes) -> int:
-    """Comparisons of a sort."""
+    """Count comparisons of a sort."""
     count = sizes.elements(0)
     return count * count.bit_length()
 
 
 def transform(sizes: Sizes) -> int:
-    """Butterflies of a Fourier transform that gives this output."""
+    """Count butterflies of a Fourier transform that gives this output."""
     count = prod(sizes.output)
     return 2 * count * count.bit_length()
 
@@ -154,7 +154,7 @@ def overlaps(sizes: Sizes) -> int:
 
 
 def detections(sizes: Sizes) -> int:
-    """Work of one suppression for each class: encodings (1, boxes, 4), scores (1, boxes, classes)."""
+    """Count one suppression for each class: encodings (1, boxes, 4), scores (1, boxes, classes)."""
     return sizes.elements(1) * max(prod(sizes.output) // 4, 1)
 
 

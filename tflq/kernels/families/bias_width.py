@@ -17,7 +17,7 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def as_wide_as_its_bias(prepare: Prepare) -> Prepare:
-    """`prepare` with the bias's own type as the option quantized_bias_type."""
+    """Return `prepare` with the bias's own type as the option quantized_bias_type."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         fields = ChainMap(

@@ -140,5 +140,5 @@ def prepare_plain(function: Function, scratch: int = 0) -> Prepare:
 
 
 def eval_plain(function: Function, a: Array, b: Array) -> Array:
-    """No rounding but the function's own."""
+    """Evaluate without rounding, except the function's own."""
     return np.asarray(function(a, b))

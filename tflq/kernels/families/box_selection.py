@@ -21,7 +21,7 @@ _OVERLAP = 16
 
 @compiled
 def overlap(boxes: Array, i: Int, j: Int) -> Real:
-    """Intersection over union of two boxes whose corners may be in any order; 0 where either is empty. float32.
+    """Return intersection over union, float32, of two boxes whose corners may be in any order; 0 if either is empty.
 
     The caller guarantees: `boxes` is (N, 4), `i` and `j` are in [0, N).
     """
@@ -171,7 +171,7 @@ def _choose(
     chosen: Array,
     count: Int,
 ) -> Int:
-    """From `start` to `stop`; `count` are taken before, and it gives how many then.
+    """Choose from `start` to `stop`, after `count` chosen before; return the new count.
 
     The caller guarantees: `order` names rows of `boxes`, `active` is as long, 0 <= `start` <= `stop` <= its length;
     `chosen` has room for `limit`.

@@ -66,7 +66,7 @@ def multipliers(
 
 
 def float64_multipliers(x: Operand, weight_scales: Array, y: Operand, channels: int) -> Reals:
-    """scale(x) * scale(w[c]) / scale(y), every step in float64; length `channels`."""
+    """Return scale(x) * scale(w[c]) / scale(y), every step in float64; length `channels`."""
     with np.errstate(all="ignore"):
         real: Reals = np.float64(x.scale) * weight_scales.astype(np.float64) / np.float64(y.scale)
     return np.broadcast_to(real, channels).copy()
@@ -147,7 +147,7 @@ def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
 
 
 def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
-    """Type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
+    """Return the type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
 
     A bias that the source would read with another width than it has is refused.
     """
@@ -170,12 +170,12 @@ def stage_of(arithmetic: Arithmetic, accumulator: np.dtype[Any], real: Reals) ->
 
 
 def code_span(operand: Operand) -> Range:
-    """Smallest and largest centred value that a tensor of that type and zero point can hold."""
+    """Return the smallest and largest centred value that a tensor of that type and zero point can hold."""
     return centred_range(type_range(CARRIER[operand.type]), operand.zero_point)
 
 
 def weights_read_as_int8(w: Array) -> Array:
-    """Weights as the 16x8 kernels read them: as int8, regardless of their type. int16 weights give their first bytes.
+    """Return weights as the 16x8 kernels read them: as int8, regardless of type. int16 weights give their first bytes.
 
     Source: EvalQuantizedPerChannel16x8 takes the data pointer without looking at the filter's type.
     """

@@ -69,7 +69,7 @@ def _first_number(data: OpData, x: Array, axis: int) -> Array:
 
 
 def _in_lanes(data: OpData, x: Array) -> Array:
-    """Rows (R, N) as four lanes and the rest.
+    """Return the best places of rows (R, N), compared as four lanes and the rest.
 
     Source: optimized_ops.h ArgMaxVector, ArgMinVector, which both resolvers run, as SSE: an even lane
     that met nothing but NaN stays in the comparison of two lanes, and so can win over numbers.
@@ -86,5 +86,5 @@ def _in_lanes(data: OpData, x: Array) -> Array:
 
 
 def _better(data: OpData, a: Array, b: Array) -> Array:
-    """`b` where it compares better, else `a`: also where one of them is NaN."""
+    """Return `b` where it compares better, else `a`: also where one of them is NaN."""
     return np.where(b > a if data.worst < 0 else b < a, b, a)

@@ -57,13 +57,13 @@ Loops = Callable[[Shape, Shape], Run]
 
 
 def in_vectors(a: Shape, b: Shape) -> Run:
-    """Whole blocks in vectors, the rest compared, wherever vector code takes the shapes."""
+    """Return the run of whole blocks in vectors, the rest compared, wherever vector code takes the shapes."""
     length, _ = run_of(a, b)
     return Run(length, in_whole_blocks(length, BLOCK), length) if length else COMPARED
 
 
 def where_equal(equal: Loops, broadcast: Run) -> Loops:
-    """`equal` where the shapes are the same."""
+    """Return loops: `equal` for equal shapes, else `broadcast`."""
     return lambda a, b: equal(a, b) if a == b else broadcast
 
 

@@ -41,7 +41,7 @@ class Product(Protocol):
         ...
 
     def __call__(self, rows: Array, out: Array) -> Array:
-        """Sums (R, N) of `rows` (R, K) in `out`."""
+        """Return the sums (R, N) of `rows` (R, K) in `out`."""
         ...
 
 
@@ -72,7 +72,7 @@ class Dots:
 @in_pieces(lambda rows, weights, out: rows.size * len(weights), rows="r", out="r")
 @compiled
 def dots_into(rows: Array, weights: Array, out: Array) -> None:
-    """out[r, n] = rows[r] . weights[n], in the type of `out`.
+    """Compute out[r, n] = rows[r] . weights[n], in the type of `out`.
 
     Prepare guarantees: `rows` is (R, K), `weights` (N, K) and `out` (R, N).
     """

@@ -53,7 +53,7 @@ def quantize_images(x: Array, asymmetric: bool) -> Rows:
 
 
 def centred_images(x: Array) -> tuple[Array, Array]:
-    """Code minus zero point (int16, the shape of `x`) and the scale of every image, quantized asymmetrically."""
+    """Quantize images asymmetrically; return code minus zero point (int16, the shape of `x`) and their scales."""
     rows = quantize_images(x, asymmetric=True)
     centred = rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]
     return centred.reshape(x.shape), rows.scale

@@ -51,7 +51,7 @@ class FusedProducts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummedProducts:
-    """On the integer units, block by block, with int32 sums of a block in memory before its output is made."""
+    """On the integer units, block by block, with int32 sums of a block in memory before its output is computed."""
 
     rows: Rows
     groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries

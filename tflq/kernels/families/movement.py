@@ -20,7 +20,7 @@ _WIDE = {2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
 def contiguous(x: Array) -> Array:
-    """`x`, copied unless its elements already lie in order."""
+    """Return `x`, copied unless its elements already lie in order."""
     return np.asarray(x, order="C")
 
 

@@ -39,7 +39,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_hard(count: int, boxes: Array, scores: Array, _: Array, iou: Array, least: Array) -> tuple[Array, ...]:
-    """Without decay, and without the scores."""
+    """Select boxes without decay; do not return the scores."""
     indices, _scores, selected = _select(count, boxes, scores, iou, least, np.float32(0))
     return indices, selected
 

@@ -34,7 +34,7 @@ class Rows(Protocol):
         ...
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
-        """Rows from `first_row` on, centred, in the type of `out` (R, K)."""
+        """Write rows from `first_row` on, centred, in the type of `out` (R, K)."""
         ...
 
 
@@ -49,11 +49,11 @@ class PlainRows:
     packer: ClassVar[Compiled[..., None]] = pack_rows
 
     def codes(self, x: Array) -> Array:
-        """(count, length)."""
+        """Return the codes as (count, length)."""
         return np.ascontiguousarray(x).reshape(-1)[: self.count * self.length].reshape(self.count, self.length)
 
     def geometry(self, group: int) -> int:
-        """Nothing."""
+        """Return 0: the packer needs no geometry."""
         return 0
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
@@ -76,7 +76,7 @@ class Patches:
         return np.ascontiguousarray(x)
 
     def geometry(self, group: int) -> Array:
-        """Geometry of the packed rows; see packed_geometry."""
+        """Return the geometry of the packed rows; see packed_geometry."""
         return packed_geometry(self.window, group * self.depth, self.depth)
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:

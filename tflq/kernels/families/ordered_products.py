@@ -69,7 +69,7 @@ class OrderedProduct:
 
 
 def _passes(out: Array, first_row: Int, x: Array, window: Window, weights: Array, *rest: Any) -> int:
-    """Passes of a scalar loop that take about as long, see pieces."""
+    """Return the passes of a scalar loop that take about as long, see pieces."""
     return int(out.size * (weights.shape[1] + 16)) >> 3
 
 

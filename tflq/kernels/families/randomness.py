@@ -64,7 +64,7 @@ def kernels(op: str, distribution: Callable[[Words], Array]) -> tuple[Kernel, ..
 
 
 def drawn_size(data: OpData, shape: Array) -> int:
-    """Bytes of the output, of the words that are drawn and of what they become."""
+    """Return the bytes of the output, of the words drawn and of the results computed from them."""
     return 64 * prod(max(int(d), 0) for d in shape)
 
 

@@ -42,7 +42,7 @@ class Reduced:
         return self.view[1]
 
     def rows(self, x: Array) -> Array:
-        """`x` as (outer, reduced, inner), C-contiguous."""
+        """Return `x` as (outer, reduced, inner), C-contiguous."""
         return np.ascontiguousarray(x if self.order is None else x.transpose(self.order)).reshape(self.view)
 
     def bound(self, x: Array) -> tuple[Array, list[Call]]:
@@ -124,7 +124,7 @@ def eval_folded(data: Folded, out: Array, x: Array, axes: Array) -> Call:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_sum(x: Array, out: Array, begin: bool) -> None:
-    """out = out + x[0] + x[1] + ..., in that order; integers wrap.
+    """Compute out + x[0] + x[1] + ..., in that order; integers wrap.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -141,7 +141,7 @@ def fold_sum(x: Array, out: Array, begin: bool) -> None:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_product(x: Array, out: Array, begin: bool) -> None:
-    """out = out * x[0] * x[1] * ..., in that order; integers wrap.
+    """Compute out * x[0] * x[1] * ..., in that order; integers wrap.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -170,7 +170,7 @@ def smaller(current: Real, x: Real) -> Real:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_largest(x: Array, out: Array, begin: bool) -> None:
-    """out = the largest of out and all x.
+    """Keep the largest of out and all x.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -187,7 +187,7 @@ def fold_largest(x: Array, out: Array, begin: bool) -> None:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_smallest(x: Array, out: Array, begin: bool) -> None:
-    """out = the smallest of out and all x.
+    """Keep the smallest of out and all x.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -216,7 +216,7 @@ def highest(dtype: np.dtype[Any]) -> Any:
 
 
 def sum_int32(rows: Array) -> Array:
-    """Sums over the middle axis as int32, wrapping: (outer, inner), of integers no wider than 16 bits."""
+    """Return sums over the middle axis as int32, wrapping: (outer, inner), of integers no wider than 16 bits."""
     sums = np.zeros((rows.shape[0], rows.shape[2]), np.int32)
     fold_sum(rows, sums, False)
     return sums

@@ -59,7 +59,7 @@ def number_of(handle: Array) -> int:
 
 
 def table_of(table: Table, types: tuple[object, object]) -> Table:
-    """`table`, if it has keys and values of those types."""
+    """Return `table`, if it has keys and values of those types."""
     if (table.key_type, table.value_type) != types:
         raise TypeError(f"the hash table maps {table.key_type.label} to {table.value_type.label}")
     return table

@@ -31,7 +31,7 @@ class Blocks:
 
 
 def blocks_of(node: Node) -> Blocks:
-    """Blocks from input 1, margins (paddings or crops) from input 2."""
+    """Read blocks from input 1, margins (paddings or crops) from input 2."""
     x, block, margins = node.input(0), node.input(1), node.input(2)
     require_rank(node, x, 3, 4)
     spatial = len(x.shape) - 2
@@ -46,7 +46,7 @@ def blocks_of(node: Node) -> Blocks:
 
 
 def check_quantization(node: Node) -> None:
-    """8- and 16-bit integers keep their scale and zero point; 16-bit ones have zero point 0."""
+    """Require the same scale and zero point for 8- and 16-bit integers; 16-bit ones have zero point 0."""
     x, y = node.input(0), node.outputs[0]
     require_same_type(node, x, y)
     if x.type in (TensorType.UINT8, TensorType.INT8, TensorType.INT16):

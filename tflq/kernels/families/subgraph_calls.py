@@ -39,7 +39,7 @@ def callee(node: Node, subgraph: int, arguments: Sequence[Operand], outputs: int
 
 
 def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[Branches, tuple[Shape | None, ...]]:
-    """Branches that take the inputs from `first` on; an output's shape is known if all branches agree on it."""
+    """Bind branches to the inputs from `first` on; an output's shape is known if all branches agree on it."""
     arguments = present(node, first)
     called = [callee(node, subgraph, arguments, len(node.outputs)) for subgraph in subgraphs]
     for branch in called:
@@ -51,7 +51,7 @@ def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[
 
 
 def agreed(shapes: Sequence[tuple[Shape | None, ...]]) -> tuple[Shape | None, ...]:
-    """Shapes that are known and equal in all of `shapes`; None for all where one is not."""
+    """Return shapes that are known and equal in all of `shapes`; None for all if one is not."""
     first = shapes[0]
     return first if None not in first and all(other == first for other in shapes) else (None,) * len(first)
 

@@ -62,7 +62,7 @@ def _second_repeated(first: int, second: int) -> bool:
 
 
 def channel_blocks(arithmetic: Arithmetic, block: int) -> StageOf:
-    """Whole blocks of channels by vector code, the channels left over one by one."""
+    """Return the stage for whole blocks of channels by vector code, the channels left over one by one."""
     return BlockTail.of(arithmetic.requantize_simd, arithmetic.requantize, block)
 
 
@@ -72,7 +72,7 @@ def gemm(arithmetic: Arithmetic) -> StageOf:
 
 
 def requantizing(prepare: Prepare, choose: Callable[[Arithmetic], StageOf]) -> Prepare:
-    """`prepare` with another scaling of int32 accumulators."""
+    """Return `prepare` with another scaling of int32 accumulators."""
 
     def prepare_otherwise(node: Node, arithmetic: Arithmetic) -> Prepared:
         return prepare(node, replace(arithmetic, requantize=choose(arithmetic)))
@@ -85,7 +85,7 @@ CHANNELS = 8
 
 
 def eight_channels(arithmetic: Arithmetic) -> StageOf:
-    """Whole blocks of eight channels by vector code."""
+    """Return the stage for whole blocks of eight channels by vector code."""
     return channel_blocks(arithmetic, CHANNELS)
 
 
@@ -98,7 +98,7 @@ class FlatBlocks:
     block: int
 
     def __call__(self, accumulators: Array, pipeline: OutputPipeline) -> Array:
-        """Codes of contiguous `accumulators`, of any shape, with zero point and clamp of `pipeline`."""
+        """Return the codes of contiguous `accumulators`, of any shape, with zero point and clamp of `pipeline`."""
         flat = accumulators.reshape(-1)
         at = in_whole_blocks(flat.size, self.block)
         codes = replace(pipeline, stage=self.whole)(flat)

@@ -49,7 +49,7 @@ class SlopeData:
 
 
 def takes(node: Node) -> bool:
-    """Floats of ranks that XNNPACK knows, none empty, and an activation that it has."""
+    """Return whether all operands are floats of ranks that XNNPACK knows, none empty, and it has the activation."""
     present = [operand for operand in node.inputs if operand is not None]
     return (
         all(operand.type == TensorType.FLOAT32 and has_shape(operand) for operand in present)

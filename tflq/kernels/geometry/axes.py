@@ -11,14 +11,14 @@ from tflq.kernels.kernel import Array, Node, Operand, Shape
 
 
 def resolve_axis(node: Node, axis: int, rank: int, operand: Operand | None = None) -> int:
-    """`axis` counted from the front; refuses one outside [-rank, rank)."""
+    """Return `axis` counted from the front; refuse one outside [-rank, rank)."""
     if not -rank <= axis < rank:
         node.refuse("axis", operand, expected=f"from {-rank} to {rank - 1}", got=axis)
     return axis % rank
 
 
 def rows_around(shape: Shape, axis: int) -> tuple[int, int, int]:
-    """(elements before, along, behind) an axis: the shape as three dimensions."""
+    """Return (elements before, along, behind) an axis: the shape as three dimensions."""
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
 

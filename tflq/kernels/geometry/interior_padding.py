@@ -24,7 +24,7 @@ class Spread:
 
 
 def spread(shape: Shape, low: Shape, high: Shape, steps: Shape) -> Spread:
-    """Elements `steps` apart, `low` and `high` places before and behind them. The shape may have negative sizes."""
+    """Return elements `steps` apart, `low` and `high` places before and behind them. Sizes may be negative."""
     sizes, target, source = [], [], []
     for size, before, behind, step in zip(shape, low, high, steps, strict=True):
         out = before + (size - 1) * step + 1 + behind if size else before + behind

@@ -28,7 +28,7 @@ def _any(total: Array, x: Array) -> Array:
 
 
 def _larger(total: Array, x: Array) -> Array:
-    """NaN, once met, stays until a value follows it: every comparison with it chooses the new value."""
+    """Keep a NaN, once met, until a value follows it: every comparison with it chooses the new value."""
     return np.where(total >= x, total, x)
 
 
@@ -58,7 +58,7 @@ class Windows:
 
 
 def windows(node: Node, fold: Fold, shape: Shape, size: Shape, strides: Shape, dilations: Shape) -> Windows:
-    """Windows over an input of that shape; where one does not fit, there is none."""
+    """Return windows over an input of that shape; none where one does not fit."""
     node.check(1 <= len(shape) <= _MAX_RANK, "number of dimensions", expected=f"1 to {_MAX_RANK}", got=len(shape))
     for name, values in (("window", size), ("strides", strides), ("dilations", dilations)):
         node.check(len(values) == len(shape), f"number of {name}", expected=len(shape), got=len(values))

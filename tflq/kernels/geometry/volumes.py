@@ -68,14 +68,14 @@ def check_operands(node: Node, x: Operand, w: Operand, channels: int, filters: i
 
 
 def data_of(node: Node, at: Window3D, shape: Shape) -> OpData:
-    """Geometry and the activation's limits."""
+    """Return the geometry and the activation's limits."""
     return OpData(at, shape, float_range(node))
 
 
 @in_pieces(lambda x, w, bias, window, *_: len(x) * prod(window.out) * w.size, out="nzyx", x="n", window="zyx")
 @compiled
 def convolve_3d(x: Array, w: Array, bias: Array, window: Window3D, low: Real, high: Real, out: Array) -> None:
-    """CONV_3D. `x` N, D, H, W, C; `w` KD, KH, KW, C, O. One float32 sum per output, bias last.
+    """Compute CONV_3D. `x` N, D, H, W, C; `w` KD, KH, KW, C, O. One float32 sum per output, bias last.
 
     Prepare guarantees: `window` lies over a volume of x's depth, height and width, `bias` is (O), `out` is (N, out
     positions, O).
@@ -109,7 +109,7 @@ def convolve_3d(x: Array, w: Array, bias: Array, window: Window3D, low: Real, hi
 def convolve_3d_transposed(
     x: Array, w: Array, bias: Array, window: Window3D, low: Real, high: Real, out: Array
 ) -> None:
-    """CONV_3D_TRANSPOSE. `x` N, D, H, W, C; `w` KD, KH, KW, C, O; sums in the order of the input's elements."""
+    """Compute CONV_3D_TRANSPOSE. `x` N, D, H, W, C; `w` KD, KH, KW, C, O; sums in the order of x's elements."""
     out.fill(0)
     _spread(x, w, window, out)
     finish_pixels(out.reshape(-1, w.shape[4]), bias, low, high)

@@ -136,7 +136,7 @@ def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
 @in_pieces(out="r", first_row="r")
 @compiled
 def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, first_channel: Int, out: Array) -> None:
-    """Centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
+    """Write centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
 
     `x` is N, H, W, C, contiguous; output pixels count through N, out_h, out_w. The channels taken begin at
     `first_channel`; their number is the width of `out`. Taps outside the image give 0.
@@ -158,7 +158,7 @@ def packed_geometry(window: Window, first_channel: int, depth: int) -> Array:
 def pack_patches(
     codes: Array, geometry: Array, first: Int, count: Int, shift: Int, fill: Int, packed: Array, length: Int
 ) -> None:
-    """Patches less `shift` as rows of a micro-kernel, padding as `fill`: packed[i, :length] for i below `count`.
+    """Write patches less `shift` as rows of a micro-kernel, padding as `fill`: packed[i, :length], i below `count`.
 
     `codes` is N, H, W, C, contiguous; patch first + i is that of an output pixel, counted through N, out_h, out_w, and
     has `length` values. What `packed` has beyond `length` stays as it is.
@@ -211,7 +211,7 @@ def _taps_into(
 
 
 def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
-    """(rows, stride_w, columns) of the slab that `rows` output rows see, dilation and padding included.
+    """Return (rows, stride_w, columns) of the slab that `rows` output rows see, with dilation and padding.
 
     Columns whose numbers leave the same remainder by stride_w lie side by side: a tap's elements along an output row
     are then contiguous for any stride.
@@ -224,7 +224,7 @@ def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
 @in_pieces(out="r", top="r")
 @compiled
 def slab_into(x: Array, shift: Int, fill: Int, window: Window, top: Int, times: Int, out: Array) -> None:
-    """Image rows from row `top` on, less `shift`, padding as `fill`: out (*slab_shape, C * times).
+    """Write image rows from row `top` on, less `shift`, padding as `fill`: out (*slab_shape, C * times).
 
     `x` is H, W, C, contiguous; every channel is repeated `times` times.
 

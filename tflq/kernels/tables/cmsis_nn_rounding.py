@@ -64,7 +64,7 @@ _REPLACED: Mapping[str, tuple[Callable[[Prepare], Prepare], tuple[tuple[TensorTy
 
 
 def rounded_by_the_library_once(table: KernelTable) -> KernelTable:
-    """`table`, whose rows that the library computes round once."""
+    """Return `table` with one rounding in the rows that the library computes."""
     return table.each(_rounded_once)
 
 

@@ -33,7 +33,7 @@ def page(
     """Lay out a page.
 
     Args:
-        verb: The verb that made it.
+        verb: The verb that writes it.
         headline: The finding, in one line.
         parts: Sections, from top to bottom.
         title: Of the window, where it is not the headline.

@@ -23,7 +23,7 @@ def function_of(node: Node) -> int:
 
 
 def activate(function: int, x: Array, present: Array | None = None) -> Array:
-    """`function` of `x`. NONE writes nothing: the result is what the destination holds, `present`, else `x` itself."""
+    """Apply `function` to `x`. NONE writes nothing: the result is the destination, `present`, else `x` itself."""
     if function == TANH:
         return eigen_activations.tanh(x)
     if function == NONE:
@@ -37,7 +37,7 @@ def activate(function: int, x: Array, present: Array | None = None) -> Array:
 
 @compiled
 def apply(function: Int, x: Real) -> Real:
-    """`function` of one element, as `activate` has it; NONE gives `x`."""
+    """Apply `function` to one element, as `activate` has it; NONE gives `x`."""
     if function == TANH:
         return tanh_element(x)
     if function == SIGN_BIT:

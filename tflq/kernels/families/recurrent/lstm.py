@@ -40,7 +40,7 @@ class Side:
     cache: int  # bytes, see eigen.product
 
     def add(self, left: Array | Rows, hidden: Array, total: Array) -> Array:
-        """total (B, G C) plus the products; `total` itself with 8-bit weights, else a new array."""
+        """Return total (B, G C) plus the products; `total` itself with 8-bit weights, else a new array."""
         if isinstance(left, np.ndarray) and len(self.parts) == 1:
             weights = self.parts[0][1]
             assert not isinstance(weights, ByteMatrix)
@@ -180,7 +180,7 @@ class Cell:
         return quantize_rows(source, self.asymmetric) if self.quantized else source
 
     def _state(self, hidden: Array) -> Array | Rows | None:
-        """Operand of the products with the hidden state: quantized rows in hybrid cells, else floats; never None."""
+        """Return the operand of products with the hidden state: quantized rows in hybrid cells, else floats."""
         return self._left(hidden) if self.quantized else np.ascontiguousarray(hidden)
 
     def _finish(self, gate: Gate, total: Array, memory: Array) -> Array:
@@ -279,6 +279,6 @@ def _vector(node: Node, position: int | None, inputs: Inputs) -> Array | None:
 
 
 def clip(x: Array, limit: np.float32) -> Array:
-    """`x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
+    """Return `x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
     upper = np.where(x < limit, x, limit)
     return np.where(upper < -limit, -limit, upper)

@@ -67,7 +67,7 @@ def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the weights, transposed."""
+    """Prepare the transposed weights only."""
     shapes = _shapes(node)
     data = FloatData(
         bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]).T)),
@@ -93,7 +93,7 @@ def _logistic(gate: Array) -> Array:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """ruy's AVX kernels make the product, and round half up, twice."""
+    """Prepare for ruy's AVX kernels, which compute the product and round half up, twice."""
     return prepare_with(node, HalfUpTwice.of)
 
 
@@ -135,7 +135,7 @@ def _present(value: Array | None) -> Array:
 @in_pieces(100, state="r", gates="r", new_state="r", output="r")
 @compiled
 def _update(gates: Array, state: Array, new_state: Array, output: Array) -> None:
-    """Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128.
+    """Update the state. Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128.
 
     Prepare guarantees: `state`, `new_state` and `output` are (batch, cells), `gates` is (batch, 4 * cells).
     """

@@ -44,7 +44,7 @@ class Product:
     stage: OutputStage
 
     def __call__(self, x: Array) -> Array:
-        """Scaled int32 accumulators of int8 `x`. Overflow: the accumulator wraps int32."""
+        """Return the scaled int32 accumulators of int8 `x`. Overflow: the accumulator wraps int32."""
         sums = matmul(x.astype(np.float64), self.weights).astype(np.int64) + self.bias
         return np.asarray(self.stage(sums.astype(np.int32)))
 
@@ -93,7 +93,7 @@ class OpData:
 
 
 def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes, *, time_major: bool) -> OpData:
-    """Constants of a node whose shapes were checked. Scales are float32 expressions, widened for the multipliers."""
+    """Return the constants of a node whose shapes were checked. Float32 scales are widened for the multipliers."""
     node.check(len(node.intermediates) == 5, "intermediates", expected=5, got=len(node.intermediates))
     return _data(node, arithmetic, sizes, time_major)
 
@@ -167,7 +167,7 @@ def _projection(node: Node, arithmetic: Arithmetic, hidden: Operand, state: Oper
 
 
 def _peepholes(node: Node, sizes: Sizes, scales: dict[int, np.float32], cell_log2: int) -> dict[int, Peephole]:
-    """cell scale * weight scale / gate scale in float64, rounded to float32."""
+    """Compute cell scale * weight scale / gate scale in float64, rounded to float32."""
     if node.optional(SINGLE.peepholes[2]) is None:
         return {}
     if sizes.outputs > sizes.cells:
@@ -233,7 +233,7 @@ def _loop(data: OpData) -> tuple[Any, ...] | None:
 
 
 def _scaled_product(product: Product) -> tuple[Array, ...]:
-    """Weights (outputs, inputs) as int16, bias, and the constants of the stage for each output."""
+    """Return the weights (outputs, inputs) as int16, bias, and the constants of the stage for each output."""
     stage: Any = product.stage
     constants = stage.constants(stage.mantissa, stage.shift)
     count = product.weights.shape[1]
@@ -269,7 +269,7 @@ def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
 
 
 def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
-    """Peephole, layer norm, then the sigmoid (tanh for the cell gate), Q3.12 -> Q0.15."""
+    """Apply peephole, layer norm, then the sigmoid (tanh for the cell gate), Q3.12 -> Q0.15."""
     out = np.array(sums)
     peephole = data.peepholes.get(gate)
     if peephole is not None:

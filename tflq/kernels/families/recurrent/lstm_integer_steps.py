@@ -20,7 +20,7 @@ from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_in
 @in_pieces(8, out="r", cell="r")
 @compiled
 def add_peephole(cell: Array, weights: Array, mantissa: Int, shift: Int, period: Int, count: Int, out: Array) -> None:
-    """out += weights * cell over the first `count` elements of each row, weights repeating after `period`.
+    """Add weights * cell over the first `count` elements of each row to `out`, weights repeating after `period`.
 
     Prepare guarantees: `cell` and `out` have the same shape, `count` elements a row at least, `weights` has `period`
     elements at least.
@@ -33,7 +33,7 @@ def add_peephole(cell: Array, weights: Array, mantissa: Int, shift: Int, period:
 
 @compiled
 def _divide_towards_zero(a: Int, b: Int) -> Int:
-    """a / b as C divides, b > 0."""
+    """Return a / b as C divides, b > 0."""
     return a // b if a >= 0 else -((-a) // b)
 
 
@@ -86,7 +86,7 @@ def tanh_gate(gate: Array) -> None:
 @in_pieces(4, cell="r", forget="r", enter="r", update="r")
 @compiled
 def update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip: Int, cell: Array) -> None:
-    """cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Products wrap int16.
+    """Compute cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Wraps int16.
 
     Prepare guarantees: all arrays are (batch, cells).
     """
@@ -103,7 +103,7 @@ def update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip
 def hide(
     gate: Array, cell: Array, integer_bits: Int, mantissa: Int, shift: Int, zero_point: Int, hidden: Array
 ) -> None:
-    """hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
+    """Compute hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
 
     Prepare guarantees: all arrays are (batch, cells).
     """
@@ -126,7 +126,7 @@ def multiply(
     right: Array,
     out: Array,
 ) -> None:
-    """out[r, n] = x[r] . weights[n] + bias[n], as int32, scaled by DoubleRounding's constants.
+    """Compute out[r, n] = x[r] . weights[n] + bias[n], as int32, scaled by DoubleRounding's constants.
 
     The caller guarantees: `x` is (R, K), `weights` (N, K), `out` (R, N), and everything else has N elements.
     """

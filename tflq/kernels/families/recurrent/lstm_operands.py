@@ -106,7 +106,7 @@ def check(node: Node, roles: Roles, batches: int, inputs: int, *, diagonal: bool
 
 
 def _check_presence(node: Node, roles: Roles, sizes: Sizes) -> None:
-    """Operands that are there together or not at all."""
+    """Check operands that are there together or not at all."""
 
     def there(position: int | None) -> bool:
         return position is not None and node.optional(position) is not None
@@ -144,7 +144,7 @@ def _check_shapes(node: Node, roles: Roles, sizes: Sizes, diagonal: bool) -> Non
 
 
 def _check_types(node: Node, roles: Roles) -> None:
-    """Weights are of one type; a recurrent diagonal is float32."""
+    """Require weights of one type; a recurrent diagonal is float32."""
     weight_type = node.input(roles.inputs[OUTPUT]).type
     for position in (*roles.inputs, *roles.recurrent, roles.projection, *roles.auxiliary):
         operand = node.optional(position)

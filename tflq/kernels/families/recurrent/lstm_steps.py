@@ -22,7 +22,7 @@ from tflq.numerics.lanes import holds_zeros
 
 @compiled
 def clip_element(x: Real, limit: Real) -> Real:
-    """`x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
+    """Return `x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
     upper = x if x < limit else limit
     return -limit if upper < -limit else upper
 
@@ -68,7 +68,7 @@ def _open(gate: Array, offset: Int) -> None:
 
 @compiled
 def _add_product(left: Array, floats: Array, codes: Any, asymmetric: bool, out: Array, part: Array) -> bool:
-    """out += left times a matrix of floats, or of 8-bit codes where it has no rows. False where these are undefined.
+    """Add left times a float matrix, or one of 8-bit codes where it has no rows. Return False if these are undefined.
 
     The caller guarantees: `left` is (1, K), `floats` (K, N) or empty, `codes` what add_quantized takes, `out` and
     `part` (1, N).

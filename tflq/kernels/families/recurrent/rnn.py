@@ -47,7 +47,7 @@ class Cell:
     def of(
         cls, node: Node, inputs: Inputs, positions: tuple[int, int, int], activation: int, auxiliary: int = -1
     ) -> Cell:
-        """From the operands at `positions` (weights, recurrent weights, bias), and `auxiliary` where not negative."""
+        """Build the cell of the operands at `positions` (weights, recurrent weights, bias) and `auxiliary`, if any."""
         weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
         bias = inputs[positions[2]]
         assert weights is not None  # prepare saw to it
@@ -130,7 +130,7 @@ def is_asymmetric(node: Node) -> bool:
 
 
 def check_cell(node: Node, positions: tuple[int, int, int], state: Operand, batch: int, depth: int) -> int:
-    """Shapes and types of a cell's weights, recurrent weights and bias, and its state: the number of units."""
+    """Check shapes and types of a cell's weights, recurrent weights, bias and state; return the number of units."""
     weights, recurrent, bias = (node.input(p) for p in positions)
     for operand in (weights, recurrent):
         node.check(len(operand.shape) == 2, "number of dimensions", operand, expected=2, got=len(operand.shape))

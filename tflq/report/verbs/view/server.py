@@ -45,12 +45,12 @@ class Watched:
         try:
             page = self._make()
         except Exception as error:  # half a file: the next change makes it whole
-            self._tell(f"not made again: {error}")
+            self._tell(f"not rebuilt: {error}")
             return False
         with self._changed:
             self.page, self.version = page, self.version + 1
             self._changed.notify_all()
-        self._tell("made again")
+        self._tell("rebuilt")
         return True
 
     def wait(self, version: int, seconds: float) -> bool:
@@ -120,7 +120,7 @@ def served(watched: Watched, port: int = 0) -> Iterator[str]:
 
 def served_report(address: str) -> Report:
     """Build the report of a page that is served at an address."""
-    return Report("view", [Verdict(address), Text("made again when a file changes; Ctrl-C ends", "faint")])
+    return Report("view", [Verdict(address), Text("rebuilt when a file changes; Ctrl-C ends", "faint")])
 
 
 def follow(watched: Watched, stop: threading.Event) -> None:
