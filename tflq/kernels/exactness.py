@@ -11,7 +11,7 @@ class Exactness:
     """How far a row's results can be promised to be the runtime's own, bit by bit.
 
     `ulp` is the largest difference measured, where the results are only close, in units in the last place of the
-    largest magnitude in its tensor: sums that cancel lose any number of their own. None where nothing is claimed.
+    largest magnitude in its tensor: sums that cancel lose any number of their own. None if nothing is claimed.
     """
 
     word: str  # "exact", "exact on the same libm", "close"

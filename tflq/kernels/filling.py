@@ -47,7 +47,7 @@ class Filling:
         return out
 
     def bound(self, data: Any, places: Sequence[Array], *inputs: Array | None) -> Call | None:
-        """Return the call that fills the one array in `places`; None where the output has another shape or type."""
+        """Return the call that fills the one array in `places`; None if the output has another shape or type."""
         (place,) = places
         fits = self._of(data, *inputs) == (place.shape, place.dtype)
         return self._bind(data, place, *inputs) if fits else None
@@ -67,7 +67,7 @@ class Fillings:
         return outs
 
     def bound(self, data: Any, places: Sequence[Array], *inputs: Array | None) -> Call | None:
-        """Return the call that fills these arrays, one for each output; None where they have other shapes or types."""
+        """Return the call that fills these arrays, one for each output; None if they have other shapes or types."""
         fits = self._of(data, *inputs) == [(place.shape, place.dtype) for place in places]
         return self._bind(data, places, *inputs) if fits else None
 

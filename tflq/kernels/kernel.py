@@ -49,13 +49,13 @@ class Operand:
 
     @property
     def scale(self) -> np.float32:
-        """Per-tensor scale; 0 where there is none, as TFLite's legacy parameters have it."""
+        """Per-tensor scale; 0 if there is none, as TFLite's legacy parameters have it."""
         quantization = self._per_tensor()
         return np.float32(0) if quantization is None else quantization.scale[0]
 
     @property
     def zero_point(self) -> ZeroPoint:
-        """Per-tensor zero point as stored (never negated); 0 where there is none."""
+        """Per-tensor zero point as stored (never negated); 0 if there is none."""
         quantization = self._per_tensor()
         return ZeroPoint(0 if quantization is None else int(quantization.zero_point[0]))
 
@@ -114,7 +114,7 @@ class Session(Protocol):
     def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """Return a subgraph, to be called with its inputs.
 
-        It keeps its state from call to call as long as their shapes are equal; each entry starts afresh.
+        It keeps its state from call to call as long as their shapes are equal; another `enter` starts afresh.
         """
 
 
@@ -160,7 +160,7 @@ class Node:
     def refuse(
         self, reason: str, operand: Operand | None = None, *, expected: object = None, got: object = None
     ) -> NoReturn:
-        """Raise a ModelError that names this operator, and `operand` where given."""
+        """Raise a ModelError that names this operator, and `operand` if given."""
         tensor = "" if operand is None else operand.name or f"#{operand.index}"
         raise ModelError(reason, op=self.op, index=self.index, tensor=tensor, expected=expected, got=got)
 
@@ -185,7 +185,7 @@ class Prepared:
     """A node bound to its constants.
 
     `eval(data, *inputs)` gives the output arrays, one array or a tuple in output order; inputs come in operand order,
-    None where absent; rows with `session` get the Session before them. Inputs must not be written to; an output may
+    None if absent; rows with `session` get the Session before them. Inputs must not be written to; an output may
     share memory with an input. `shapes` are those of the outputs, None if only the run determines them. `updates`
     lists the input positions of variable tensors whose new values eval gives after the outputs. `scratch` are bytes
     that eval takes besides inputs and outputs; if they depend on values, a function of eval's arguments, which then

@@ -31,7 +31,7 @@ INTEGERS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """One operand: `types` are its alternatives in the order in which they are written, None where it takes any.
+    """One operand: `types` are its alternatives in the order in which they are written, None if it takes any.
 
     Slots that take the same types in another order are equal.
     """
@@ -142,7 +142,7 @@ class Signature:
         return Signature(inputs, outputs) if complete else None
 
     def without(self, *types: TensorType) -> Signature | None:
-        """Return the signature without some types; None where an operand has no other."""
+        """Return the signature without some types; None if an operand has no other."""
         return self.narrowed(lambda slot: slot.without(types))
 
     def mismatches(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> int:

@@ -89,7 +89,7 @@ _SMALLEST_TOLERANCE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerifyData:
-    """How to dequantize, and the largest difference that passes; None where all do."""
+    """How to dequantize, and the largest difference that passes; None if all do."""
 
     dequantize: Prepared
     largest: np.float32 | None

@@ -17,9 +17,9 @@ from tflq.kernels.kernel import Array, Node, Shape
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Shapes and options of one operator. `values` are those of operands that decide shapes, None where not known."""
+    """Shapes and options of one operator. `values` are those of operands that decide shapes, None if not known."""
 
-    inputs: Sequence[Shape | None]  # None where absent
+    inputs: Sequence[Shape | None]  # None if absent
     outputs: Sequence[Shape]
     options: Mapping[str, Any]
     values: Sequence[Array | None] = ()
@@ -35,13 +35,13 @@ class Sizes:
         )
 
     def input(self, position: int) -> Shape:
-        """Return the shape of an input; (0,) where it is absent."""
+        """Return the shape of an input; (0,) if it is absent."""
         shape = self.inputs[position] if position < len(self.inputs) else None
         return (0,) if shape is None else shape
 
     @property
     def output(self) -> Shape:
-        """The shape of the first output; (0,) where there is none."""
+        """The shape of the first output; (0,) if there is none."""
         return self.outputs[0] if self.outputs else (0,)
 
     def elements(self, *positions: int) -> int:
@@ -49,7 +49,7 @@ class Sizes:
         return sum(prod(self.input(position)) for position in positions)
 
     def option(self, name: str) -> int:
-        """Return an option that is an integer; 0 where there is none."""
+        """Return an option that is an integer; 0 if there is none."""
         return int(self.options.get(name) or 0)
 
 

@@ -44,14 +44,14 @@ class Output:
 def output(
     node: Node, stage: OutputStage, y: Operand, bias: Array | None, channels: int, accumulator: DTypeLike
 ) -> Output:
-    """Return the output of an operator with a fused activation; without a bias it is zero."""
+    """Return the output of an operator with a fused activation; an absent bias is zero."""
     dtype = CARRIER[y.type]
     pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
     return Output(repeated(bias_of(bias, channels, accumulator)), pipeline)
 
 
 def bias_of(bias: Array | None, channels: int, accumulator: DTypeLike) -> Array:
-    """Return a bias of the accumulator's type, length `channels`: zero where there is none."""
+    """Return a bias of the accumulator's type, length `channels`: zero if there is none."""
     return np.zeros(channels, accumulator) if bias is None else np.array(bias, accumulator).reshape(-1)
 
 

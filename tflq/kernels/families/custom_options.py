@@ -22,7 +22,7 @@ class Options:
     map: flexbuffers.Map
 
     def get(self, name: str) -> int | float | None:
-        """Return the number of that name; None where there is none."""
+        """Return the number of that name; None if there is none."""
         try:
             value = self.map[name]
             return float(value.AsFloat) if value.IsFloat else _whole(value)

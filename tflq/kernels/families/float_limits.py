@@ -57,7 +57,7 @@ Loops = Callable[[Shape, Shape], Run]
 
 
 def in_vectors(a: Shape, b: Shape) -> Run:
-    """Return the run of whole blocks in vectors, the rest compared, wherever vector code takes the shapes."""
+    """Return the run of whole blocks in vectors, the rest compared, if vector code takes the shapes."""
     length, _ = run_of(a, b)
     return Run(length, in_whole_blocks(length, BLOCK), length) if length else COMPARED
 

@@ -36,7 +36,7 @@ def unit_scales(node: Node, w: Operand, units: int) -> np.float32 | Array:
 
 
 def channel_scales(node: Node, w: Operand, channels: int) -> Array:
-    """Return one scale a channel, float32. Refused where the source would read beyond those that there are."""
+    """Return one scale a channel, float32. Refuse fewer scales than the source reads."""
     q = w.quantization
     assert q is not None  # callers have seen scales
     dimension, count = q.quantized_dimension, len(q.scale)

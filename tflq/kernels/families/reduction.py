@@ -31,7 +31,7 @@ AXES = (1,)
 class Reduced:
     """Which elements make each output: `order` brings the axes together, `view` is (outer, reduced, inner)."""
 
-    order: tuple[int, ...] | None  # None where they already lie so
+    order: tuple[int, ...] | None  # None if they already lie so
     view: tuple[int, int, int]
     shape: Shape  # of the output
     over_all: bool  # every axis is reduced
@@ -124,7 +124,7 @@ def eval_folded(data: Folded, out: Array, x: Array, axes: Array) -> Call:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_sum(x: Array, out: Array, begin: bool) -> None:
-    """Compute out + x[0] + x[1] + ..., in that order; integers wrap.
+    """Compute out = out + x[0] + x[1] + ..., in that order; integers wrap.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -141,7 +141,7 @@ def fold_sum(x: Array, out: Array, begin: bool) -> None:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_product(x: Array, out: Array, begin: bool) -> None:
-    """Compute out * x[0] * x[1] * ..., in that order; integers wrap.
+    """Compute out = out * x[0] * x[1] * ..., in that order; integers wrap.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """

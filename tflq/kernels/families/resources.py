@@ -41,7 +41,7 @@ def require_handle(node: Node, operand: Operand) -> None:
 
 
 def resource(session: Session, number: int, kind: type[R], create: R | None = None) -> R:
-    """Return the resource of that number, or `create` where there is none yet."""
+    """Return the resource of that number, or `create` if there is none yet."""
     key = ("resource", number)
     entry = session.resources.get(key)
     if entry is None:

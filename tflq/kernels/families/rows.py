@@ -13,7 +13,7 @@ from tflq.numerics.multiplier import Multiplier, multiply_greater_than_one
 
 
 def as_rows(x: Array) -> Array:
-    """Return `x` as (rows, last axis), C-contiguous; a view where it already is."""
+    """Return `x` as (rows, last axis), C-contiguous; a view if it already is."""
     return np.ascontiguousarray(x).reshape(-1 if x.size else 0, x.shape[-1])
 
 

@@ -17,7 +17,7 @@ from tflq.kernels.operands import (
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The input as (N, H, W, C), with W = 1 where there is none; block sizes and margins of H and W."""
+    """The input as (N, H, W, C), with W = 1 if there is none; block sizes and margins of H and W."""
 
     image: tuple[int, int, int, int]
     block: tuple[int, int]

@@ -21,7 +21,7 @@ from tflq.numerics.tables import Transform, look_up_8bit_into, look_up_16bit_int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated:
-    """An operator on 8-bit codes as a table: `table[code as uint8]` is the output's code. `make` computes it from `data`."""
+    """An operator on 8-bit codes as a table: `table[code as uint8]` is the output's code, `make(data)` the table."""
 
     data: Any
     table: Array

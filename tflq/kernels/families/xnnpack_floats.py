@@ -37,7 +37,7 @@ class OpData:
     """Constants."""
 
     function: Function
-    clamp: NumberClamp  # None where it is open
+    clamp: NumberClamp  # None if it is open
 
 
 @dataclass(frozen=True, slots=True, eq=False)

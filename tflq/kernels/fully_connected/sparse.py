@@ -48,7 +48,7 @@ class OpData:
     shape: Shape  # of the output
     input_zero_point: ZeroPoint  # LSB of input
     products: Contraction
-    lowest_pairs: Contraction | None  # 65536 where both weights of a pair are -128; None where no pair is
+    lowest_pairs: Contraction | None  # 65536 where both weights of a pair are -128; None if no pair is
     output: Output
 
 

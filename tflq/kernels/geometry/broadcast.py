@@ -32,7 +32,7 @@ def broadcast_shape(node: Node, a: Operand, b: Operand, max_rank: int = MAX_RANK
 
 
 def spread(x: Array, shape: Shape) -> Array:
-    """Return `x` repeated to `shape`, C-contiguous; `x` itself where it already is that."""
+    """Return `x` repeated to `shape`, C-contiguous; `x` itself if it already is that."""
     if x.shape == shape:
         return np.ascontiguousarray(x) if x.shape else x
     out = np.empty(shape, x.dtype)

@@ -32,7 +32,7 @@ def matrix(operand: Operand, value: Array) -> Weights:
 
 
 def optional_matrix(node: Node, position: int, inputs: Inputs) -> Weights | None:
-    """Return the matrix at `position`, None where the operand is absent."""
+    """Return the matrix at `position`, None if the operand is absent."""
     operand = node.optional(position)
     value = inputs[position] if operand is not None else None
     return None if operand is None or value is None else matrix(operand, value)

@@ -88,7 +88,7 @@ class Cell:
     quantized: bool  # weights have 8 bits
     diagonal: bool  # the cell gate's recurrent weights are
     cache: int  # bytes, see eigen.product
-    by_row: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of run_rows; None where it cannot serve
+    by_row: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of run_rows; None if it cannot serve
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_row", _by_row(self))
@@ -173,7 +173,7 @@ class Cell:
         return total, present
 
     def _left(self, x: Array) -> Array | Rows | None:
-        """Return the left side of a product; None where it is all zero."""
+        """Return the left side of a product; None if it is all zero."""
         source = np.ascontiguousarray(x)
         if is_zero(source):
             return None

@@ -208,7 +208,7 @@ def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[
 
 
 def _loop(data: OpData) -> tuple[Any, ...] | None:
-    """Return the constants of `run_steps`; None where products are not scaled as it scales them."""
+    """Return the constants of `run_steps`; None if products are not scaled as it scales them."""
     products = [data.from_state] if data.projection is None else [data.from_state, data.projection]
     if any(type(product.stage) is not DoubleRounding for product in products):
         return None

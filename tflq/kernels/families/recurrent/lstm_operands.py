@@ -106,7 +106,7 @@ def check(node: Node, roles: Roles, batches: int, inputs: int, *, diagonal: bool
 
 
 def _check_presence(node: Node, roles: Roles, sizes: Sizes) -> None:
-    """Check operands that are there together or not at all."""
+    """Require operands of a group to be present together or not at all."""
 
     def there(position: int | None) -> bool:
         return position is not None and node.optional(position) is not None

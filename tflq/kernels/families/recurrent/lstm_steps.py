@@ -120,7 +120,7 @@ def run_rows(
 
     `floats` and `codes` are the matrices of x, of the hidden state and of the projection, as floats (K, N) or as what
     add_quantized takes; what is not there has no rows. Gates lie side by side in sums, at `roles` (input, forget, cell,
-    output; -1: one minus the forget gate); `peepholes`, `norms` and `biases` (G, C) are 0 rows where there are none.
+    output; -1: one minus the forget gate); `peepholes`, `norms` and `biases` (G, C) are 0 rows if there are none.
     `first` is the number of the first row of x. `undefined` becomes 1 where a row cannot be quantized.
 
     Prepare guarantees: these shapes; start has G * C elements, `offsets` G.

@@ -15,7 +15,7 @@ class Cell(Protocol):
 
     @property
     def by_row(self) -> object:
-        """None where `run_rows` cannot serve."""
+        """None if `run_rows` cannot serve."""
         ...
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
