@@ -139,7 +139,7 @@ def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, firs
     """Write centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
 
     `x` is N, H, W, C, contiguous; output pixels count through N, out_h, out_w. The channels taken begin at
-    `first_channel`; the width of `out` limits their number. Taps outside the image give 0.
+    `first_channel`; the width of `out` decides their number. Taps outside the image give 0.
 
     Prepare guarantees: `window` lies over an image of x's height and width, and `out` is (rows, taps * channels); rows
     from `first_row` on lie below N * out_h * out_w, channels from `first_channel` on below C.
