@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of shared test material; skips the test where there is none."""
+    """Return the folder of shared test material; skip the test if there is none."""
     reason = suites.missing()
     if reason:
         pytest.skip(reason)
@@ -75,7 +75,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports are as wide as in a pipe, whatever the program that runs the tests says of its terminal."""
+    """Make reports as wide as in a pipe, regardless of the terminal of the program that runs the tests."""
     monkeypatch.delenv("COLUMNS", raising=False)
     os.unsetenv("COLUMNS")  # GNU readline sets it for child processes without os.environ knowing
 

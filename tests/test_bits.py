@@ -78,6 +78,6 @@ def test_converted_operator_tests_in_small_pieces(case: suites.Case) -> None:
 
 
 def test_the_shared_suites_are_there(shared: Path) -> None:
-    """Says, by its skip, that the suites above were not run."""
+    """Report, by its skip, that the suites above were not run."""
     assert len(REAL) == 128
     assert len(ZIP) == 943

@@ -1,4 +1,4 @@
-"""Every operator stands in every table that it belongs to; a failure lists what is missing, and where."""
+"""Every operator is in every table that it belongs to; a failure lists what is missing, and where."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def has_a_kernel(op: str) -> bool:
 
 
 def has_a_quantization_rule(op: str) -> bool:
-    """Whether the quantizer knows what to do with it, where it has a kernel for integers and one for floats."""
+    """Return whether the quantizer has a rule for it, if it has a kernel for integers and one for floats."""
     if op in RULES or op in KEPT_FLOAT or op in READS_SHAPES | CONVERSIONS:
         return True
     names = [slot.types for row in REFERENCE[op] for slot in row.signature.inputs]
@@ -89,7 +89,7 @@ def is_documented(op: str) -> bool:
 
 
 def makes_bytes(op: str) -> bool:
-    """Whether some row of it makes int8 or uint8."""
+    """Return whether some row of it has outputs of int8 or uint8."""
     return any(
         slot.types is not None and {type_.name for type_ in slot.types} & {"INT8", "UINT8"}
         for row in REFERENCE[op]
@@ -106,7 +106,7 @@ def drawn_in_bytes(op: str) -> Iterator[Case]:
 
 
 def element_is_told(case: Case) -> bool:
-    """Whether the trace of its first element has steps; False where the model is refused."""
+    """Return whether the trace of its first element has steps; False if the model is refused."""
     try:
         plan = make_plan(tflq.load(case.model()), by_name("litert-ref"))
         inputs = dict(zip(plan.inputs, case.samples[0], strict=True))
@@ -115,7 +115,7 @@ def element_is_told(case: Case) -> bool:
         return False
 
 
-#: What is asked of every operator -> the file to mend.
+#: A check of every operator -> the file to fix.
 TABLES = MappingProxyType(
     {
         is_known_to_the_schema: "schemas/tflite.json: BuiltinOperator",
@@ -134,7 +134,7 @@ def test_an_operator_stands_in_every_table(op: str) -> None:
 
 
 def test_a_forgotten_table_is_named() -> None:
-    """An operator that nothing knows is missing everywhere but in the registry, which cannot be asked for it."""
+    """Check that an unknown operator is missing everywhere except in the registry, which cannot be asked for it."""
     unknown = "FORGOTTEN_OPERATOR"
     assert not is_known_to_the_schema(unknown)
     assert not can_be_drawn(unknown)
@@ -143,6 +143,6 @@ def test_a_forgotten_table_is_named() -> None:
 
 @pytest.mark.parametrize("op", [op for op in sorted(SPECS) if makes_bytes(op)])
 def test_an_element_is_worked_out_or_only_shown(op: str) -> None:
-    """The trace of one element of an 8-bit operator shows its steps, unless the operator's facts say `traced=False`."""
+    """Check that one element's trace shows steps of an 8-bit operator, unless its facts have `traced=False`."""
     told = any(element_is_told(case) for case in itertools.islice(drawn_in_bytes(op), 6))
     assert told == OPERATORS[op].traced, f"{op}: tflq/diagnosis/element/registry.py, or `traced` in tflq/kernels/facts"

@@ -51,13 +51,13 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[str]:
-    """One a line, unless it ends with a backslash."""
+    """Return the commands, one a line, unless it ends with a backslash."""
     return [line for line in re.sub(r"\\\n\s*", "", block.text).splitlines() if line.strip()]
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with golden/ in it, where `tflq` is this checkout's."""
+    """Make a folder with golden/ in it, where `tflq` is this checkout's."""
     (tmp_path / "golden").symlink_to(suites.ROOT / "golden")
     program = tmp_path / "bin" / "tflq"
     program.parent.mkdir()
@@ -71,7 +71,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def execute(command: str) -> str:
-    """What it prints; its exit code is the one that a comment gives, or 0."""
+    """Return its output; require the exit code in its comment, or 0."""
     expected = re.search(r"# exit code (\d+)", command)
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == int(expected[1] if expected else 0), f"{command}\n{done.stdout}\n{done.stderr}"
@@ -79,7 +79,7 @@ def execute(command: str) -> str:
 
 
 def assert_printed(lines: tuple[str, ...], output: str, command: str) -> None:
-    """Each line is printed, after the one before it. Three dots at its end stand for the rest of it."""
+    """Require each line to be printed, after the one before it. Three dots at its end match the rest of it."""
     rest = iter(line.rstrip() for line in output.splitlines())
     for line in lines:
         start, dots, _ = line.rpartition("...")

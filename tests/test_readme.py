@@ -1,4 +1,4 @@
-"""What the README says, executed."""
+"""The README's commands and code, executed."""
 
 from __future__ import annotations
 

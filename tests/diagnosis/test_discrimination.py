@@ -122,7 +122,7 @@ def test_the_command_writes_inputs_that_run_takes(tmp_path: Path) -> None:
     assert runner.invoke(cli, ["run", model, "--profile", "litert-xnnpack", *seeded, "-o", dump]).exit_code == 0
     _keep_only(dump, 7)  # other operators of its type would tell some of the causes apart
     done = runner.invoke(cli, ["explain", model, "--dump", dump, "--op", "7", "--discriminate", apart])
-    assert "told apart by" in done.output
+    assert "distinguished by" in done.output
     with np.load(apart) as entries:
         causes = [str(entries[name]) for name in entries.files if name.startswith("cause")]
         assert causes[0] == "litert-ref+single-rounding"  # the nearest to the profile that is explained

@@ -125,7 +125,7 @@ def test_sigmoids_of_2_3_take_whole_multiples_of_a_scale(op: str, multiple: floa
 
 
 def test_logistic_of_2_3_refuses_what_lies_beyond_its_table() -> None:
-    with pytest.raises(UndefinedResultError, match="begin it anew"):
+    with pytest.raises(UndefinedResultError, match="wrap around to its start"):
         codes_of(sigmoid("LOGISTIC", 4.0), "tf-2.3-opt")
 
 

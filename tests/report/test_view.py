@@ -127,5 +127,5 @@ def test_a_change_makes_the_page_again_and_is_told(tmp_path: Path) -> None:
             waiting.join(0.2)
             path.write_text(str(int(path.read_text()) * 10))
     assert watched.page.startswith("<body>2222")
-    assert told[0].startswith("not made again")
+    assert told[0].startswith("not rebuilt")
     assert any("event: changed" in line for line in told)

@@ -1,1 +1,1 @@
-"""What operators compute: one operator a file, tables concatenated explicitly."""
+"""Kernels of operators: one operator a file, tables concatenated explicitly."""

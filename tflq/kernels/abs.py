@@ -29,7 +29,7 @@ class OpData:
 
     input_zero_point: ZeroPoint  # LSB of input
     output_zero_point: ZeroPoint  # LSB of output
-    stage: OutputStage | None  # LSB of input -> LSB of output; None where the scales are equal
+    stage: OutputStage | None  # LSB of input -> LSB of output; None if the scales are equal
     clamp: Clamp  # LSB of output
 
 

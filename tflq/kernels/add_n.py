@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Shapes and types must agree."""
+    """Require shapes and types that agree."""
     first, *others = (node.input(position) for position in range(len(node.inputs)))
     node.check(len(others) >= 1, "number of inputs", expected="at least 2", got=len(node.inputs))
     require_same_type(node, first, *others, node.outputs[0])

@@ -28,7 +28,7 @@ from tflq.numerics.libm import atan2f
 
 
 def _preparer(function: Callable[[Array, Array], Array]) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare that binds `function` of flat arrays."""
+    """Return a prepare that binds `function` of flat arrays."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         y, x = node.input(0), node.input(1)

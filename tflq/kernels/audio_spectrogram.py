@@ -43,7 +43,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Windows begin at every stride."""
+    """Prepare windows, which begin at every stride."""
     x, options = node.input(0), options_of(node)
     require_rank(node, x, 2)
     size, stride = integer(options, "window_size"), integer(options, "stride")

@@ -24,7 +24,7 @@ _LARGEST_IMAGE = 2**15  # taps whose 16-bit sum stays inside the source's int32
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No multiplier."""
+    """Prepare without a multiplier."""
     dtype = CARRIER[node.input(0).type]
     prepared = prepare_pool(node, dtype, eval_quantized)
     window = prepared.data.window

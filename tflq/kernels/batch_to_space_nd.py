@@ -33,7 +33,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The blocks must divide the batches, one dimension after the other."""
+    """Require blocks that divide the batches, one dimension after the other."""
     x = node.input(0)
     check_quantization(node)
     blocks = blocks_of(node)

@@ -30,7 +30,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Joined elements must fill the wider one exactly."""
+    """Require joined elements that fill the wider one exactly."""
     x, y = node.input(0), node.outputs[0]
     source, target = CARRIER[x.type], CARRIER[y.type]
     shape = x.shape

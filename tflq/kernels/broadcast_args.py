@@ -22,7 +22,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output is as long as the longer shape."""
+    """Prepare an output as long as the longer shape."""
     a, b = node.input(0), node.input(1)
     require_same_type(node, a, b, node.outputs[0])
     require_rank(node, a, 1)
@@ -32,7 +32,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_broadcast_args(length: int, a: Array, b: Array) -> Array:
-    """Missing leading sizes are 1; a size of 1 gives way to the other."""
+    """Broadcast shapes. Missing leading sizes are 1; a size of 1 gives way to the other."""
     left, right = (padded(x, length) for x in (a, b))
     if np.any((left != right) & (left != 1) & (right != 1)):
         raise UndefinedResultError("BroadcastArgs", f"{a.tolist()} and {b.tolist()} do not broadcast")
@@ -40,7 +40,7 @@ def eval_broadcast_args(length: int, a: Array, b: Array) -> Array:
 
 
 def padded(sizes: Array, length: int) -> Array:
-    """Sizes as int32, wrapped, behind leading ones."""
+    """Return sizes as int32, wrapped, behind leading ones."""
     full = np.ones(length, np.int32)
     full[length - len(sizes) :] = sizes.astype(np.int32)
     return full

@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Every dimension of the input, from the back, must be 1 or the one asked for."""
+    """Require each dimension of the input, from the back, to be 1 or the one asked for."""
     x, operand = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     require_rank(node, operand, 1)

@@ -7,7 +7,7 @@
 | y       | as x  | the same; int4, int2, uint4 from float32                                                 |
 
 Quantization takes no part. Integers wrap; reals are cut towards zero and saturate, NaN gives the largest integer.
-Narrow floats are made from float32, rounded half to even. Complex numbers lose their imaginary part.
+Narrow floats are converted from float32, rounded half to even. Complex numbers lose their imaginary part.
 Source: LiteRT 2.3, cast.cc CastValue, copyCast, castFloatToInt4; quantization_util.h SafeCast.
 """
 
@@ -36,7 +36,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the types."""
+    """Check only the types."""
     x, y = node.input(0), node.outputs[0]
     return Prepared((x.shape,), OpData(x.type, y.type), evaluate)
 
@@ -67,7 +67,7 @@ def _plain(source: TensorType, x: Array) -> Array:
 
 
 def saturating_integer(x: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Floats cut towards zero, held inside the integer type; NaN gives its largest value."""
+    """Return floats cut towards zero, held inside the integer type; NaN gives its largest value."""
     low, high = type_range(dtype)
     inside = (x >= x.dtype.type(low)) & (x < x.dtype.type(float(high + 1)))
     cut = np.where(inside, x, 0).astype(dtype)

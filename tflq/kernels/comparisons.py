@@ -9,7 +9,7 @@
 |         |                   | EQUAL, NOT_EQUAL: bool, string                   | none                   |
 | y       | broadcast         | bool                                             |                        |
 
-Up to LiteRT 2.0, EQUAL compares 16-bit codes as they are, whatever their scales.
+Up to LiteRT 2.0, EQUAL compares 16-bit codes as they are, regardless of their scales.
 Source: LiteRT 2.3 and TensorFlow 2.14, comparisons.cc EqualEval and its kin; reference/comparisons.h.
 """
 
@@ -48,7 +48,7 @@ FAULTS = (
         "EQUAL",
         ("int16 int16 -> bool",),
         "2.13 to LiteRT 2.0",
-        "codes are compared as they are, whatever their scales",
+        "codes are compared as they are, regardless of their scales",
         "comparisons.cc EqualEval",
         (tflite("tflite-2.13", "litert-2.0"),),
     ),

@@ -67,7 +67,7 @@ def joined_shape(node: Node, operands: list[Operand], axis: int) -> Shape:
         fits = len(x.shape) == len(operands[0].shape) and all(
             a == b for d, (a, b) in enumerate(zip(shape, first, strict=True)) if d != axis
         )
-        node.check(fits, f"shape but for dimension {axis}", x, expected=list(operands[0].shape), got=list(x.shape))
+        node.check(fits, f"shape except for dimension {axis}", x, expected=list(operands[0].shape), got=list(x.shape))
     return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
 
 

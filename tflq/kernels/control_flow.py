@@ -132,7 +132,7 @@ def _forwarded(body: Callee) -> tuple[int, ...]:
 
 
 def eval_while(data: WhileData, session: Session, *values: Array) -> tuple[Array, ...]:
-    """Source: Eval_static and Eval_dynamic. The condition sees the body's outputs as they were made."""
+    """Source: Eval_static and Eval_dynamic. The condition sees the body's own outputs."""
     cond, body = session.enter(data.cond), session.enter(data.body)
     carried, tested = values, values
     while _holds(cond(tested)[0]):

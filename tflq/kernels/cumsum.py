@@ -31,7 +31,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The axis counts from the back where negative."""
+    """Resolve the axis, which counts from the back if negative."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     node.check(len(x.shape) >= 1, "number of dimensions", x, expected="at least 1", got=0)

@@ -57,7 +57,7 @@ def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:
     return row
 
 
-#: What is said of XNNPACK's float results.
+#: The promise for XNNPACK's float results.
 UNCLAIMED = close("XNNPACK's float kernels have orders and polynomials of their own, which depend on the CPU")
 
 

@@ -15,7 +15,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The constant's value is dense already."""
+    """Take the constant's value, which is dense already."""
     return Prepared((node.input(0).shape,), None, evaluate)
 
 

@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The block must divide the channels."""
+    """Require a block that divides the channels."""
     x, block = node.input(0), int(node.options["block_size"])
     require_same_type(node, x, node.outputs[0])
     require_rank(node, x, 4)
@@ -30,7 +30,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_depth_to_space(block: int, x: Array) -> Array:
-    """Channel order of the input: row in the block, column in the block, channel of the output."""
+    """Move channels in the input's order: row in the block, column in the block, channel of the output."""
     n, h, w, c = x.shape
     depth = c // (block * block)
     pixels = x.reshape(n, h, w, block, block, depth).transpose(0, 1, 3, 2, 4, 5)

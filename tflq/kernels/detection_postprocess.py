@@ -13,7 +13,7 @@
 Options: max_detections (D), max_classes_per_detection (K), num_classes (C), nms_score_threshold, nms_iou_threshold,
 y_scale, x_scale, h_scale, w_scale, use_regular_nms, detections_per_class (100).
 Encodings and anchors are (y, x, h, w) of the centre and the size. A first class more than C is the background.
-Behind the detections that it counts, LiteRT's fast form leaves whatever its memory holds; here those elements are 0.
+Behind the detections that it counts, LiteRT's fast form leaves its memory unset; here those elements are 0.
 Exactness: exact on the same libm (exp of float64).
 Source: LiteRT 2.3, detection_postprocess.cc; optimized_ops.h Dequantize, ArgMaxVector.
 """
@@ -64,7 +64,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """LiteRT finds most of these faults when it runs; each would fail the run."""
+    """Refuse faulty options and shapes. LiteRT finds most of these faults when it runs; each would fail the run."""
     encodings, scores, anchors = node.input(0), node.input(1), node.input(2)
     options = options_of(node)
     classes = integer(options, "num_classes")
@@ -128,7 +128,7 @@ def eval_detections(data: OpData, encodings: Array, scores: Array, anchors: Arra
 
 
 def decoded(data: OpData, encodings: Array, anchors: Array) -> Array:
-    """Corners (top, left, bottom, right). Source: DecodeCenterSizeBoxes."""
+    """Return corners (top, left, bottom, right). Source: DecodeCenterSizeBoxes."""
     code, anchor = (
         _centred(q, x).astype(np.float64) for q, x in ((data.encodings, encodings), (data.anchors, anchors))
     )
@@ -144,7 +144,7 @@ def _centred(codes: Codes, x: Array) -> Array:
 
 
 def dequantized(codes: Codes, x: Array) -> Array:
-    """Whole eights as scale * code - scale * zero point in float32, the rest in float64. Source: Dequantize."""
+    """Compute whole eights as scale * code - scale * zero point in float32, the rest in float64. Source: Dequantize."""
     if x.dtype == np.float32:
         return x
     flat = x.reshape(-1)
@@ -156,7 +156,7 @@ def dequantized(codes: Codes, x: Array) -> Array:
 
 
 def fast(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Array, int]:
-    """Boxes compete by the best score of each; (place, box, class) of all outputs, and how many boxes.
+    """Suppress boxes by the best score of each; return (place, box, class) of all outputs, and the number of boxes.
 
     Source: NonMaxSuppressionMultiClassFastHelper.
     """
@@ -170,7 +170,7 @@ def fast(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Array
 
 
 def best_classes(scores: Array, count: int) -> Array:
-    """The `count` best classes of each box, best first. Of equal ones a single best is the first.
+    """Return the `count` best classes of each box, best first. Of equal ones a single best is the first.
 
     Source: DecreasingPartialArgSort.
     """
@@ -183,7 +183,7 @@ def best_classes(scores: Array, count: int) -> Array:
 
 
 def regular(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Array, int]:
-    """Boxes compete class by class; the best of all classes are kept, of equal scores those of earlier classes.
+    """Suppress class by class; keep the best of all classes, of equal scores those of earlier classes.
 
     Source: NonMaxSuppressionMultiClassRegularHelper.
     """
@@ -197,7 +197,7 @@ def regular(data: OpData, boxes: Array, scores: Array) -> tuple[Array, Array, Ar
 
 
 def single_class(data: OpData, boxes: Array, scores: Array, limit: int) -> Array:
-    """At most `limit` boxes by falling score, of equal ones the first; none overlaps another too much."""
+    """Return at most `limit` boxes by falling score, of equal ones the first; none overlaps another too much."""
     kept = np.flatnonzero(scores >= data.score_threshold)
     order = kept[np.argsort(-scores[kept], kind="stable")]
     chosen = np.empty(min(len(order), limit), np.int64)

@@ -22,7 +22,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The update must fit into the tensor."""
+    """Require an update that fits into the tensor."""
     x, update, start = (node.input(position) for position in range(3))
     require_same_type(node, x, update, node.outputs[0])
     require_rank(node, x, 0, 8)

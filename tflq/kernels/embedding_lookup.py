@@ -44,7 +44,7 @@ class Scaled:
 
 
 def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Rows are copied as they are."""
+    """Prepare to copy rows as they are."""
     table = checked_table(node)
     node.check(not is_blockwise(table), "quantization", table, expected="per tensor or row", got="scales of blocks")
     require_same_type(node, table, node.outputs[0])
@@ -52,7 +52,7 @@ def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One scale for the table, for every row or for every block."""
+    """Require one scale for the table, for every row or for every block."""
     table = checked_table(node)
     length = math.prod(table.shape[1:])
     if is_blockwise(table):
@@ -72,7 +72,7 @@ def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def row_scales(node: Node, table: Operand) -> Array:
-    """(rows, 1), float32."""
+    """Return the scales as (rows, 1), float32."""
     rows, q = table.shape[0], table.quantization
     if q is None or not len(q.scale):
         return np.zeros((rows, 1), np.float32)
@@ -86,7 +86,7 @@ def row_scales(node: Node, table: Operand) -> Array:
 
 
 def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
-    """(rows, blocks), float32, and the elements of a block."""
+    """Return the scales as (rows, blocks), float32, and the elements of a block."""
     details = table.quantization.details if table.quantization is not None else None
     assert details is not None  # is_blockwise saw to it
     block, scales = int(details["block_size"]), table.block_scales
@@ -102,7 +102,7 @@ def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
 
 
 def checked_table(node: Node) -> Operand:
-    """The table, of at least two dimensions; indices are a vector."""
+    """Return the table, of at least two dimensions; require a vector of indices."""
     table = node.input(1)
     require_rank(node, node.input(0), 1)
     node.check(len(table.shape) >= 2, "number of dimensions", table, expected="at least 2", got=len(table.shape))

@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP_SPARSE: rows of a table, weighted and added up as a sparse tensor of row numbers says.
+"""EMBEDDING_LOOKUP_SPARSE: rows of a table, weighted and added up by a sparse tensor of row numbers.
 
 | operand | shape                     | types   | quantization |
 |---------|---------------------------|---------|--------------|
@@ -45,7 +45,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Ids, indices and weights must be as many."""
+    """Require as many ids as indices and weights."""
     ids, indices, shape, weights, table = (node.input(position) for position in range(5))
     for operand, rank in ((ids, 1), (indices, 2), (shape, 1), (weights, 1)):
         require_rank(node, operand, rank)
@@ -64,7 +64,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_sparse(data: OpData, ids: Array, indices: Array, _: Array, weights: Array, table: Array) -> Array:
-    """float32, one product and one sum for each element, in the order of the entries."""
+    """Evaluate in float32: one product and one sum for each element, in the order of the entries."""
     check_positions("embedding_lookup_sparse", ids, len(table))
     places = indices[:, :-1].astype(np.int64) @ data.strides
     if np.any((places < 0) | (places >= data.places)):
@@ -82,7 +82,9 @@ def eval_sparse(data: OpData, ids: Array, indices: Array, _: Array, weights: Arr
 def _combine(
     ids: Array, places: Array, weights: Array, rows: Array, combiner: Int, out: Array, state: Array, sums: Array
 ) -> None:
-    """`state`: the place that is summed up, how many rows it has; `sums` (float32): of weights and their squares.
+    """Add weighted rows. `state` is the place that is summed up and its number of rows.
+
+    `sums` (float32) are those of weights and of their squares.
 
     Prepare guarantees: `ids`, `places` and `weights` have the same size, rows of `rows` and `out` the same length.
     Eval guarantees: ids name rows of `rows`, places rows of `out`.
@@ -101,7 +103,7 @@ def _combine(
 
 @compiled
 def _finish(combiner: Int, count: Int, total: Real, squares: Real, out: Array, place: Int) -> None:
-    """The caller guarantees: `place` is a row of `out` where `count` is not 0."""
+    """Divide a sum as `combiner` demands. The caller guarantees: `place` is a row of `out` if `count` is not 0."""
     if combiner == _SUM or count == 0:
         return
     divisor: Real = np.float32(1)

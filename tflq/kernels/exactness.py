@@ -11,7 +11,7 @@ class Exactness:
     """How far a row's results can be promised to be the runtime's own, bit by bit.
 
     `ulp` is the largest difference measured, where the results are only close, in units in the last place of the
-    largest magnitude in its tensor: sums that cancel lose any number of their own. None where nothing is claimed.
+    largest magnitude in its tensor: sums that cancel lose any number of their own. None if nothing is claimed.
     """
 
     word: str  # "exact", "exact on the same libm", "close"
@@ -25,11 +25,11 @@ class Exactness:
 
     @property
     def strength(self) -> tuple[int, float]:
-        """What promises are ordered by: the less, the more is promised."""
+        """Key that orders promises: the less, the more is promised."""
         return _WORDS.index(self.word), float("inf") if self.ulp is None else self.ulp
 
     def after(self, sources: Iterable[Exactness]) -> Exactness:
-        """What this promise of an operator is worth where its inputs are results with those promises.
+        """Return this promise of an operator, weakened by the promises of its inputs.
 
         How a difference grows in the next operator was never measured.
         """
@@ -45,5 +45,5 @@ SAME_LIBM = Exactness("exact on the same libm", "libm's results are its version'
 
 
 def close(reason: str, ulp: int | None = None) -> Exactness:
-    """Results that are near, but not claimed to be equal, and why."""
+    """Return the promise of results that are near, but not claimed to be equal, and why."""
     return Exactness("close", reason, ulp)

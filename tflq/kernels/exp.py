@@ -23,7 +23,7 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """A table of 513 samples."""
+    """Prepare a table of 513 samples."""
     check_zero_points(node)
     return prepare_tabulated(node, expf, arithmetic.multiply_add)
 

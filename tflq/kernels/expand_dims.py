@@ -26,7 +26,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The axis counts in the output: rank + 1 positions."""
+    """Resolve the axis, which counts in the output: rank + 1 positions."""
     x, y = node.input(0), node.outputs[0]
     require_same_type(node, x, y)
     require_same_quantization(node, x, y)

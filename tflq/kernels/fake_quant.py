@@ -35,7 +35,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All in float32."""
+    """Compute all constants in float32."""
     bits = int(node.options["num_bits"])
     node.check(not node.options["narrow_range"], "narrow_range is not supported")
     node.check(0 < bits <= _LARGEST_BITS, "num_bits", expected=f"1 to {_LARGEST_BITS}", got=bits)

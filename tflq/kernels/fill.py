@@ -28,7 +28,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The dims are the output's shape."""
+    """Take the dims as the output's shape."""
     dims, value, y = node.input(0), node.input(1), node.outputs[0]
     require_rank(node, dims, 1)
     require_rank(node, value, 0)

@@ -1,7 +1,7 @@
 """Evals that fill arrays made for them, and so can be bound to arrays once and called many times.
 
 Most kernels make one array of a shape and type known from prepare. Written as a `filling`, such an eval does not
-compute: it gives a call that does, with every view of its operands already made. Run once, that is an eval like any
+compute: it gives a call that does, with every view of its operands already taken. Run once, that is an eval like any
 other; a plan that runs often binds the call to arrays that stay where they are.
 """
 
@@ -28,8 +28,8 @@ class Filling:
 
     `once(data, *inputs)` gives the output of a single run, where that is done sooner than a call is made.
 
-    Whoever keeps the call sees to it that inputs and output are C-contiguous and keep their shapes: what bind makes of
-    them must be views then, so that the call sees what they hold when it runs.
+    The owner of the call keeps inputs and output C-contiguous and their shapes unchanged: all arrays that bind derives
+    from them must be views, so that the call sees their contents when it runs.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Filling:
         functools.update_wrapper(self, bind)
 
     def __call__(self, data: Any, *inputs: Array | None) -> Array:
-        """The output, a fresh array."""
+        """Return the output, a fresh array."""
         if self._once is not None:
             return np.asarray(self._once(data, *inputs))
         out = np.empty(*self._of(data, *inputs))
@@ -47,7 +47,7 @@ class Filling:
         return out
 
     def bound(self, data: Any, places: Sequence[Array], *inputs: Array | None) -> Call | None:
-        """The call that fills the one array in `places`; None where the output has another shape or type."""
+        """Return the call that fills the one array in `places`; None if the output has another shape or type."""
         (place,) = places
         fits = self._of(data, *inputs) == (place.shape, place.dtype)
         return self._bind(data, place, *inputs) if fits else None
@@ -61,13 +61,13 @@ class Fillings:
         functools.update_wrapper(self, bind)
 
     def __call__(self, data: Any, *inputs: Array | None) -> tuple[Array, ...]:
-        """The outputs, fresh arrays."""
+        """Return the outputs, fresh arrays."""
         outs = tuple(np.empty(*form) for form in self._of(data, *inputs))
         self._bind(data, outs, *inputs)()
         return outs
 
     def bound(self, data: Any, places: Sequence[Array], *inputs: Array | None) -> Call | None:
-        """The call that fills these arrays, one for each output; None where they have other shapes or types."""
+        """Return the call that fills these arrays, one for each output; None if they have other shapes or types."""
         fits = self._of(data, *inputs) == [(place.shape, place.dtype) for place in places]
         return self._bind(data, places, *inputs) if fits else None
 
@@ -85,7 +85,7 @@ def fillings(of: Callable[..., list[Form]]) -> Callable[[Callable[..., Call]], F
 
 
 def in_turn(calls: Sequence[Call]) -> Call:
-    """One call for several, made in order."""
+    """Return one call for several, made in order."""
     if len(calls) == 1:
         return calls[0]
 

@@ -42,7 +42,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Shared dimensions must agree in size and come before the axis."""
+    """Require shared dimensions that agree in size and come before the axis."""
     x, positions = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     if x.type == TensorType.STRING:

@@ -22,7 +22,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """How many coordinates an index has decides the output's shape."""
+    """Prepare the output's shape, which depends on the number of coordinates of an index."""
     x, indices = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     for operand in (x, indices):

@@ -35,7 +35,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output keeps the shape that the file declares. The factor is a float64 root and quotient, made float32."""
+    """Keep the output's declared shape. The factor is a float64 root and quotient, rounded to float32."""
     x, y = node.input(0), node.outputs[0]
     node.check(len(x.shape) >= 2, "rank", x, expected="2 or more", got=len(x.shape))
     node.check(prod(y.shape) == prod(x.shape), "number of elements", y, expected=prod(x.shape), got=prod(y.shape))

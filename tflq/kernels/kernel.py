@@ -32,8 +32,8 @@ SCALES_ELSEWHERE = ("BlockwiseQuantization", "MultiAxisQuantization")
 class Operand:
     """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
 
-    Such a value is revealed. `sparsity` says how the file stores a constant sparsely; its `value` is dense all the
-    same. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
+    Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
+    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
     """
 
     index: int
@@ -49,24 +49,24 @@ class Operand:
 
     @property
     def scale(self) -> np.float32:
-        """Per-tensor scale; 0 where there is none, as TFLite's legacy parameters have it."""
+        """Per-tensor scale; 0 if there is none, as TFLite's legacy parameters have it."""
         quantization = self._per_tensor()
         return np.float32(0) if quantization is None else quantization.scale[0]
 
     @property
     def zero_point(self) -> ZeroPoint:
-        """Per-tensor zero point as stored (never negated); 0 where there is none."""
+        """Per-tensor zero point as stored (never negated); 0 if there is none."""
         quantization = self._per_tensor()
         return ZeroPoint(0 if quantization is None else int(quantization.zero_point[0]))
 
     @property
     def is_constant(self) -> bool:
-        """Whether the model file holds its data."""
+        """True if the model file holds its data."""
         return self.value is not None and not self.is_revealed
 
     @property
     def is_quantized(self) -> bool:
-        """Whether the file gives it any scale."""
+        """True if the file gives it any scale."""
         return self.quantization is not None and len(self.quantization.scale) > 0
 
     def _per_tensor(self) -> Quantization | None:
@@ -76,8 +76,9 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Callee:
-    """A subgraph as its callers see it, for given shapes of its inputs. An output's shape is None where only the run
-    can tell.
+    """A subgraph as its callers see it, for given shapes of its inputs.
+
+    An output's shape is None if only the run determines it.
     """
 
     index: int
@@ -87,32 +88,33 @@ class Callee:
 
 
 class Surroundings(Protocol):
-    """What lies around an operator in its model, as prepare sees it."""
+    """The model around an operator, as prepare sees it."""
 
     def subgraph(self, index: int, shapes: Sequence[Shape]) -> Callee:
-        """Bind a subgraph to the shapes of its inputs; whatever it cannot run is refused here."""
+        """Bind a subgraph to the shapes of its inputs; refuse one that cannot run."""
 
     def handle(self, container: str, name: str) -> int:
-        """The number by which all subgraphs know the resource of that name."""
+        """Return the number by which all subgraphs know the resource of that name."""
 
     def operators(self, index: int) -> tuple[str, ...]:
-        """The names of a subgraph's operators, in order: for kernels that read a subgraph instead of calling it."""
+        """Return the names of a subgraph's operators, in order: for kernels that read it instead of calling it."""
 
 
 class Session(Protocol):
-    """What a kernel of a `session` row reaches beyond its operands while it runs."""
+    """State beyond the operands that a kernel of a `session` row reaches while it runs."""
 
     @property
     def resources(self) -> dict[Hashable, Any]:
-        """What all subgraphs of an interpreter share, and what outlives an allocation."""
+        """Resources that all subgraphs of an interpreter share, and that outlive an allocation."""
 
     @property
     def memory(self) -> dict[object, Any]:
-        """What operators remember from run to run until they are prepared again, by their own data."""
+        """Values that operators keep from run to run until they are prepared again, by their own data."""
 
     def enter(self, subgraph: int) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """A subgraph, to be called with its inputs. It remembers from call to call as long as their shapes are equal;
-        entered anew, it begins anew.
+        """Return a subgraph, to be called with its inputs.
+
+        It keeps its state from call to call as long as their shapes are equal; another `enter` starts afresh.
         """
 
 
@@ -132,24 +134,24 @@ class Node:
     room: int | None = None  # bytes that prepare may take; None: any number
 
     def around(self) -> Surroundings:
-        """The rest of the model; a ModelError where the operator stands alone."""
+        """Return the rest of the model; raise ModelError for an operator outside a model."""
         if self.surroundings is None:
-            self.refuse("reaches beyond its operands, but stands alone")
+            self.refuse("reaches beyond its operands, but is not in a model")
         return self.surroundings
 
     def input(self, position: int) -> Operand:
-        """The operand at `position`; a ModelError where it is absent."""
+        """Return the operand at `position`; raise ModelError if it is absent."""
         operand = self.optional(position)
         if operand is None:
             self.refuse(f"input {position} is missing")
         return operand
 
     def optional(self, position: int) -> Operand | None:
-        """The operand at `position`, or None where it is absent or beyond the end."""
+        """Return the operand at `position`, or None if it is absent or beyond the end."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def constant(self, position: int) -> Array:
-        """The value of the operand at `position`; a ModelError where it is not known."""
+        """Return the value of the operand at `position`; raise ModelError if it is not known."""
         operand = self.input(position)
         if operand.value is None:
             self.refuse("must be constant", operand)
@@ -158,7 +160,7 @@ class Node:
     def refuse(
         self, reason: str, operand: Operand | None = None, *, expected: object = None, got: object = None
     ) -> NoReturn:
-        """Raise a ModelError that names this operator, and `operand` where given."""
+        """Raise a ModelError that names this operator, and `operand` if given."""
         tensor = "" if operand is None else operand.name or f"#{operand.index}"
         raise ModelError(reason, op=self.op, index=self.index, tensor=tensor, expected=expected, got=got)
 
@@ -183,12 +185,12 @@ class Prepared:
     """A node bound to its constants.
 
     `eval(data, *inputs)` gives the output arrays, one array or a tuple in output order; inputs come in operand order,
-    None where absent; rows with `session` get the Session before them. Inputs must not be written to; an output may
-    share memory with an input. `shapes` are those of the outputs, None where only the run can tell. `updates` lists the
-    input positions of variable tensors whose new values eval gives after the outputs. `scratch` are bytes that eval
-    takes besides inputs and outputs; where only values tell, a function of what eval gets, which then includes outputs
-    of unknown shape. `work` are passes of eval's innermost loop where the table in tflq/kernels/work.py cannot know.
-    `alone` says that eval takes no Session, although its row has `session`.
+    None if absent; rows with `session` get the Session before them. Inputs must not be written to; an output may
+    share memory with an input. `shapes` are those of the outputs, None if only the run determines them. `updates`
+    lists the input positions of variable tensors whose new values eval gives after the outputs. `scratch` are bytes
+    that eval takes besides inputs and outputs; if they depend on values, a function of eval's arguments, which then
+    include outputs of unknown shape. `work` are passes of eval's innermost loop if the table in
+    tflq/kernels/work.py does not count them. If `alone`, eval takes no Session, although its row has `session`.
     """
 
     shapes: tuple[Shape | None, ...]
@@ -204,15 +206,15 @@ class Prepared:
 class Kernel:
     """One row of a kernel table.
 
-    `types` says which operand types it takes, as "int8 int8 int32? -> int8" (tflq/kernels/signature.py); `signature` is
-    what is read from it. `versions` is inclusive.
+    `types` are the operand types it takes, as "int8 int8 int32? -> int8" (tflq/kernels/signature.py); `signature` is
+    parsed from it. `versions` is inclusive.
     `shape_operands` are the input positions whose values prepare needs: where one is not constant, the node is
     prepared when the model runs. `session` rows are handed the Session at run time; `calls` names the options that hold
-    the subgraphs they call, so that these are checked before the model runs. `exactness` says what is promised.
+    the subgraphs they call, so that these are checked before the model runs. `exactness` is its promise.
     `sparse` are the input positions whose constants the file stores sparsely: a row takes exactly those. `makes` is the
-    type that all outputs have from prepare on, whatever the file declares; None where what it declares counts.
-    `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` says which runtimes
-    have the row.
+    type that all outputs have from prepare on, regardless of the declared type; None if the declared type counts.
+    `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` is the condition on
+    runtimes that have the row.
     """
 
     op: str

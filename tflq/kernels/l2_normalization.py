@@ -37,7 +37,7 @@ def _operands(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the input's zero point decides: its scale cancels out."""
+    """Prepare from the input's zero point only: its scale cancels out."""
     x, y = _operands(node)
     node.check(bool(y.scale == np.float32(1 / 128)), "scale", y, expected="1/128", got=y.scale)
     middle = 128 if x.type == TensorType.UINT8 else 0
@@ -62,7 +62,7 @@ def eval_int8(zero_point: int, x: Array) -> Array:
 @in_pieces(8, x="r", out="r")
 @compiled
 def _normalise(x: Array, zero_in: Int, before: Int, after: Int, zero_out: Int, low: Int, high: Int, out: Array) -> None:
-    """The output's factor 2**7 is a left shift of the centred code (`before`) or of the multiplier (`after`).
+    """Normalise rows. The output's factor 2**7 shifts the centred code (`before`) or the multiplier (`after`) left.
 
     Eval guarantees: `out` has the shape of `x`.
     """

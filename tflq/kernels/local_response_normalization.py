@@ -36,7 +36,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No constants but the options."""
+    """Prepare from the options only."""
     x = node.input(0)
     require_rank(node, x, 4)
     bias, alpha, beta = (float(node.options[name]) for name in ("bias", "alpha", "beta"))

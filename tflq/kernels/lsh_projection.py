@@ -37,7 +37,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One weight for each row."""
+    """Require one weight for each row."""
     seeds, x, weights = node.input(0), node.input(1), node.optional(2)
     kind = int(node.options["type"])
     require_rank(node, seeds, 2)
@@ -54,7 +54,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_projection(data: OpData, seeds: Array, x: Array, weights: Array | None = None) -> Array:
-    """A key is a seed's four bytes and a row's."""
+    """Hash keys: a seed's four bytes and a row's."""
     rows = np.ascontiguousarray(x).reshape(len(x), -1).view(np.uint8)
     bits = np.empty(seeds.size, np.int32)
     for place, seed in enumerate(np.ascontiguousarray(seeds).reshape(-1, 1).view(np.uint8)):
@@ -71,7 +71,7 @@ def eval_projection(data: OpData, seeds: Array, x: Array, weights: Array | None 
 
 
 def _sign_bit(hashes: Array, weights: Array | None) -> int:
-    """float64 sums in row order."""
+    """Return 1 if the float64 sum in row order is positive, else 0."""
     values = hashes.view(np.int64).astype(np.float64)
     return int(np.add.accumulate(values if weights is None else weights * values)[-1] > 0)
 

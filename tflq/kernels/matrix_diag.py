@@ -6,7 +6,7 @@
 | y       | (..., n,  | as x                                              | passed by    |
 |         | n)        |                                                   |              |
 
-Off the diagonal there are zeros, whatever the zero point.
+Off the diagonal there are zeros, regardless of the zero point.
 Source: LiteRT 2.3, matrix_diag.cc FillDiagImpl.
 """
 
@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One more dimension."""
+    """Prepare one more dimension."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     node.check(len(x.shape) >= 1, "number of dimensions", x, expected="at least 1", got=0)

@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One diagonal for every matrix."""
+    """Require one diagonal for every matrix."""
     x, diagonal = node.input(0), node.input(1)
     require_same_type(node, x, diagonal, node.outputs[0])
     node.check(len(x.shape) >= 2, "number of dimensions", x, expected="at least 2", got=len(x.shape))

@@ -21,7 +21,7 @@ from tflq.numerics.stages import type_range
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """No multiplier."""
+    """Prepare without a multiplier."""
     return prepare_pool(node, CARRIER[node.input(0).type], eval_quantized)
 
 

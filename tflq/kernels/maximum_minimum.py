@@ -5,7 +5,7 @@
 | a, b    | any, broadcasting | float32, float16, uint8, int8, int16, int32, int64 | ignored      |
 | y       | broadcast         | as a                                               | ignored      |
 
-Codes are compared as they are, whatever their scales. AArch64 up to 2.14 has fmaxnm and fminnm for float32.
+Codes are compared as they are, regardless of their scales. AArch64 up to 2.14 has fmaxnm and fminnm for float32.
 Source: LiteRT 2.3 and TensorFlow 2.14, maximum_minimum.cc Prepare, MaximumOp, MinimumOp.
 """
 

@@ -48,7 +48,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """What LiteRT's initialisation does not accept fails its run."""
+    """Refuse options that LiteRT's initialisation does not accept: they fail its run."""
     x = node.input(0)
     require_rank(node, x, 3)
     options, rate = options_of(node), value_of(node, 1)
@@ -72,7 +72,7 @@ def mel(frequency: Array) -> Array:
 
 
 def filterbank(bins: int, rate: int, filters: int, lower: float, upper: float) -> tuple[int, int, Array, Array]:
-    """First and last bin, bands and weights. Source: MfccMelFilterbank::Initialize."""
+    """Return first and last bin, bands and weights. Source: MfccMelFilterbank::Initialize."""
     low, high = float(mel(np.array(lower))), float(mel(np.array(upper)))
     spacing = (high - low) / float(filters + 1)
     centres = low + spacing * np.arange(1, filters + 2)

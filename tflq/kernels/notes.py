@@ -1,7 +1,7 @@
-"""Notes beside the rows of an operator: the formula that holds where, and known faults of runtimes.
+"""Notes beside the rows of an operator: its formulas with their conditions, and known faults of runtimes.
 
-docs/versions.md and docs/profiles.md are made from them. Formulas: x is the accumulator; DR rounds twice (half up, then
-half away), DRU twice half up, SR once half up, M16 once half up with a 16-bit multiplier, DBL once half away in
+docs/versions.md and docs/profiles.md are generated from them. Formulas: x is the accumulator; DR rounds twice (half up,
+then half away), DRU twice half up, SR once half up, M16 once half up with a 16-bit multiplier, DBL once half away in
 float64, F32 once half to even in float32; S is the sum of N raw codes, k = scale(x) / scale(y), zi and zo are the zero
 points of input and output.
 """
@@ -15,7 +15,7 @@ from tflq.kernels.validity import When
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """What an operator computes for some operands, in words `types`, where `when` holds."""
+    """A formula of an operator for some operands, in words `types`, where `when` holds."""
 
     op: str
     types: str

@@ -34,7 +34,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The new dimension's place and size."""
+    """Resolve the new dimension's place and size."""
     indices, on, off = node.input(0), node.input(2), node.input(3)
     require_same_type(node, on, off, node.outputs[0])
     for operand in (on, off):

@@ -1,4 +1,4 @@
-"""What prepare asks of operands: that types and quantization agree; integers and axes out of shape operands."""
+"""Checks of operands for prepare: types and quantization agree; integers and axes of shape operands."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ def require_rank(node: Node, operand: Operand, low: int, high: int | None = None
 
 
 def integers(node: Node, position: int) -> tuple[int, ...]:
-    """All elements of the operand at `position`, whose value must be known."""
+    """Return all elements of the operand at `position`, whose value must be known."""
     return tuple(int(v) for v in node.constant(position).reshape(-1))
 
 
 def integer(node: Node, position: int) -> int:
-    """The one element of the operand at `position`, whose value must be known."""
+    """Return the one element of the operand at `position`, whose value must be known."""
     values = integers(node, position)
     node.check(len(values) == 1, "number of elements", node.input(position), expected=1, got=len(values))
     return values[0]
 
 
 def integers_option(node: Node, name: str) -> tuple[int, ...]:
-    """A vector of the operator's options; empty where the file has none."""
+    """Return a vector of the operator's options; empty where the file has none."""
     values = node.options.get(name)
     return () if values is None or isinstance(values, int) else tuple(int(v) for v in values)
 
 
 def axis_within(node: Node, axis: int, rank: int) -> int:
-    """`axis` counted from the front; a negative one counts from the back. Refused outside [-rank, rank)."""
+    """Return `axis` counted from the front; a negative one counts from the back. Refuse one outside [-rank, rank)."""
     node.check(-rank <= axis < rank, "axis", expected=f"in [{-rank}, {rank})", got=axis)
     return axis + rank if axis < 0 else axis
 

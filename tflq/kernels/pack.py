@@ -22,7 +22,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All inputs must agree in shape, type and quantization."""
+    """Require inputs that agree in shape, type and quantization."""
     operands = [node.input(position) for position in range(len(node.inputs))]
     node.check(bool(operands), "number of inputs", expected="at least 1", got=0)
     count = int(node.options["values_count"])

@@ -31,7 +31,7 @@ from tflq.numerics.rounding import floats_to_int32, half_away
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """What the shapes decide."""
+    """Constants that depend on the shapes."""
 
     single: bool  # whether one exponent of another shape serves all
     shape: Shape

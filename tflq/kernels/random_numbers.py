@@ -50,7 +50,7 @@ def refuse_normal(node: Node, arithmetic: Arithmetic) -> NoReturn:
     raise UndefinedResultError(node.op, "the generator of 2.7 is not modelled")
 
 
-#: Blocks that the generator goes on by for each sample, rounded up to four of them, whatever is drawn.
+#: Blocks that the generator goes on by for each sample, rounded up to four of them, for all distributions.
 _SKIP = 2 * 256
 
 

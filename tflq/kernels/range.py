@@ -23,7 +23,7 @@ from tflq.numerics.rounding import INT32_MAX
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The length; float32 counts with one subtraction and one division in float32."""
+    """Prepare the length; float32 counts with one subtraction and one division in float32."""
     operands = [node.input(position) for position in range(3)]
     require_same_type(node, *operands, node.outputs[0])
     for operand in operands:

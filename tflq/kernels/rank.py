@@ -17,14 +17,14 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The answer is known as soon as the shape is."""
+    """Prepare the result, which is known as soon as the shape is."""
     rank = np.array(len(node.input(0).shape), np.int32)
     rank.setflags(write=False)
     return Prepared(((),), rank, eval_rank)
 
 
 def eval_rank(rank: Array, x: Array) -> Array:
-    """No arithmetic."""
+    """Return the rank without arithmetic."""
     return rank
 
 

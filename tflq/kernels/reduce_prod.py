@@ -98,7 +98,7 @@ def _fold(x: Array, zero_in: Int, mantissa: Int, shift: Int, products: Array, be
 @in_pieces(8, products="o", out="o")
 @compiled
 def _narrow(products: Array, mantissa: Int, shift: Int, zero_out: Int, low: Int, high: Int, out: Array) -> None:
-    """The caller guarantees: `products` has the shape of `out`."""
+    """Rescale `products` into `out`. The caller guarantees: `products` has the shape of `out`."""
     outer, inner = out.shape
     for o in range(outer):
         for i in range(inner):

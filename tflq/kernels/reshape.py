@@ -23,7 +23,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The output's shape, with -1 resolved."""
+    """Resolve the output's shape with its -1."""
     x, y = node.input(0), node.outputs[0]
     require_same_type(node, x, y)
     shape = resolve(node, x.shape, requested_shape(node))
@@ -32,7 +32,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def requested_shape(node: Node) -> Shape:
-    """The shape as the file asks for it."""
+    """Return the shape as the file asks for it."""
     operand = node.optional(1)
     if operand is not None and operand.type == TensorType.INT32 and len(operand.shape) == 1:
         return integers(node, 1)
@@ -41,7 +41,7 @@ def requested_shape(node: Node) -> Shape:
 
 
 def resolve(node: Node, shape: Shape, requested: Shape) -> Shape:
-    """`requested` with its -1, if any, replaced by what the elements of `given` leave over.
+    """Return `requested` with its -1, if any, computed from the elements of `shape`.
 
     Zero dimensions on both sides are left out of the division, as long as both sides have one.
     """

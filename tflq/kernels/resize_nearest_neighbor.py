@@ -24,7 +24,7 @@ from tflq.numerics.rounding import round_half_away
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Input rows and columns, one for every output row and column."""
+    """Prepare input rows and columns, one for every output row and column."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     shape = resized_shape(node, smallest=0)
@@ -36,7 +36,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def nearest(size: int, new_size: int, align: bool, half: bool) -> Array:
-    """The input position of every output position, computed in float32.
+    """Compute the input position of every output position, in float32.
 
     Rounding: half away from zero with align_corners, else down.
     """

@@ -1,4 +1,4 @@
-"""REVERSE_SEQUENCE: turn the first so many elements of a dimension around, another number for every batch.
+"""REVERSE_SEQUENCE: turn the first n elements of a dimension around, with an n for every batch.
 
 | operand | shape               | types                               | quantization |
 |---------|---------------------|-------------------------------------|--------------|
@@ -34,7 +34,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One length for every batch."""
+    """Require one length for every batch."""
     x, lengths = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     require_rank(node, lengths, 1)

@@ -87,13 +87,13 @@ def _transform(data: OpData, a: Array) -> None:
 
 
 def _mirrored(a: Array) -> tuple[Array, Array]:
-    """Rows 1 to half, and those that hold the negative frequencies of each."""
+    """Return rows 1 to half, and those that hold the negative frequencies of each."""
     half = a.shape[0] // 2
     return a[1:half], a[:half:-1][: max(half - 1, 0)]
 
 
 def _untangle(a: Array) -> None:
-    """Frequencies 0 and FW/2 went through the columns as one complex number. Source: rdft2d_sub."""
+    """Separate frequencies 0 and FW/2, which went through the columns as one complex number. Source: rdft2d_sub."""
     low, high = _mirrored(a)
     high[:, 0] = 0.5 * (low[:, 0] - high[:, 0])
     low[:, 0] -= high[:, 0]
@@ -102,7 +102,7 @@ def _untangle(a: Array) -> None:
 
 
 def _unpack(a: Array) -> None:
-    """Give frequency FW/2 its own column, and every row its value. Source: Rfft2dReorder, but for the last signs."""
+    """Give frequency FW/2 its own column, and every row its value. Source: Rfft2dReorder, except for the last signs."""
     half, last = a.shape[0] // 2, a.shape[1] - 2
     low, high = _mirrored(a)
     real, imaginary = high[:, 0].copy(), high[:, 1].copy()

@@ -69,7 +69,7 @@ def eval_scatter_nd(shape: Shape, out: Array, indices: Array, updates: Array, _:
         locate()
         if is_outside[0]:
             is_outside[0] = False
-            coordinates("scatter_nd", indices, shape)  # says which
+            coordinates("scatter_nd", indices, shape)  # raises with the position
         slices.fill(0)
         add()
 

@@ -27,7 +27,7 @@ MAX_RANK = 8
 
 
 def prepare_select(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The condition has x's shape, or picks rows of it."""
+    """Require a condition that has x's shape, or picks rows of it."""
     condition, x, y = (node.input(position) for position in range(3))
     require_same_type(node, x, y, node.outputs[0])
     if one_element_each(node):
@@ -42,7 +42,7 @@ def prepare_select(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_select_v2(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """All three are broadcast."""
+    """Broadcast all three operands."""
     condition, x, y = (node.input(position) for position in range(3))
     require_same_type(node, x, y, node.outputs[0])
     if one_element_each(node):
@@ -55,7 +55,7 @@ def prepare_select_v2(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def broadcast(shapes: list[Shape]) -> Shape | None:
-    """The common shape, or None."""
+    """Return the common shape, or None."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The answer is known as soon as the shape is."""
+    """Prepare the result, which is known as soon as the shape is."""
     x, y = node.input(0), node.outputs[0]
     out_type = int(node.options["out_type"])
     node.check(out_type == y.type, "out_type", y, expected=int(y.type), got=out_type)
@@ -28,7 +28,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_shape(sizes: Array, x: Array) -> Array:
-    """No arithmetic."""
+    """Return the shape without arithmetic."""
     return sizes
 
 

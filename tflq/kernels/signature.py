@@ -1,6 +1,6 @@
 """The operand types that a row of a kernel table takes, read from text such as "int8 int8 int32? -> int8".
 
-A word stands for an operand: alternatives joined by `|`, or `any` for every type; `?` marks an operand that may be
+A word represents an operand: alternatives joined by `|`, or `any` for every type; `?` marks an operand that may be
 absent, `*` any number of the last one.
 """
 
@@ -31,7 +31,7 @@ INTEGERS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """One operand: `types` are its alternatives in the order in which they are written, None where it takes any.
+    """One operand: `types` are its alternatives in the order in which they are written, None if it takes any.
 
     Slots that take the same types in another order are equal.
     """
@@ -83,7 +83,7 @@ class Slot:
         return (Slot(None),) if self.types is None else tuple(Slot((type_,)) for type_ in self.types)
 
     def without(self, types: Collection[TensorType]) -> Slot | None:
-        """The slot without some alternatives; None where no other is left. `any` stays as it is."""
+        """Return the slot without some alternatives; None if no other is left. `any` stays as it is."""
         if self.types is None:
             return self
         left = tuple(type_ for type_ in self.types if type_ not in types)
@@ -114,12 +114,12 @@ class Signature:
 
     @property
     def is_float(self) -> bool:
-        """Whether the last result is float32 and nothing else."""
+        """True if the last result is float32 only."""
         return self.outputs[-1:] == _FLOAT32
 
     @property
     def has_integers(self) -> bool:
-        """Whether an operand may hold integers of any width: codes, sizes or axes."""
+        """True if an operand may hold integers of any width: codes, sizes or axes."""
         return self.reads(*INTEGERS) or self.makes(*INTEGERS)
 
     def reads(self, *types: TensorType) -> bool:
@@ -135,14 +135,14 @@ class Signature:
         return self.inputs[: len(types)] == tuple(Slot((type_,)) for type_ in types)
 
     def narrowed(self, narrow: Callable[[Slot], Slot | None]) -> Signature | None:
-        """The signature with every slot narrowed; None where of some slot nothing is left."""
+        """Return the signature with every slot narrowed; None if nothing is left of a slot."""
         inputs = tuple(slot for slot in map(narrow, self.inputs) if slot is not None)
         outputs = tuple(slot for slot in map(narrow, self.outputs) if slot is not None)
         complete = (len(inputs), len(outputs)) == (len(self.inputs), len(self.outputs))
         return Signature(inputs, outputs) if complete else None
 
     def without(self, *types: TensorType) -> Signature | None:
-        """The signature without some types; None where an operand has no other."""
+        """Return the signature without some types; None if an operand has no other."""
         return self.narrowed(lambda slot: slot.without(types))
 
     def mismatches(self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> int:

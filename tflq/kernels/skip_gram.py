@@ -32,7 +32,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """How many sequences there are only the text can tell."""
+    """Prepare outputs whose number of sequences depends on the text."""
     x = node.input(0)
     node.check(0 not in x.shape, "no text", x, got=list(x.shape))
     options = node.options
@@ -41,7 +41,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_skip_gram(data: OpData, x: Array) -> Array:
-    """Sequences in the order in which the recursion finds them."""
+    """Return sequences in the order in which the recursion finds them."""
     words = words_of(x.flat[0])
     indices = grams(data, len(words)) if 0 <= data.size <= len(words) else []
     y = np.empty(len(indices), object)
@@ -50,7 +50,7 @@ def eval_skip_gram(data: OpData, x: Array) -> Array:
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """The words of a text. Its first character is never taken for a separator."""
+    """Return the words of a text. Its first character is never taken for a separator."""
     words, start = [], 0
     for i in range(1, len(text)):
         if text[i] in _SPACES:
@@ -61,7 +61,7 @@ def words_of(text: bytes) -> list[bytes]:
 
 
 def grams(data: OpData, count: int) -> list[tuple[int, ...]]:
-    """Positions of the words of each sequence, out of `count` words."""
+    """Return the positions of the words of each sequence, out of `count` words."""
     stack, depth = [0] * data.size, 1
     indices: list[tuple[int, ...]] = []
     while depth >= 0:

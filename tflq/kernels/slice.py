@@ -24,7 +24,7 @@ Block = tuple[slice, ...]
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The block must lie inside the input."""
+    """Require a block inside the input."""
     x, begin, size = node.input(0), node.input(1), node.input(2)
     require_same_type(node, x, node.outputs[0])
     require_same_type(node, begin, size)

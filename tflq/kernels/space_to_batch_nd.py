@@ -39,7 +39,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The padded image must be a whole number of blocks."""
+    """Require a padded image that is a whole number of blocks."""
     x, y = node.input(0), node.outputs[0]
     check_quantization(node)
     blocks = blocks_of(node)
@@ -61,7 +61,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def filling(y: Operand) -> Array:
-    """One element all of whose bytes are the zero point's lowest byte; 0 for types wider than 16 bits."""
+    """Return one element all of whose bytes are the zero point's lowest byte; 0 for types wider than 16 bits."""
     dtype = CARRIER[y.type]
     byte = y.zero_point & 0xFF if dtype.itemsize <= 2 else 0
     return np.full(dtype.itemsize, byte, np.uint8).view(dtype)

@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The block must divide the image."""
+    """Require a block that divides the image."""
     x, block = node.input(0), int(node.options["block_size"])
     require_same_type(node, x, node.outputs[0])
     require_rank(node, x, 4)
@@ -30,7 +30,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_space_to_depth(block: int, x: Array) -> Array:
-    """Channel order of the output: row in the block, column in the block, channel of the input."""
+    """Move channels in the output's order: row in the block, column in the block, channel of the input."""
     n, h, w, c = x.shape
     rows, columns = h // block, w // block
     blocks = x.reshape(n, rows, block, columns, block, c).transpose(0, 1, 3, 2, 4, 5)

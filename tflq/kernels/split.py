@@ -19,7 +19,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Equal sizes for all outputs."""
+    """Require equal sizes for all outputs."""
     x, count = node.input(1), int(node.options["num_splits"])
     require_same_type(node, x, *node.outputs)
     node.check(count == len(node.outputs), "num_splits", expected=len(node.outputs), got=count)

@@ -21,7 +21,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The sizes must add up to the dimension."""
+    """Require sizes that add up to the dimension."""
     x, operand, count = node.input(0), node.input(1), len(node.outputs)
     require_same_type(node, x, *node.outputs)
     node.check(int(node.options["num_splits"]) == count, "num_splits", expected=count, got=node.options["num_splits"])

@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The shape without the dimensions named, which must have size 1."""
+    """Drop the dimensions named, which must have size 1."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     require_rank(node, x, 0, 8)

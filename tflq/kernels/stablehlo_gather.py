@@ -1,4 +1,4 @@
-"""STABLEHLO_GATHER: slices of one size, cut where indices say.
+"""STABLEHLO_GATHER: slices of one size, cut at the indices.
 
 | operand | shape                                       | types                     |
 |---------|---------------------------------------------|---------------------------|
@@ -37,7 +37,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The number of y's dimensions is the file's. What would read outside x or starts is undefined."""
+    """Take the number of y's dimensions from the file. Refuse reads outside x or starts, which are undefined."""
     x, starts, y = node.input(0), node.input(1), node.outputs[0]
     require_same_type(node, x, y)
     names = ("offset_dims", "collapsed_slice_dims", "start_index_map", "slice_sizes")

@@ -105,7 +105,7 @@ def places(start: int, number: int, stride: int) -> slice:
 
 
 def declared_count(node: Node, axis: Axis, index: int) -> int:
-    """Return the output's size with `offset`: entry `index` of `end`, whatever the masks are."""
+    """Return the output's size with `offset`: entry `index` of `end`, regardless of the masks."""
     ends = integers(node, 2)
     node.check(index < len(ends), "entries of end with offset", expected=f"more than {index}", got=len(ends))
     span = ends[index]
@@ -125,7 +125,7 @@ def effective_axes(node: Node, shape: Shape) -> list[Axis]:
     whole, new = ellipsis_and_new_axes(node, len(shape), added, len(begins))
     axes: list[Axis] = []
     sizes = iter(shape)
-    inside_ellipsis = 0  # dimensions that the ellipsis stands for beyond its own entry, so far
+    inside_ellipsis = 0  # dimensions that the ellipsis covers beyond its own entry, so far
     first = min(whole, default=rank)
     expanded = max(0, len(whole) - 1)
     for index in range(rank):
@@ -155,7 +155,7 @@ def effective_axes(node: Node, shape: Shape) -> list[Axis]:
 
 
 def ellipsis_and_new_axes(node: Node, rank: int, added: int, entries: int) -> tuple[set[int], set[int]]:
-    """Return the effective dimensions that the ellipsis stands for, and the new ones."""
+    """Return the effective dimensions that the ellipsis covers, and the new ones."""
     ellipsis, new_axis = int(node.options["ellipsis_mask"]), int(node.options["new_axis_mask"])
     total = rank + added
     whole: set[int] = set()

@@ -13,7 +13,7 @@ Rows: TypeAlias = tuple[Kernel, ...]
 
 
 class KernelTable(Mapping[str, Rows]):
-    """The rows of each operator, in order of preference. They are made when the operator is first asked for, and kept.
+    """The rows of each operator, in order of preference. They are built when the operator is first asked for, and kept.
 
     `rows` gives those of one of `operators`.
     """
@@ -39,11 +39,11 @@ class KernelTable(Mapping[str, Rows]):
         return len(self._operators)
 
     def only(self, takes: Callable[[str], bool]) -> KernelTable:
-        """The table with the operators for which `takes` holds."""
+        """Return the table with the operators for which `takes` holds."""
         return KernelTable(filter(takes, self), self.__getitem__)
 
     def each(self, change: Callable[[Kernel], Kernel | None]) -> KernelTable:
-        """The table with every row changed; rows of which `change` makes None are left out."""
+        """Return the table with every row changed; rows for which `change` returns None are left out."""
 
         def rows(op: str) -> Rows:
             return tuple(row for row in map(change, self[op]) if row is not None)
@@ -51,7 +51,7 @@ class KernelTable(Mapping[str, Rows]):
         return KernelTable(self, rows)
 
     def overlaid(self, ours: Mapping[str, Rows]) -> KernelTable:
-        """The table with the rows of `ours` before its own, in place of those that have the same signature."""
+        """Return the table with the rows of `ours` before its own, in place of those that have the same signature."""
 
         def rows(op: str) -> Rows:
             first = ours.get(op, ())
@@ -62,7 +62,7 @@ class KernelTable(Mapping[str, Rows]):
 
 
 def table(*groups: Iterable[Kernel]) -> KernelTable:
-    """One table out of the kernel files' tuples.
+    """Join the kernel files' tuples into one table.
 
     Raises:
         ValueError: Two rows have the same operator, signature, versions and sparse operands.
@@ -81,9 +81,9 @@ def _key(kernel: Kernel) -> object:
 
 
 def catalogue(package: str, files: Mapping[str, str]) -> KernelTable:
-    """A table of kernel files, which are imported when one of their operators is first asked for.
+    """Return a table of kernel files, which are imported when one of their operators is first asked for.
 
-    `files` says for each operator which modules of `package` hold its rows in their KERNELS, in order of preference.
+    `files` lists for each operator the modules of `package` whose KERNELS hold its rows, in order of preference.
     """
 
     def rows(op: str) -> Rows:
@@ -101,7 +101,7 @@ def find(
     outputs: Sequence[TensorType],
     sparse: tuple[int, ...] = (),
 ) -> Kernel | None:
-    """The first row that accepts the operator, or None."""
+    """Return the first row that accepts the operator, or None."""
     rows = kernels.get(op, ())
     return next((k for k in rows if k.sparse == sparse and k.accepts(version, inputs, outputs)), None)
 
@@ -109,7 +109,7 @@ def find(
 def nearest(
     kernels: KernelTable, op: str, version: int, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
 ) -> str:
-    """The supported form that is closest to the one asked for, in words; empty where the operator is unknown."""
+    """Describe the supported form closest to the one asked for; "" if the operator is unknown."""
     rows = kernels.get(op, ())
     if not rows:
         return ""

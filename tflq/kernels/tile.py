@@ -20,7 +20,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One multiplier, not negative, for every dimension."""
+    """Require one multiplier, not negative, for every dimension."""
     x, operand = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     times = integers(node, 1)

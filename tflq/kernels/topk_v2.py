@@ -41,7 +41,7 @@ class OpData:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """k must not exceed the last axis, nor that axis what the indices can count."""
+    """Require k within the last axis, and that axis within the range of the indices."""
     x, indices = node.input(0), node.outputs[1]
     value = node.constant(1)
     node.check(value.size == 1, "must have one element", node.input(1), got=value.size)

@@ -21,7 +21,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """The permutation, counted from the front. One that repeats a dimension is undefined in the source."""
+    """Resolve the permutation, counted from the front. One that repeats a dimension is undefined in the source."""
     x, perm = node.input(0), node.input(1)
     require_same_type(node, x, node.outputs[0])
     rank = len(x.shape)

@@ -27,7 +27,7 @@ _SCRATCH = 60
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the run can tell how many values there are."""
+    """Prepare outputs whose number of values only the run determines."""
     x, (values, index) = node.input(0), node.outputs
     require_same_type(node, x, values)
     require_rank(node, x, 1)

@@ -23,7 +23,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One output for every position of the axis."""
+    """Require one output for every position of the axis."""
     x, count = node.input(0), int(node.options["num"])
     node.check(count == len(node.outputs), "num", expected=len(node.outputs), got=count)
     node.check(prod(x.shape) > 0, "number of elements", x, expected="more than 0", got=0)

@@ -93,7 +93,7 @@ ALWAYS = When()
 def tflite(
     since: str = "tf-2.3", until: str = RELEASES[-1], cpu: str = "", vectors: bool | None = None, resolvers: str = ""
 ) -> When:
-    """Return the condition for releases of TensorFlow Lite and LiteRT, whichever resolver."""
+    """Return the condition for releases of TensorFlow Lite and LiteRT, with any resolver."""
     return When(("",), since, until, tuple(resolvers.split()), tuple(cpu.split()), vectors)
 
 

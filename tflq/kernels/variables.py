@@ -10,7 +10,7 @@
 
 VAR_HANDLE: options container, shared_name; equal names mean the same variable in every subgraph. ASSIGN_VARIABLE sets
 shape and type, too, and drops the quantization.
-READ_VARIABLE: an output whose shape the file gives takes the variable's bytes, whatever its shape is. LiteRT reads
+READ_VARIABLE: an output whose shape the file gives takes the variable's bytes, regardless of its shape. LiteRT reads
 beyond a variable that has fewer bytes, and crashes on strings; both are refused. Without a value, or with one of
 another type, the run fails.
 Source: LiteRT 2.3, var_handle.cc Init, Eval; assign_variable.cc Eval; resource_variable.cc AssignFrom; read_variable.cc
@@ -51,7 +51,7 @@ def prepare_assign(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_assign(type_: TensorType, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
-    """Assign without a copy: arrays are never written to once they are made."""
+    """Assign without a copy: arrays are never written to after their creation."""
     variable = resource(session, number_of(handle), Variable, Variable())
     variable.value, variable.type = x, type_
     return ()

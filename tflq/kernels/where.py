@@ -19,14 +19,14 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Only the run can tell how many there are."""
+    """Prepare an output whose number of rows only the run determines."""
     x = node.input(0)
     node.check(len(x.shape) > 0, "number of dimensions", x, expected="at least 1", got=0)
     return Prepared((None,), None, eval_where, scratch=coordinates_size)
 
 
 def coordinates_size(_: None, condition: Array) -> int:
-    """Bytes of the coordinates, and of as many while they are gathered."""
+    """Return the bytes of the coordinates, and of as many while they are gathered."""
     return 24 * int(np.count_nonzero(condition)) * condition.ndim + condition.size
 
 

@@ -18,7 +18,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the shape counts."""
+    """Prepare from the shape only."""
     x = node.input(0)
     require_same_type(node, x, node.outputs[0])
     return Prepared((x.shape,), x.shape, eval_zeros_like)

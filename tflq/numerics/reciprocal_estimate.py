@@ -1,6 +1,6 @@
 """Estimates of reciprocals as x86's RCPPS makes them: 12 bits, which differ between makers of processors.
 
-The data says on which processor it was read; another one's is another file of the same form.
+The data names the processor it was read on; another processor has another file of the same form.
 """
 
 from __future__ import annotations

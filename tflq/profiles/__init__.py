@@ -1,4 +1,4 @@
-"""Profiles: values that say exactly which runtime's arithmetic is meant."""
+"""Profiles: values that name exactly one runtime's arithmetic."""
 
 from __future__ import annotations
 

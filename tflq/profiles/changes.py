@@ -1,7 +1,7 @@
 """Changes of single rows of a profile's table, as files of profiles state them.
 
 A change names an operator and, if it does not mean all its rows, operand types such as "int8 int8 int32? -> int8". It
-says one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
+has one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
 `table`, the 256 codes that an operator of one 8-bit input gives, for the lowest code first.
 """
 
@@ -25,7 +25,7 @@ from tflq.numerics.stages import type_range
 from tflq.profiles.values import changed
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
-#: The keys of a change that say what it does.
+#: The keys of a change that name its effect.
 KINDS = ("refused", "like", "arithmetic", "table")
 
 
@@ -40,7 +40,7 @@ class Change:
 
 
 def applied(table: KernelTable, changes: Sequence[Change], other: Callable[[str], KernelTable]) -> KernelTable:
-    """Return the table with the changes made in their order; `other` gives the kernels of a profile by name.
+    """Return the table with the changes applied in their order; `other` gives the kernels of a profile by name.
 
     Raises:
         UnknownNameError: There is no such operator or profile, or an arithmetic has no such field or value.
@@ -107,7 +107,7 @@ def _with_arithmetic(row: Kernel, fields: Mapping[str, object]) -> Kernel:
 
 def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
     """Refuse the node, as the profile's file asks for."""
-    node.refuse("is refused by the profile, whose file says so")
+    node.refuse("is refused by the profile's file")
 
 
 def _looked_up(change: Change) -> Kernel:

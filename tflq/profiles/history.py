@@ -13,7 +13,7 @@ from tflq.kernels.tables.rows import formulas
 from tflq.kernels.validity import Runtime
 from tflq.profiles import by_name
 
-#: Releases that profiles stand for, oldest first. A profile's name is release, dash, resolver.
+#: Releases that profiles model, oldest first. A profile's name is release, dash, resolver.
 RELEASES = (
     "tf-2.3",
     "tf-2.5",

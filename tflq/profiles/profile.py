@@ -1,4 +1,4 @@
-"""What a profile is: a name, where it comes from, its arithmetic and its kernel table."""
+"""A profile: its name, its source, its arithmetic and its kernel table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE = table()
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The runtime that a profile stands for.
+    """The runtime that a profile models.
 
     `vectors` names the vector extension whose float results the profile has; empty if results depend on none.
     """

@@ -46,7 +46,7 @@ FIELDS = tuple(field.name for field in fields(Arithmetic))
 
 
 def value_of(field: str, name: object) -> object:
-    """Return the value of a field that `name` stands for.
+    """Return the value of a field that `name` denotes.
 
     Raises:
         UnknownNameError: The field does not exist, or has no value of that name.

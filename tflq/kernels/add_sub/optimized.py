@@ -3,7 +3,7 @@
 ADD of codes runs vector code: inputs reach the common scale with one rounding less than in the reference. The sum is
 scaled as there; what is left over after whole blocks is identical to the reference. If one operand is broadcast whole,
 int8 goes as uint8 does. Up to 2.5, 16-bit ADD is the reference's. In 2.3, 16-bit ADD and SUB always go by shifts,
-whatever the options say; broadcast operands are refused.
+regardless of the options; broadcast operands are refused.
 Source: LiteRT 2.3 optimized_ops.h AddElementwise, AddScalarBroadcast (uint8); optimized/integer_ops/add.h
 AddElementwiseInt8, AddElementwiseInt16, AddScalarBroadcast, all with USE_NEON and without AVX2. TensorFlow 2.3 and 2.5,
 add.cc, sub.cc Prepare, EvalAddQuantized.
@@ -62,7 +62,7 @@ def _high(x: Array, mantissa: int) -> Array:
     return (x * np.int64(mantissa) + np.int64(1 << 30)) >> np.int64(31)
 
 
-#: Type, and whether one operand stands still -> elements in a block, and how inputs are scaled in it.
+#: Type, and whether one operand is a single element -> elements in a block, and how inputs are scaled in it.
 FORMS: dict[tuple[TensorType, bool], tuple[int, Scaled]] = {
     (TensorType.UINT8, False): (8, shifted_after),
     (TensorType.UINT8, True): (8, shifted_after),

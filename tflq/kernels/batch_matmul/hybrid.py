@@ -8,8 +8,8 @@
 
 Ranks 2 to 5. Options: adj_x, adj_y, asymmetric_quantize_inputs. y's zero points are not looked at.
 The source finds row scales and sums of y by adding leading indices up instead of counting through them: with one
-leading dimension larger than 1 that is right; with more of them rows get other rows' scales. Sums of y are made for two
-leading dimensions only, and in the first run only: where a run would read further it is refused, and where y changes
+leading dimension larger than 1 that is right; with more of them rows get other rows' scales. Sums of y are computed
+for two leading dimensions only, and in the first run only: a run that would read further is refused, and if y changes
 from run to run zero points are taken off with the first y's sums.
 Source: LiteRT 2.3, batch_matmul.cc Eval, EvalHybrid; reference/batch_matmul.h BatchMatMul (hybrid).
 """
@@ -51,7 +51,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
     computed, read = leading[1][1] * leading[1][2], sum(max(n - 1, 0) for n in leading[1]) + 1
     if asymmetric and read > computed > 0:
-        raise UndefinedResultError(node.op, f"sums of {read} matrices are read and {computed} made")
+        raise UndefinedResultError(node.op, f"sums of {read} matrices are read and {computed} computed")
     data = OpData(
         shape=shape,
         adjoint=adjoint,

@@ -2,7 +2,7 @@
 
 int8: the reference's sums, scaled by a float32 multiplier; empty operands are refused. LiteRT 2.0 takes every zero
 point of y and ignores it.
-Floats and int8 matrices: rows quantized asymmetrically, whatever the option says. Refused: matrices that are computed,
+Floats and int8 matrices: rows quantized asymmetrically, regardless of the option. Refused: matrices that are computed,
 whose codes the original reads before they are there; zero points of matrices; empty operands.
 Source: LiteRT 2.0 and 2.3 xnnpack_delegate.cc VisitBatchMatMulNode; XNNPACK's batch_matrix_multiply_nc_qs8 and
 batch_matrix_multiply_nc_qd8_f32_qc8w.
@@ -64,7 +64,7 @@ def check_products(node: Node, x: Operand, real: np.float32) -> None:
 #: The largest magnitude of a product of two centred int8 codes, of which the second has zero point 0.
 LARGEST_PRODUCT = 255 * 128
 
-#: What int32 does not hold.
+#: The first number beyond int32.
 WRAPS = 2.0**31
 
 

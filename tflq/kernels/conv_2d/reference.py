@@ -64,7 +64,7 @@ class OpData:
     weight_zero_point: ZeroPoint  # LSB of weights
     output: Output
     codes: np.dtype[Any]  # of the input
-    weights: Array | None  # as the file has them; None where they or the bias are not constant
+    weights: Array | None  # as the file has them; None if they or the bias are not constant
     products: Products | None = field(init=False)  # of all groups, bound to all of the above
 
     def __post_init__(self) -> None:

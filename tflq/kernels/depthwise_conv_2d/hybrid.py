@@ -8,8 +8,8 @@
 | y       | N, OH, OW, C * M | float32 | none            |
 
 Options: padding, strides, dilations, depth_multiplier, fused activation. Every image is quantized asymmetrically with
-one scale. depth_multiplier is believed: where it says something else than the shapes it is refused, and so are fewer
-scales than channels. Weight zero points are not looked at.
+one scale. A depth_multiplier that differs from the shapes is refused, and so are fewer scales than channels. Weight
+zero points are not looked at.
 Source: LiteRT 2.3, depthwise_conv.cc Prepare, EvalHybridPerChannel;
 reference/integer_ops/depthwise_conv.h DepthwiseConvHybridPerChannel.
 """
@@ -51,7 +51,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     require_quantized(node, w)
     said = int(node.options["depth_multiplier"])
     if said != times:
-        raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes say {times}")
+        raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes give {times}")
     return Prepared((shape,), OpData(at, shape, channel_scales(node, w, shape[3]), float_range(node)), evaluate)
 
 

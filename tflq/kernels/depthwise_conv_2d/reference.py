@@ -101,7 +101,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         require_symmetric(node, x, y)
         said = int(node.options["depth_multiplier"])
         if said != times:
-            raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes say {times}")
+            raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes give {times}")
     accumulator = np.dtype(np.int64 if wide else np.int32)
     stage = stage_of(arithmetic, accumulator, multipliers(node, arithmetic, x, w, bias, y, shape[3]))
     data = OpData(

@@ -1,4 +1,4 @@
-"""DEQUANTIZE: y = (x - zero point) * scale. NumericVerify: the difference to floats that x stands for.
+"""DEQUANTIZE: y = (x - zero point) * scale. NumericVerify: the difference to floats that x represents.
 
 | operand   | shape | types                          | quantization                   |
 |-----------|-------|--------------------------------|--------------------------------|
@@ -7,8 +7,8 @@
 | reference | as x  | NumericVerify: float32         |                                |
 | y         | as x  | float32                        | none                           |
 
-NumericVerify: x has 8 or 16 bits; the output is float32, whatever is declared. Options: tolerance, log_if_failed. With
-a tolerance of 0.1 or more, in LSB of x, log_if_failed makes a difference beyond it fail the run.
+NumericVerify: x has 8 or 16 bits; the output is float32, regardless of the declared type. Options: tolerance,
+log_if_failed. With a tolerance of 0.1 or more, in LSB of x, log_if_failed makes a difference beyond it fail the run.
 Source: LiteRT 2.3, dequantize.h DequantizeImpl, PerChannelDequantizeImpl; reference/dequantize.h Dequantize;
 numeric_verify.cc.
 """
@@ -89,7 +89,7 @@ _SMALLEST_TOLERANCE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerifyData:
-    """How to dequantize, and the largest difference that passes; None where all do."""
+    """How to dequantize, and the largest difference that passes; None if all do."""
 
     dequantize: Prepared
     largest: np.float32 | None

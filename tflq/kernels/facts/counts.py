@@ -17,16 +17,16 @@ from tflq.kernels.kernel import Array, Node, Shape
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Shapes and options of one operator. `values` are those of operands that decide shapes, None where not known."""
+    """Shapes and options of one operator. `values` are those of operands that decide shapes, None if not known."""
 
-    inputs: Sequence[Shape | None]  # None where absent
+    inputs: Sequence[Shape | None]  # None if absent
     outputs: Sequence[Shape]
     options: Mapping[str, Any]
     values: Sequence[Array | None] = ()
 
     @classmethod
     def of(cls, node: Node, shapes: Sequence[Shape | None]) -> Sizes:
-        """Those of a prepared node whose outputs have these shapes; an output of unknown shape counts nothing."""
+        """Return the sizes of a prepared node whose outputs have these shapes; an output of unknown shape counts 0."""
         return cls(
             inputs=tuple([None if operand is None else operand.shape for operand in node.inputs]),
             outputs=tuple([(0,) if shape is None else shape for shape in shapes]),
@@ -35,21 +35,21 @@ class Sizes:
         )
 
     def input(self, position: int) -> Shape:
-        """The shape of an input; (0,) where it is absent."""
+        """Return the shape of an input; (0,) if it is absent."""
         shape = self.inputs[position] if position < len(self.inputs) else None
         return (0,) if shape is None else shape
 
     @property
     def output(self) -> Shape:
-        """The shape of the first output; (0,) where there is none."""
+        """The shape of the first output; (0,) if there is none."""
         return self.outputs[0] if self.outputs else (0,)
 
     def elements(self, *positions: int) -> int:
-        """Elements of the inputs at `positions`, added up."""
+        """Count the elements of the inputs at `positions`, added up."""
         return sum(prod(self.input(position)) for position in positions)
 
     def option(self, name: str) -> int:
-        """An option that is an integer; 0 where there is none."""
+        """Return an option that is an integer; 0 if there is none."""
         return int(self.options.get(name) or 0)
 
 
@@ -57,107 +57,107 @@ Count = Callable[[Sizes], int]
 
 
 def convolution(sizes: Sizes) -> int:
-    """w is (O, KH, KW, C / groups)."""
+    """Count products with w (O, KH, KW, C / groups)."""
     return prod(sizes.output) * prod(sizes.input(1)[1:])
 
 
 def convolution_3d(sizes: Sizes) -> int:
-    """w is (KD, KH, KW, C, O)."""
+    """Count products with w (KD, KH, KW, C, O)."""
     return prod(sizes.output) * prod(sizes.input(1)[:-1])
 
 
 def depthwise(sizes: Sizes) -> int:
-    """w is (1, KH, KW, O)."""
+    """Count products with w (1, KH, KW, O)."""
     return prod(sizes.output) * prod(sizes.input(1)[:-1])
 
 
 def transposed(sizes: Sizes) -> int:
-    """Every element of x (operand 2) meets w (O, KH, KW, C) without its C."""
+    """Count products: every element of x (operand 2) meets w (O, KH, KW, C) without its C."""
     return sizes.elements(2) * prod(sizes.input(1)[:-1])
 
 
 def transposed_3d(sizes: Sizes) -> int:
-    """Every element of x (operand 2) meets w (KD, KH, KW, O, C) without its C."""
+    """Count products: every element of x (operand 2) meets w (KD, KH, KW, O, C) without its C."""
     return sizes.elements(2) * prod(sizes.input(1)[:-1])
 
 
 def dense(sizes: Sizes) -> int:
-    """w is (O, K)."""
+    """Count products with w (O, K)."""
     return prod(sizes.output) * sizes.input(1)[-1] if sizes.input(1) else 0
 
 
 def matrices(sizes: Sizes) -> int:
-    """x is (..., M, K), or (..., K, M) with the option adj_x."""
+    """Count products with x (..., M, K), or (..., K, M) with the option adj_x."""
     x = sizes.input(0)
     return prod(sizes.output) * x[-2 if sizes.option("adj_x") else -1] if len(x) > 1 else 0
 
 
 def recurrent(*weights: int) -> Count:
-    """Every matrix at these positions meets each row of x: each batch at each step."""
+    """Return the count where every matrix at these positions meets each row of x: each batch at each step."""
     return lambda sizes: prod(sizes.input(0)[:-1]) * sizes.elements(*weights)
 
 
 def lstm(sizes: Sizes) -> int:
-    """Kernel type BASIC, of five operands, has one matrix; FULL has those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    """Count products. Type BASIC, of five operands, has one matrix; FULL those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
     return (recurrent(2) if len(sizes.inputs) == 5 else recurrent(*range(1, 9), 16))(sizes)
 
 
 def svdf(sizes: Sizes) -> int:
-    """The feature weights meet every row of x, the time weights every row of the state."""
+    """Count products: the feature weights meet every row of x, the time weights every row of the state."""
     return sizes.input(0)[0] * sizes.elements(1, 2) if sizes.input(0) else 0
 
 
 def weighted_rows(sizes: Sizes) -> int:
-    """Each of the entries takes a row of the table, operand 4."""
+    """Count elements: each of the entries takes a row of the table, operand 4."""
     return sizes.elements(0) * prod(sizes.input(4)[1:])
 
 
 def pool(sizes: Sizes) -> int:
-    """A window for each output, as far as it fits into the image."""
+    """Count a window for each output, as far as it fits into the image."""
     image = sizes.input(0)[1:3]
     window = (sizes.option("filter_height"), sizes.option("filter_width"))
     return prod(sizes.output) * prod(min(a, b) for a, b in zip(image, window, strict=False))
 
 
 def windows(sizes: Sizes) -> int:
-    """The window's sizes are operand 2."""
+    """Count windows whose sizes are operand 2."""
     window = sizes.values[2] if len(sizes.values) > 2 else None
     return prod(sizes.output) * (1 if window is None else prod(map(int, window.ravel())))
 
 
 def stablehlo_windows(sizes: Sizes) -> int:
-    """The window's sizes are an option."""
+    """Count windows whose sizes are an option."""
     window = sizes.options.get("window_dimensions")
     return prod(sizes.output) * (1 if window is None else prod(map(int, window)))
 
 
 def neighbours(sizes: Sizes) -> int:
-    """Each output sees `radius` channels to either side."""
+    """Count channels: each output sees `radius` of them to either side."""
     return prod(sizes.output) * min(2 * sizes.option("radius") + 1, sizes.output[-1]) if sizes.output else 0
 
 
 def sorted(sizes: Sizes) -> int:
-    """Comparisons of a sort."""
+    """Count comparisons of a sort."""
     count = sizes.elements(0)
     return count * count.bit_length()
 
 
 def transform(sizes: Sizes) -> int:
-    """Butterflies of a Fourier transform that gives this output."""
+    """Count butterflies of a Fourier transform that gives this output."""
     count = prod(sizes.output)
     return 2 * count * count.bit_length()
 
 
 def overlaps(sizes: Sizes) -> int:
-    """Every box is held against every box selected before it."""
+    """Count comparisons of every box with every box selected before it."""
     return prod(sizes.input(0)[:1]) * prod(sizes.output)
 
 
 def detections(sizes: Sizes) -> int:
-    """Work of one suppression for each class: encodings (1, boxes, 4), scores (1, boxes, classes)."""
+    """Count one suppression for each class: encodings (1, boxes, 4), scores (1, boxes, classes)."""
     return sizes.elements(1) * max(prod(sizes.output) // 4, 1)
 
 
 def hashes(sizes: Sizes) -> int:
-    """Each seed is hashed with each row of x."""
+    """Count hashes: each seed with each row of x."""
     return sizes.elements(0) * sizes.elements(1)

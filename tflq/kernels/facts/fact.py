@@ -1,4 +1,4 @@
-"""What is known about an operator apart from its kernels, as data."""
+"""Facts about an operator apart from its kernels, as data."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FREE, MOVES, JOINS = Rule(), Rule(tied=(0,)), Rule(tied=())
 COMPUTES_CODES = "its integer kernel computes with codes as they are, without a scale"
 COPIES_CODES = "its integer kernel copies codes as they are, without a scale"
 NO_INTEGERS = "LiteRT has no kernel of it for integer activations"
-#: Scales and zero points that kernels compute with, whatever the file says.
+#: Scales and zero points that kernels compute with, regardless of the file's.
 #: Source: activations.cc SoftmaxPrepare, SigmoidPrepare, TanhPrepare, LogSoftmaxPrepare; l2norm.cc Prepare.
 PROBABILITY: Output = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)}
 SIGNED_UNIT: Output = {"int8": (1 / 128, 0), "uint8": (1 / 128, 128), "int16": (1 / 32768, 0)}
@@ -137,7 +137,7 @@ class Fact:
 
     @property
     def is_custom(self) -> bool:
-        """Whether it is a custom operator that every release has."""
+        """True for a custom operator that every release has."""
         return not (self.both or self.opt or self.ref)
 
     def highest(self, release: str, optimized: bool) -> int:
@@ -154,6 +154,6 @@ class Fact:
         return next((tuple(types) for known, *types in filter(None, lists) if known == release), ())
 
 
-#: The order of releases; LiteRT's numbers begin anew.
+#: The order of releases; LiteRT's numbers begin at 1.0.
 _RELEASES = ("1.15", "2.3", "2.5", "2.7", "2.9", "2.11", "2.12", "2.13", "2.14", "1.0", "1.4", "2.0")
 ORDER = {release: position for position, release in enumerate(_RELEASES)}

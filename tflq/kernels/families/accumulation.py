@@ -22,29 +22,29 @@ Fold = Callable[[Array, Places, Array], None]
 
 
 def add(out: Array, places: Places, values: Array) -> None:
-    """Sums; integers wrap, bool is a logical or."""
+    """Add; integers wrap, bool is a logical or."""
     for start, stop in ranges(places.size, 8):
         np.add.at(out, places[start:stop], values[start:stop])
 
 
 def multiply(out: Array, places: Places, values: Array) -> None:
-    """Products; integers wrap, bool is a logical and."""
+    """Multiply; integers wrap, bool is a logical and."""
     for start, stop in ranges(places.size, 8):
         np.multiply.at(out, places[start:stop], values[start:stop])
 
 
 def replace(out: Array, places: Places, values: Array) -> None:
-    """The last value wins."""
+    """Store values; the last one for a place wins."""
     _each(_replace, out, places, values)
 
 
 def keep_larger(out: Array, places: Places, values: Array) -> None:
-    """std::max(out, value): `out` stays where they are equal or one is NaN."""
+    """Compute std::max(out, value): `out` stays where they are equal or one is NaN."""
     _each(_keep_larger, out, places, values)
 
 
 def keep_smaller(out: Array, places: Places, values: Array) -> None:
-    """std::min(out, value): `out` stays where they are equal or one is NaN."""
+    """Compute std::min(out, value): `out` stays where they are equal or one is NaN."""
     _each(_keep_smaller, out, places, values)
 
 

@@ -31,7 +31,7 @@ _INT32 = 2.0**31
 
 
 def limits(node: Node) -> tuple[float | None, float | None]:
-    """Real limits of the node's fused activation; refuses the functions that no kernel fuses (TANH, SIGN_BIT)."""
+    """Return real limits of the node's fused activation; refuse functions that no kernel fuses (TANH, SIGN_BIT)."""
     function = int(node.options.get("fused_activation_function", 0))
     if function not in LIMITS:
         node.refuse("fused activation function", expected="NONE, RELU, RELU_N1_TO_1 or RELU6", got=function)
@@ -39,7 +39,7 @@ def limits(node: Node) -> tuple[float | None, float | None]:
 
 
 def quantized_limit(real: float, scale: np.float32, zero_point: int) -> int:
-    """The code of a real limit: zero_point + round(real / scale), division in float32, ties away from zero.
+    """Return the code of a real limit: zero_point + round(real / scale), division in float32, ties away from zero.
 
     Raises:
         UndefinedResultError: The quotient leaves int32: LiteRT refuses that for fused activations (kernel_util.cc
@@ -95,7 +95,7 @@ def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
 
 
 def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
-    """`prepare` as if the operator had no fused activation."""
+    """Return `prepare` as if the operator had no fused activation."""
 
     def prepare_open(node: Node, arithmetic: Arithmetic) -> Prepared:
         fields = {**node.options.fields, "fused_activation_function": 0}

@@ -1,4 +1,4 @@
-"""16-bit activations in TensorFlow Lite Micro: the bias's own type says how wide the accumulator is.
+"""16-bit activations in TensorFlow Lite Micro: the bias's own type decides how wide the accumulator is.
 
 Source: tflite-micro (October 2026), conv.cc ConvEval, fully_connected.cc FullyConnectedEval (requires_int32_accum).
 """
@@ -17,7 +17,7 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def as_wide_as_its_bias(prepare: Prepare) -> Prepare:
-    """`prepare` with the option quantized_bias_type saying what the bias is."""
+    """Return `prepare` with the bias's own type as the option quantized_bias_type."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         fields = ChainMap(

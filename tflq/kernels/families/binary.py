@@ -23,7 +23,7 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def both(node: Node) -> tuple[Operand, Operand, Operand]:
-    """The two inputs, whose types must agree, and the output."""
+    """Return the two inputs, whose types must agree, and the output."""
     a, b = node.input(0), node.input(1)
     node.check(a.type == b.type, "input types differ", b, expected=a.type.label, got=b.type.label)
     return a, b, node.outputs[0]
@@ -38,7 +38,7 @@ class Clamped:
 
 
 def prepare_clamped(function: Function) -> Prepare:
-    """A prepare for `function` in the operands' own type, wrapping where integers overflow, then clamped."""
+    """Return a prepare for `function` in the operands' own type: integers wrap, then results are clamped."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, y = both(node)
@@ -106,7 +106,7 @@ def _clamped_repeated(a: Array, b: Array, function: Int, low: Real, high: Real, 
 
 @compiled
 def _clamped_row(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
-    """The caller guarantees: `a`, `b` and `out` have the same size."""
+    """Apply `function` to one row, then clamp. The caller guarantees: `a`, `b` and `out` have the same size."""
     if function == 0:
         for i in range(out.size):
             out[i] = clamp_std(a[i] + b[i], low, high)
@@ -126,7 +126,7 @@ def _clamped_once(data: Clamped, a: Array, b: Array) -> Array:
 
 
 def prepare_plain(function: Function, scratch: int = 0) -> Prepare:
-    """A prepare for `function` in the operands' own type, without an activation.
+    """Return a prepare for `function` in the operands' own type, without an activation.
 
     The function works with `scratch` bytes for each element of its result.
     """
@@ -140,5 +140,5 @@ def prepare_plain(function: Function, scratch: int = 0) -> Prepare:
 
 
 def eval_plain(function: Function, a: Array, b: Array) -> Array:
-    """No rounding but the function's own."""
+    """Evaluate without rounding, except the function's own."""
     return np.asarray(function(a, b))

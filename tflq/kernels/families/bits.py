@@ -12,7 +12,7 @@ BITS_TYPES = "int8|uint8|int16|uint16|int32|uint32"
 
 
 def prepare_bits(node: Node, evaluate: Callable[[None, Array, Array], Array]) -> Prepared:
-    """No constants. Source: BroadcastBinaryFunction4DSlow, which takes more dimensions than its name says."""
+    """Prepare without constants. Source: BroadcastBinaryFunction4DSlow, which takes more than four dimensions."""
     a, b = node.input(0), node.input(1)
     require_same_type(node, a, b, node.outputs[0])
     return Prepared((broadcast_shape(node, a, b),), None, evaluate)

@@ -21,7 +21,7 @@ _OVERLAP = 16
 
 @compiled
 def overlap(boxes: Array, i: Int, j: Int) -> Real:
-    """Intersection over union of two boxes whose corners may be in any order; 0 where either is empty. float32.
+    """Return intersection over union, float32, of two boxes whose corners may be in any order; 0 if either is empty.
 
     The caller guarantees: `boxes` is (N, 4), `i` and `j` are in [0, N).
     """
@@ -110,10 +110,10 @@ def _select(
     size: Int,
     passes: Int,
 ) -> tuple[Int, Int]:
-    """Go on until `wanted` are selected or, after so many passes, to be called again; (selected, size of the heap).
+    """Select until there are `limit` boxes or `passes` are used up; return the number selected and the heap's size.
 
     The caller guarantees: `scores`, `heap` and `begin` have an element for every row of `boxes`, `indices` and
-    `selected_scores` at least `wanted`, of which `selected` are filled; the first `size` of `heap` name rows.
+    `selected_scores` at least `limit`, of which `selected` are filled; the first `size` of `heap` name rows.
     """
     while selected < limit and size > 0 and passes > 0:
         candidate = pop(scores, heap, size)
@@ -171,7 +171,7 @@ def _choose(
     chosen: Array,
     count: Int,
 ) -> Int:
-    """From `start` to `stop`; `count` are taken before, and it gives how many then.
+    """Choose from `start` to `stop`, after `count` chosen before; return the new count.
 
     The caller guarantees: `order` names rows of `boxes`, `active` is as long, 0 <= `start` <= `stop` <= its length;
     `chosen` has room for `limit`.

@@ -17,18 +17,18 @@ from tflq.microkernels.lines import SLACK, lines
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.
 TAPS_AT_ONCE = 9
 
-#: What `convolution` replaces.
+#: `convolution` replaces it.
 lines_into: Any = None
 
 
 @cache
 def convolution(kernel: TapKernel) -> Compiled[..., None]:
-    """`convolve_into` with a kernel's lines."""
+    """Return `convolve_into` with a kernel's lines."""
     return convolve_into.bind(lines_into=lines(kernel))
 
 
 def _passes(x: Array, window: Window, times: int, offsets: Array) -> int:
-    """Passes of a scalar loop that take about as long, see pieces."""
+    """Return the passes of a scalar loop that take about as long, see pieces."""
     return int(x.shape[0] * window.out_h * window.out_w * x.shape[3] * times * (8 + offsets.size)) >> 3
 
 
@@ -55,9 +55,9 @@ def convolve_into(
     high: Int,
     out: Array,
 ) -> None:
-    """Codes of all images, by slabs of that size for `rows` output rows each; padding is `fill`.
+    """Write codes of all images, by slabs of that size for `rows` output rows each; padding is `fill`.
 
-    Prepare guarantees: `slab_size` is slab_shape's for so many rows; `window` lies over an image of x's height and
+    Prepare guarantees: `slab_size` is slab_shape's for `rows` rows; `window` lies over an image of x's height and
     width, `out` is (N, out_h, out_w, C * times), contiguous; `offsets`, `weights` and `constants` are those of the
     window's taps, packed for the kernel's lines.
     """
@@ -80,7 +80,7 @@ def convolve_into(
 )
 @compiled
 def accumulate(slab: Array, row_step: Int, w: Array, offsets: Array, row: Int, column: Int, sums: Array) -> None:
-    """sums[oy, ox, c] = sum over taps of slab times w, from output pixel (row, column) on.
+    """Compute sums[oy, ox, c] = sum over taps of slab times w, from output pixel (row, column) on.
 
     `slab` is flat, `row_step` elements an output row.
     Weights are repeated over several pixels, and nine taps go in one pass, so that the innermost loop is long. Nine

@@ -30,7 +30,7 @@ class OpData:
 
 
 def kernels(op: str, compare: Function, plain: tuple[str, ...], versions: tuple[int, int]) -> tuple[Kernel, ...]:
-    """The kernels of a comparison: `plain` are the types compared as they are, besides float32, int32 and int64."""
+    """Return the kernels of a comparison: `plain` are types compared as they are, with float32, int32 and int64."""
 
     def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, _ = both(node)
@@ -57,12 +57,12 @@ def kernels(op: str, compare: Function, plain: tuple[str, ...], versions: tuple[
 
 
 def eval_plain(compare: Function, a: Array, b: Array) -> Array:
-    """No rounding. NaN is unequal to everything and never less."""
+    """Compare without rounding. NaN is unequal to everything and never less."""
     return np.asarray(compare(a, b), np.bool_)
 
 
 def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
-    """Source: ComparisonWithScaling. Rounding: each input's, by the stage, when the tables were made."""
+    """Source: ComparisonWithScaling. Rounding: each input's, by the stage, when the tables were computed."""
     return np.asarray(data.compare(_look_up(data.first, a), _look_up(data.second, b)))
 
 

@@ -16,7 +16,7 @@ _TYPES = {"complex64": "float32", "complex128": "float64"}
 
 
 def kernels(op: str, function: Callable[[Array], Array], exactness: Exactness = EXACT) -> tuple[Kernel, ...]:
-    """The kernels of a function of one complex number."""
+    """Return the kernels of a function of one complex number."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         return Prepared((node.input(0).shape,), function, eval_function)

@@ -1,4 +1,4 @@
-"""What operators that contract with weights share: real multipliers, output, and rows of integers pushed through.
+"""Shared parts of operators that contract with weights: real multipliers, the output, and rows of integers.
 
 Source: LiteRT 2.3 kernel_util.cc PopulateConvolutionQuantizationParams, GetQuantizedConvolutionMultipler.
 """
@@ -44,14 +44,14 @@ class Output:
 def output(
     node: Node, stage: OutputStage, y: Operand, bias: Array | None, channels: int, accumulator: DTypeLike
 ) -> Output:
-    """The output of an operator with a fused activation; without a bias it is zero."""
+    """Return the output of an operator with a fused activation; an absent bias is zero."""
     dtype = CARRIER[y.type]
     pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
     return Output(repeated(bias_of(bias, channels, accumulator)), pipeline)
 
 
 def bias_of(bias: Array | None, channels: int, accumulator: DTypeLike) -> Array:
-    """A bias of the accumulator's type, length `channels`: zero where there is none."""
+    """Return a bias of the accumulator's type, length `channels`: zero if there is none."""
     return np.zeros(channels, accumulator) if bias is None else np.array(bias, accumulator).reshape(-1)
 
 
@@ -66,7 +66,7 @@ def multipliers(
 
 
 def float64_multipliers(x: Operand, weight_scales: Array, y: Operand, channels: int) -> Reals:
-    """scale(x) * scale(w[c]) / scale(y), every step in float64; length `channels`."""
+    """Return scale(x) * scale(w[c]) / scale(y), every step in float64; length `channels`."""
     with np.errstate(all="ignore"):
         real: Reals = np.float64(x.scale) * weight_scales.astype(np.float64) / np.float64(y.scale)
     return np.broadcast_to(real, channels).copy()
@@ -96,7 +96,7 @@ def per_tensor_multiplier(
 
 
 def weight_scales(node: Node, x: Operand, w: Operand, channels: int) -> Array:
-    """The weights' scales (float32, length 1 or `channels`), checked as the source does."""
+    """Return the weights' scales (float32, length 1 or `channels`), checked as the source does."""
     require_quantized(node, x, w)
     quantization = w.quantization
     assert quantization is not None  # require_quantized saw to it
@@ -135,7 +135,7 @@ def require_codes(node: Node, *operands: Operand) -> None:
 
 
 def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
-    """What is taken off each code of a filter: its zero point beside uint8 activations; other types ignore it.
+    """Return the number subtracted from each code of a filter: with uint8 activations its zero point, otherwise 0.
 
     Zero points of `x` and, where it counts, of `w` have to be codes.
     """
@@ -147,7 +147,7 @@ def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
 
 
 def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
-    """Type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
+    """Return the type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
 
     A bias that the source would read with another width than it has is refused.
     """
@@ -165,17 +165,17 @@ def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
 
 
 def stage_of(arithmetic: Arithmetic, accumulator: np.dtype[Any], real: Reals) -> OutputStage:
-    """The scaling that goes with an accumulator of that width."""
+    """Return the scaling that goes with an accumulator of that width."""
     return (arithmetic.requantize if accumulator == np.int32 else arithmetic.requantize_wide)(real)
 
 
 def code_span(operand: Operand) -> Range:
-    """Smallest and largest centred value that a tensor of that type and zero point can hold."""
+    """Return the smallest and largest centred value that a tensor of that type and zero point can hold."""
     return centred_range(type_range(CARRIER[operand.type]), operand.zero_point)
 
 
 def weights_read_as_int8(w: Array) -> Array:
-    """Weights as the 16x8 kernels read them: as int8, whatever their type. int16 weights give their first bytes.
+    """Return weights as the 16x8 kernels read them: as int8, regardless of type. int16 weights give their first bytes.
 
     Source: EvalQuantizedPerChannel16x8 takes the data pointer without looking at the filter's type.
     """

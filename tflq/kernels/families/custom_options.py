@@ -22,7 +22,7 @@ class Options:
     map: flexbuffers.Map
 
     def get(self, name: str) -> int | float | None:
-        """The number of that name; None where there is none."""
+        """Return the number of that name; None if there is none."""
         try:
             value = self.map[name]
             return float(value.AsFloat) if value.IsFloat else _whole(value)
@@ -39,7 +39,7 @@ def _whole(value: flexbuffers.Ref) -> int:
 
 
 def options_of(node: Node) -> Options:
-    """The node's options by name."""
+    """Return the node's options by name."""
     try:
         return Options(node, flexbuffers.GetRoot(node.custom_options).AsMap)
     except Exception as error:
@@ -47,7 +47,7 @@ def options_of(node: Node) -> Options:
 
 
 def integer(options: Options, name: str, default: int = 0) -> int:
-    """AsInt64: fractions are cut off; `default` where there is no such option."""
+    """Read AsInt64: fractions are cut off; `default` if there is no such option."""
     value = options.get(name)
     if value is not None and not math.isfinite(value):
         options.node.refuse(f"custom option {name}", expected="an integer", got=value)
@@ -55,11 +55,11 @@ def integer(options: Options, name: str, default: int = 0) -> int:
 
 
 def real(options: Options, name: str) -> float:
-    """AsDouble; 0 where there is no such option."""
+    """Read AsDouble; 0 if there is no such option."""
     value = options.get(name)
     return 0.0 if value is None else float(value)
 
 
 def flag(options: Options, name: str) -> bool:
-    """AsBool; false where there is no such option."""
+    """Read AsBool; false if there is no such option."""
     return bool(options.get(name))

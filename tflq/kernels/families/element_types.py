@@ -14,5 +14,5 @@ BITS_64 = "int64|uint64|float64|complex64"
 #: Every type whose elements fill one, two, four or eight bytes.
 SIZED = f"{BITS_8}|{BITS_16}|{BITS_32}|{BITS_64}"
 
-#: What shapes, axes and indices are given in.
+#: Types of shapes, axes and indices.
 INDEX = "int32|int64"

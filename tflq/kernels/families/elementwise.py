@@ -17,7 +17,7 @@ NUMBERS = ("float16", "float32", "float64", *INTEGERS)
 
 
 def kernels(op: str, function: Callable[[Array, Array], Array], types: tuple[str, ...]) -> tuple[Kernel, ...]:
-    """The kernels of `function` in the operands' own type."""
+    """Return the kernels of `function` in the operands' own type."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b = node.input(0), node.input(1)

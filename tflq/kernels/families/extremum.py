@@ -33,7 +33,7 @@ class OpData:
 
 
 def kernels(op: str, find: Callable[..., Any], worst: float) -> tuple[Kernel, ...]:
-    """The kernels of `find`; floats that are NaN count as `worst`."""
+    """Return the kernels of `find`; floats that are NaN count as `worst`."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y, where = node.input(0), node.outputs[0], node.input(1)
@@ -50,7 +50,7 @@ def kernels(op: str, find: Callable[..., Any], worst: float) -> tuple[Kernel, ..
 
 
 def evaluate(data: OpData, x: Array, axis: Array) -> Array:
-    """Source: ArgMinMax. The first of equal elements; NaN is passed over, but for the lanes below."""
+    """Source: ArgMinMax. The first of equal elements; NaN is skipped, except in the lanes below."""
     if x.dtype.kind != "f" or not np.isnan(x).any():
         return np.asarray(data.find(x, axis=data.axis)).astype(data.dtype)
     length, behind = x.shape[data.axis], math.prod(x.shape[data.axis + 1 :])
@@ -61,7 +61,7 @@ def evaluate(data: OpData, x: Array, axis: Array) -> Array:
 
 
 def _first_number(data: OpData, x: Array, axis: int) -> Array:
-    """The best number's place, 0 where all are NaN. Source: GetComparefunction."""
+    """Return the best number's place, 0 if all are NaN. Source: GetComparefunction."""
     absent = np.isnan(x)
     best = data.find(np.where(absent, data.worst, x), axis=axis)
     is_nan = np.take_along_axis(absent, np.expand_dims(best, axis), axis).squeeze(axis)
@@ -69,7 +69,7 @@ def _first_number(data: OpData, x: Array, axis: int) -> Array:
 
 
 def _in_lanes(data: OpData, x: Array) -> Array:
-    """Rows (R, N) as four lanes and the rest.
+    """Return the best places of rows (R, N), compared as four lanes and the rest.
 
     Source: optimized_ops.h ArgMaxVector, ArgMinVector, which both resolvers run, as SSE: an even lane
     that met nothing but NaN stays in the comparison of two lanes, and so can win over numbers.
@@ -86,5 +86,5 @@ def _in_lanes(data: OpData, x: Array) -> Array:
 
 
 def _better(data: OpData, a: Array, b: Array) -> Array:
-    """`b` where it compares better, else `a`: also where one of them is NaN."""
+    """Return `b` where it compares better, else `a`: also where one of them is NaN."""
     return np.where(b > a if data.worst < 0 else b < a, b, a)

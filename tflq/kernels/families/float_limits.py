@@ -37,7 +37,7 @@ class Run(NamedTuple):
     """The elements that one loop goes through."""
 
     length: int
-    vectors: int  # so many in front go in vectors
+    vectors: int  # the number of elements in front that go in vectors
     numbers: int  # those from here on are held as numbers; what lies between is compared
 
 
@@ -57,18 +57,18 @@ Loops = Callable[[Shape, Shape], Run]
 
 
 def in_vectors(a: Shape, b: Shape) -> Run:
-    """Whole blocks in vectors, the rest compared, wherever vector code takes the shapes."""
+    """Return the run of whole blocks in vectors, the rest compared, if vector code takes the shapes."""
     length, _ = run_of(a, b)
     return Run(length, in_whole_blocks(length, BLOCK), length) if length else COMPARED
 
 
 def where_equal(equal: Loops, broadcast: Run) -> Loops:
-    """`equal` where the shapes are the same."""
+    """Return loops: `equal` for equal shapes, else `broadcast`."""
     return lambda a, b: equal(a, b) if a == b else broadcast
 
 
 def held(function: Callable[..., Array], loops: Loops) -> Prepare:
-    """A prepare for `function` of float32, held inside the activation's limits as `loops` says."""
+    """Return a prepare for `function` of float32, held inside the activation's limits by `loops`."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, _ = both(node)
@@ -79,7 +79,7 @@ def held(function: Callable[..., Array], loops: Loops) -> Prepare:
 
 
 def rectified(high: float, loops: Loops) -> Prepare:
-    """A prepare that holds float32 between 0 and `high`; `loops` takes x's shape twice."""
+    """Return a prepare that holds float32 between 0 and `high`; `loops` takes x's shape twice."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, _ = same_type(node)
@@ -112,7 +112,10 @@ def limited(op: str, function: Callable[..., Array], loops: Loops, versions: tup
 
 
 def of_sums(a: Shape, b: Shape) -> Run:
-    """Where runs repeat and nothing stands still in them, the first element after whole blocks is the last compared."""
+    """Return the run of a sum. In repeated runs, the first element after whole blocks is the last compared.
+
+    This does not hold if one operand is a single element in them.
+    """
     length, stands_still = run_of(a, b)
     if a == b or stands_still or not length:
         return in_vectors(a, b)
@@ -121,6 +124,6 @@ def of_sums(a: Shape, b: Shape) -> Run:
 
 
 def of_equals(a: Shape, b: Shape) -> Run:
-    """Where three elements are left over after blocks, a loop ends with one that is held as a number."""
+    """Return the run for equal shapes: if three elements are left over after blocks, the last is held as a number."""
     size = prod(a)
     return Run(size, 0, size - 1) if size > BLOCK and size % BLOCK == BLOCK - 1 else COMPARED

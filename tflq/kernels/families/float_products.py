@@ -41,7 +41,7 @@ class Product(Protocol):
         ...
 
     def __call__(self, rows: Array, out: Array) -> Array:
-        """Sums (R, N) of `rows` (R, K) in `out`."""
+        """Return the sums (R, N) of `rows` (R, K) in `out`."""
         ...
 
 
@@ -72,7 +72,7 @@ class Dots:
 @in_pieces(lambda rows, weights, out: rows.size * len(weights), rows="r", out="r")
 @compiled
 def dots_into(rows: Array, weights: Array, out: Array) -> None:
-    """out[r, n] = rows[r] . weights[n], in the type of `out`.
+    """Compute out[r, n] = rows[r] . weights[n], in the type of `out`.
 
     Prepare guarantees: `rows` is (R, K), `weights` (N, K) and `out` (R, N).
     """
@@ -87,7 +87,7 @@ def dots_into(rows: Array, weights: Array, out: Array) -> None:
 
 
 def product(weights: Array, span: Range, rows: int, accumulator: np.dtype[Any]) -> Product:
-    """The way to multiply `rows` rows of values in `span` by centred `weights` (K, N)."""
+    """Return the way to multiply `rows` rows of values in `span` by centred `weights` (K, N)."""
     if rows > Dots.block_rows:
         return Contraction.of(weights, span)
     narrow = np.int8 if weights.size and weights.min() >= -128 and weights.max() <= 127 else np.int16
@@ -103,7 +103,7 @@ class FloatProducts:
     output: Output
 
     def into(self, x: Array, out: Array) -> Call:
-        """The call that fills `out` (R, C) with the codes of an operand's rows; each group makes its share of C."""
+        """Return the call that fills `out` (R, C) with the codes of an operand's rows; each group has a part of C."""
         return partial(self._fill, self.rows.codes(x), out)
 
     def _fill(self, codes: Array, out: Array) -> None:

@@ -85,7 +85,7 @@ def least(keys: Array, count: int, order: Array) -> None:
 
 @compiled
 def _build(keys: Array, order: Array, count: Int, start: Int, stop: Int) -> None:
-    """A heap of the first `count`, from its last parent to its first: the parents from `start` to `stop`.
+    """Build a heap of the first `count`, from its last parent to its first: the parents from `start` to `stop`.
 
     The caller guarantees: `order` names elements of `keys`, `count` <= its length, `stop` <= `count` // 2.
     """

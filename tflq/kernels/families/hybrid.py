@@ -19,7 +19,7 @@ from tflq.numerics.dynamic_range import Rows, quantize_rows
 
 
 def read_as_int8(w: Array) -> Array:
-    """Weights as every hybrid kernel reads them: as int8, whatever their type."""
+    """Return weights as every hybrid kernel reads them: as int8, regardless of their type."""
     return np.ascontiguousarray(w).view(np.int8)
 
 
@@ -30,13 +30,13 @@ def is_blockwise(w: Operand) -> bool:
 
 
 def unit_scales(node: Node, w: Operand, units: int) -> np.float32 | Array:
-    """One scale for all units, 0 where there is none; or one a unit where there are several."""
+    """Return one scale for all units, 0 if there is none; or one a unit if there are several."""
     q = w.quantization
     return w.scale if q is None or len(q.scale) <= 1 else channel_scales(node, w, units)
 
 
 def channel_scales(node: Node, w: Operand, channels: int) -> Array:
-    """One scale a channel, float32. Refused where the source would read beyond those that there are."""
+    """Return one scale a channel, float32. Refuse fewer scales than the source reads."""
     q = w.quantization
     assert q is not None  # callers have seen scales
     dimension, count = q.quantized_dimension, len(q.scale)
@@ -48,12 +48,12 @@ def channel_scales(node: Node, w: Operand, channels: int) -> Array:
 
 
 def quantize_images(x: Array, asymmetric: bool) -> Rows:
-    """Every image of `x` (N, H, W, C) as one row. Source: the loop over batches in EvalHybridPerChannel."""
+    """Quantize every image of `x` (N, H, W, C) as one row. Source: the loop over batches in EvalHybridPerChannel."""
     return quantize_rows(np.ascontiguousarray(x, np.float32).reshape(x.shape[0], math.prod(x.shape[1:])), asymmetric)
 
 
 def centred_images(x: Array) -> tuple[Array, Array]:
-    """Code minus zero point (int16, the shape of `x`) and the scale of every image, quantized asymmetrically."""
+    """Quantize images asymmetrically; return code minus zero point (int16, the shape of `x`) and their scales."""
     rows = quantize_images(x, asymmetric=True)
     centred = rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]
     return centred.reshape(x.shape), rows.scale

@@ -8,14 +8,14 @@ from tflq.kernels.kernel import Array, Shape
 
 
 def check_positions(name: str, positions: Array, size: int) -> None:
-    """Every position must lie in [0, size): otherwise the source stops the run."""
+    """Require every position to lie in [0, size): otherwise the source stops the run."""
     if positions.size and (positions.min() < 0 or positions.max() >= size):
         wrong = positions[(positions < 0) | (positions >= size)].reshape(-1)[0]
         raise IndexError(f"{name} index {wrong} outside [0, {size})")
 
 
 def coordinates(name: str, indices: Array, shape: Shape) -> tuple[Array, ...]:
-    """The last dimension of `indices` as coordinates, one array each, checked against the leading sizes of `shape`."""
+    """Return the last dimension of `indices` as coordinates, one array each, checked against the sizes of `shape`."""
     parts = tuple(np.moveaxis(indices, -1, 0).astype(np.intp))
     for part, size in zip(parts, shape, strict=False):
         check_positions(name, part, size)

@@ -30,8 +30,8 @@ class Products(Protocol):
     """Bound products of all groups, and what becomes of their sums."""
 
     def into(self, x: Array, out: Array) -> Call:
-        """The call that fills `out` (R, C), contiguous, with the codes of an operand's rows; each group makes its share
-        of C.
+        """Return the call that fills `out` (R, C), contiguous, with the codes of an operand's rows; each group fills
+        its part of C.
         """
         ...
 
@@ -51,7 +51,7 @@ class FusedProducts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummedProducts:
-    """On the integer units, block by block, with int32 sums of a block in memory before its output is made."""
+    """On the integer units, block by block, with int32 sums of a block in memory before its output is computed."""
 
     rows: Rows
     groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
@@ -73,9 +73,9 @@ class SummedProducts:
 
 
 def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count: int, output: Output) -> Products:
-    """The best way to multiply `count` rows of codes by centred `matrices`, one (K, C / G) a group, K and C above 0.
+    """Return the best way to multiply `count` rows of codes by centred `matrices`, one (K, C / G) a group.
 
-    Sums are those of an accumulator of the bias's type.
+    K and C are above 0. Sums are those of an accumulator of the bias's type.
     """
     source = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
     bias = output.bias[: sum(matrix.shape[1] for matrix in matrices)]

@@ -19,12 +19,12 @@ ROWS, COLUMNS = 4, 8
 
 
 def ruy(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf:
-    """The scaling of (units, depth) times (depth, columns) where ruy multiplies matrices."""
+    """Return the scaling of (units, depth) times (depth, columns) by ruy."""
     return _vector_code(arithmetic) if is_matrix_vector(units, depth, columns) else arithmetic.requantize_gemm
 
 
 def gemmlowp(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf:
-    """The output stage where gemmlowp multiplies matrices: the reference's, except for one row or column."""
+    """Return the output stage of gemmlowp's matrix products: the reference's, except for one row or column."""
     return _vector_code(arithmetic) if is_matrix_vector(units, depth, columns) else arithmetic.requantize
 
 

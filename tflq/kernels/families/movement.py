@@ -15,17 +15,17 @@ import numpy as np
 from tflq.kernels.filling import Call
 from tflq.kernels.kernel import Array, Prepared, Shape
 
-#: Types of so many bytes, to copy by.
+#: Types by their number of bytes, to copy by.
 _WIDE = {2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
 def contiguous(x: Array) -> Array:
-    """`x`, copied unless its elements already lie in order."""
+    """Return `x`, copied unless its elements already lie in order."""
     return np.asarray(x, order="C")
 
 
 def moving(x: Array, out: Array) -> Call:
-    """The call that copies `x` into `out`, of the same shape and type; a last axis of few bytes goes as one element."""
+    """Return the call that copies `x` into `out` of the same shape and type; a short last axis goes as one element."""
     wide = _WIDE.get(x.shape[-1] * x.itemsize) if x.ndim and x.shape == out.shape and x.size else None
     if wide is not None and not x.dtype.hasobject and x.strides[-1] == out.strides[-1] == x.itemsize:
         x, out = x.view(wide), out.view(wide)
@@ -33,7 +33,7 @@ def moving(x: Array, out: Array) -> Call:
 
 
 def prepare_view(shape: Shape) -> Prepared:
-    """The operator whose output is its first input in another shape."""
+    """Return the operator whose output is its first input in another shape."""
     return Prepared((shape,), Pieces((shape,)), eval_view)
 
 

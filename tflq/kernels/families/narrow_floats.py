@@ -14,12 +14,12 @@ Function = Callable[[Array], Array]
 
 
 def from_bfloat16(bits: Array) -> Array:
-    """bfloat16, given as its bits, as float32: exact."""
+    """Return bfloat16, given as its bits, as float32: exact."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def to_bfloat16(x: Array) -> Array:
-    """float32 as the bits of bfloat16, half to even; NaN is made quiet and keeps its sign."""
+    """Return float32 as the bits of bfloat16, half to even; NaN is made quiet and keeps its sign."""
     bits = np.asarray(x, np.float32, order="C").view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = ((bits >> np.uint32(16)) & np.uint32(0x8000)) | np.uint32(0x7FC0)
@@ -29,7 +29,7 @@ def to_bfloat16(x: Array) -> Array:
 def narrow_floats(
     op: str, function: Function, versions: tuple[int, int], exactness: Exactness = SAME_LIBM
 ) -> tuple[Kernel, ...]:
-    """The kernels of a float32 function on float32, float16 and bfloat16."""
+    """Return the kernels of a float32 function on float32, float16 and bfloat16."""
 
     def half(x: Array) -> Array:
         return function(x.astype(np.float32)).astype(np.float16)

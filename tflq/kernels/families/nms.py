@@ -1,4 +1,4 @@
-"""The kernels of NON_MAX_SUPPRESSION_V4 and V5, which LiteRT tells apart by their number of operands alone.
+"""The kernels of NON_MAX_SUPPRESSION_V4 and V5, which LiteRT distinguishes by their number of operands alone.
 
 Source: LiteRT 2.3, non_max_suppression.cc Prepare, Eval, ResetUnusedElementsToZeroes.
 """
@@ -14,7 +14,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 
 def kernels(op: str) -> tuple[Kernel, ...]:
-    """Both forms under one operator's name."""
+    """Return both forms under one operator's name."""
     plain = "float32 float32 int32 float32 float32"
     return (
         Kernel(op, f"{plain} -> int32 int32", prepare, (1, 1), shape_operands=(2,)),
@@ -23,7 +23,7 @@ def kernels(op: str) -> tuple[Kernel, ...]:
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """One score for each box; thresholds are scalars."""
+    """Require one score for each box and scalar thresholds."""
     boxes, scores = node.input(0), node.input(1)
     require_rank(node, boxes, 2)
     require_rank(node, scores, 1)
@@ -39,7 +39,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def eval_hard(count: int, boxes: Array, scores: Array, _: Array, iou: Array, least: Array) -> tuple[Array, ...]:
-    """Without decay, and without the scores."""
+    """Select boxes without decay; do not return the scores."""
     indices, _scores, selected = _select(count, boxes, scores, iou, least, np.float32(0))
     return indices, selected
 
@@ -47,7 +47,7 @@ def eval_hard(count: int, boxes: Array, scores: Array, _: Array, iou: Array, lea
 def eval_soft(
     count: int, boxes: Array, scores: Array, _: Array, iou: Array, least: Array, sigma: Array
 ) -> tuple[Array, ...]:
-    """The decay's scale is a float64 quotient, rounded to float32."""
+    """Select boxes. The decay's scale is a float64 quotient, rounded to float32."""
     if sigma < 0:
         raise ValueError(f"sigma {sigma} is negative")
     scale = np.float32(-0.5 / np.float64(sigma)) if sigma > 0 else np.float32(0)

@@ -26,15 +26,15 @@ class Rows(Protocol):
         ...
 
     def codes(self, x: Array) -> Array:
-        """The operand as the packer and `fill` read it."""
+        """Return the operand as the packer and `fill` read it."""
         ...
 
     def geometry(self, group: int) -> Any:
-        """What else the packer reads, for one group."""
+        """Return the packer's other argument, for one group."""
         ...
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
-        """Rows from `first_row` on, centred, in the type of `out` (R, K)."""
+        """Write rows from `first_row` on, centred, in the type of `out` (R, K)."""
         ...
 
 
@@ -49,11 +49,11 @@ class PlainRows:
     packer: ClassVar[Compiled[..., None]] = pack_rows
 
     def codes(self, x: Array) -> Array:
-        """(count, length)."""
+        """Return the codes as (count, length)."""
         return np.ascontiguousarray(x).reshape(-1)[: self.count * self.length].reshape(self.count, self.length)
 
     def geometry(self, group: int) -> int:
-        """Nothing."""
+        """Return 0: the packer needs no geometry."""
         return 0
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:
@@ -72,11 +72,11 @@ class Patches:
     packer: ClassVar[Compiled[..., None]] = pack_patches
 
     def codes(self, x: Array) -> Array:
-        """The image."""
+        """Return the image."""
         return np.ascontiguousarray(x)
 
     def geometry(self, group: int) -> Array:
-        """Geometry of the packed rows; see packed_geometry."""
+        """Return the geometry of the packed rows; see packed_geometry."""
         return packed_geometry(self.window, group * self.depth, self.depth)
 
     def fill(self, codes: Array, first_row: int, group: int, out: Array) -> None:

@@ -25,7 +25,7 @@ _BLOCK_BYTES = 1 << 17
 #: Rows below which a product takes no less time by tiles: reading the matrix is what takes it.
 _FEWEST_ROWS = 4
 
-#: What `_driver` replaces: the tile and its size.
+#: The tile and its size, which `_driver` replaces.
 tile_into: Any = None
 ROWS = COLUMNS = 1
 
@@ -50,7 +50,7 @@ class OrderedProduct:
 
     @classmethod
     def of(cls, matrix: Array, window: Window, rows: int, block: int | None = None) -> OrderedProduct | None:
-        """`matrix` is (K, N), `rows` says how many there will be. None where loops must do it, or do it as soon."""
+        """Bind `matrix` (K, N) for the number of `rows`. Return None if loops must do it, or take no longer."""
         if rows < _FEWEST_ROWS or not matrix.size:
             return None
         if not (window.is_pointwise or np.isfinite(matrix).all()):
@@ -60,16 +60,16 @@ class OrderedProduct:
 
     @classmethod
     def of_rows(cls, matrix: Array, rows: int, block: int | None = None) -> OrderedProduct | None:
-        """The product of so many rows: of an image (1, 1, rows, K)."""
+        """Return the product of `rows` rows: of an image (1, 1, rows, K)."""
         return cls.of(matrix, Window.of_one_tap(1, rows), rows, block)
 
     def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
-        """The call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
+        """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
         return _driver().bound(out, 0, x, self.window, self.weights, self.block, bias, *clamp)
 
 
 def _passes(out: Array, first_row: Int, x: Array, window: Window, weights: Array, *rest: Any) -> int:
-    """Passes of a scalar loop that take about as long, see pieces."""
+    """Return the passes of a scalar loop that take about as long, see pieces."""
     return int(out.size * (weights.shape[1] + 16)) >> 3
 
 

@@ -17,14 +17,14 @@ from tflq.kernels.kernel import Array
 
 @compiled
 def clamp_std(x: Real, low: Real, high: Real) -> Real:
-    """std::min(std::max(x, low), high): NaN passes, and so does the sign of a zero at a limit."""
+    """Return std::min(std::max(x, low), high): NaN passes, and so does the sign of a zero at a limit."""
     x = low if x < low else x
     return high if high < x else x
 
 
 @compiled
 def finish(sums: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
-    """out[c] = clamp(sums[c] + bias[c]).
+    """Compute out[c] = clamp(sums[c] + bias[c]).
 
     The caller guarantees: `sums` and `bias` have the size of `out`.
     """
@@ -35,7 +35,7 @@ def finish(sums: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
 @in_pieces(sums="r")
 @compiled
 def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
-    """sums[i] = clamp(sums[i] + bias), pixel by pixel.
+    """Compute sums[i] = clamp(sums[i] + bias), pixel by pixel.
 
     Prepare guarantees: `sums` is (pixels, channels) and `bias` (channels).
     """
@@ -52,7 +52,7 @@ def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
 )
 @compiled
 def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low: Real, high: Real, out: Array) -> None:
-    """CONV_2D. `x` N, H, W, C; `w` KH, KW, C/G, O; `filters` output channels a group.
+    """Compute CONV_2D. `x` N, H, W, C; `w` KH, KW, C/G, O; `filters` output channels a group.
 
     Prepare guarantees: `window` lies over an image of x's height and width, `bias` is (O), `out` (N, out_h, out_w, O);
     C is a multiple of w's third dimension, O = groups * `filters`.
@@ -93,7 +93,7 @@ def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low:
 def convolve_depthwise(
     x: Array, w: Array, start: Array, bias: Array, window: Window, low: Real, high: Real, out: Array
 ) -> None:
-    """DEPTHWISE_CONV_2D. `x` N, H, W, C; `w` KH, KW, C * M. A sum begins with `start` and ends with `bias`.
+    """Compute DEPTHWISE_CONV_2D. `x` N, H, W, C; `w` KH, KW, C * M. Sums begin with `start` and end with `bias`.
 
     Prepare guarantees: `window` lies over an image of x's height and width, `start` and `bias` are (C * M), `out` is
     (N, out_h, out_w, C * M), and C > 0.
@@ -124,7 +124,7 @@ def convolve_depthwise(
 
 
 def convolve_transposed(x: Array, w: Array, bias: Array, window: Window, low: Real, high: Real, out: Array) -> None:
-    """TRANSPOSE_CONV. `x` N, H, W, C; `w` KH, KW, C, O; `window` is that of the convolution it transposes."""
+    """Compute TRANSPOSE_CONV. `x` N, H, W, C; `w` KH, KW, C, O; `window` is that of the transposed convolution."""
     out.fill(0)
     _spread(x, w, window, out)
     finish_pixels(out.reshape(-1, w.shape[3]), bias, low, high)
@@ -133,7 +133,7 @@ def convolve_transposed(x: Array, w: Array, bias: Array, window: Window, low: Re
 @in_pieces(lambda x, w, window, out: x[..., :1].size * w.size, x="nyx", out="n", window="yx")
 @compiled
 def _spread(x: Array, w: Array, window: Window, out: Array) -> None:
-    """Every pixel of `x` through the filter onto `out`, over y, x, ky, kx, c in order.
+    """Add every pixel of `x` through the filter onto `out`, over y, x, ky, kx, c in order.
 
     Prepare guarantees: `x` is (N, out_h, out_w, C) of `window`, whose image is that of `out` (N, height, width, O).
     """
@@ -160,7 +160,7 @@ def _spread(x: Array, w: Array, window: Window, out: Array) -> None:
 @in_pieces(lambda x, w, *_: len(x) * w.size, are_independent=True, x="r", out="r")
 @compiled
 def multiply(x: Array, w: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
-    """FULLY_CONNECTED and one matrix of BATCH_MATMUL. `x` (R, K), `w` (K, N), `out` (R, N).
+    """Compute FULLY_CONNECTED and one matrix of BATCH_MATMUL. `x` (R, K), `w` (K, N), `out` (R, N).
 
     Prepare guarantees: these shapes, and that `bias` is (N).
     """

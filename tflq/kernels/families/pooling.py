@@ -52,28 +52,28 @@ def prepare_pool(node: Node, dtype: np.dtype[Any], evaluate: Callable[[OpData, A
 
 @compiled
 def average_half_away(total: Int, count: Int) -> Int:
-    """total / count, ties away from zero. `count` > 0."""
+    """Return total / count, ties away from zero. `count` > 0."""
     half = count // 2
     return (total + half) // count if total > 0 else -((half - total) // count)
 
 
 @compiled
 def inside(window: Window, oy: Int) -> tuple[Int, Int]:
-    """First and last image row, without the last, that output row `oy` sees."""
+    """Return the first and last image row, without the last, that output row `oy` sees."""
     top = oy * window.stride_h - window.pad_top
     return max(top, 0), min(top + window.kernel_h, window.height)
 
 
 @compiled
 def columns_inside(window: Window, ox: Int) -> tuple[Int, Int]:
-    """First and last image column, without the last, that output column `ox` sees."""
+    """Return the first and last image column, without the last, that output column `ox` sees."""
     left = ox * window.stride_w - window.pad_left
     return max(left, 0), min(left + window.kernel_w, window.width)
 
 
 @compiled
 def taps_inside(window: Window) -> tuple[Int, Int]:
-    """First and last tap of a row, without the last, that any output column finds inside the image."""
+    """Return the first and last tap of a row, without the last, that any output column finds inside the image."""
     return max(0, window.pad_left - (window.out_w - 1) * window.stride_w), min(
         window.kernel_w, window.width + window.pad_left
     )
@@ -81,7 +81,7 @@ def taps_inside(window: Window) -> tuple[Int, Int]:
 
 @compiled
 def seeing(window: Window, kx: Int) -> tuple[Int, Int]:
-    """First and last output column, without the last, whose tap `kx` lies inside the image."""
+    """Return the first and last output column, without the last, whose tap `kx` lies inside the image."""
     step = window.stride_w
     offset = window.pad_left - kx
     return max(0, -(-offset // step)), min(window.out_w, (window.width - 1 + offset) // step + 1)
@@ -90,7 +90,7 @@ def seeing(window: Window, kx: Int) -> tuple[Int, Int]:
 @in_pieces(lambda x, window, low, high, out: x.size + out.size * 4, out="ny", x="n", window="y")
 @compiled
 def average_codes(x: Array, window: Window, low: Int, high: Int, out: Array) -> None:
-    """Integer averages. For uint8 the source adds half and truncates: the same, as no sum is negative.
+    """Average integers. For uint8 the source adds half and truncates: the same, as no sum is negative.
 
     Sums of windows are differences of running sums: exact, and as fast for large windows as for small ones.
 
@@ -128,7 +128,7 @@ def average_codes(x: Array, window: Window, low: Int, high: Int, out: Array) -> 
 @in_pieces(lambda x, window, *_: _taps(x, window), out="nyx", x="n", window="yx")
 @compiled
 def average_floats(x: Array, window: Window, low: Real, high: Real, out: Array) -> None:
-    """Sums over ky, kx in order, one division.
+    """Compute sums over ky, kx in order, then one division.
 
     Prepare guarantees: `window` lies over an image of x's height and width, `out` is (N, out_h, out_w, C).
     """
@@ -155,7 +155,7 @@ def average_floats(x: Array, window: Window, low: Real, high: Real, out: Array) 
 @in_pieces(lambda x, window, *_: _taps(x, window), out="nyx", x="n", window="yx")
 @compiled
 def root_mean_squares(x: Array, window: Window, low: Real, high: Real, out: Array) -> None:
-    """Sums of squares over ky, kx in order, one division, one root.
+    """Compute sums of squares over ky, kx in order, one division, one root.
 
     Prepare guarantees: `window` lies over an image of x's height and width, `out` is (N, out_h, out_w, C).
     """
@@ -180,7 +180,7 @@ def root_mean_squares(x: Array, window: Window, low: Real, high: Real, out: Arra
 
 
 def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> None:
-    """Maxima over ky, kx, then the clamp; a NaN loses every comparison, as in std::max. Limits are of x's type.
+    """Find maxima over ky, kx, then clamp; a NaN loses comparisons, as in std::max. Limits are of x's type.
 
     Of equal values the first stays, so that the maxima of the rows' maxima are those of the window, zeros' signs
     included.

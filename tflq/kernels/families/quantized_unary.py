@@ -1,4 +1,4 @@
-"""What elementwise.cc asks of the quantization of ABS, LOG, RSQRT and SQRT, and values that these refuse when run."""
+"""Requirements of elementwise.cc: quantization of ABS, LOG, RSQRT and SQRT, and values that these refuse when run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tflq.kernels.kernel import Array, Node
 
 
 def check_elementwise(node: Node) -> None:
-    """Both operands must be quantized, with zero point 0 for int16. Source: elementwise.cc GenericPrepare."""
+    """Require both operands to be quantized, with zero point 0 for int16. Source: elementwise.cc GenericPrepare."""
     for operand in (node.input(0), node.outputs[0]):
         node.check(operand.is_quantized, "is not quantized", operand)
         if operand.type == TensorType.INT16:

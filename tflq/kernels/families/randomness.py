@@ -1,6 +1,6 @@
-"""Operators that draw random numbers: what RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL share.
+"""Operators that draw random numbers: shared by RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL.
 
-An operator's numbers go on from run to run and begin anew when it is prepared again. Without seeds LiteRT seeds itself
+An operator's numbers continue from run to run and restart when it is prepared again. Without seeds LiteRT seeds itself
 from the system, so that no result is defined: such an operator is refused when it runs.
 Source: LiteRT 2.3, random_ops.cc InitializeOpData, Prepare, Eval.
 """
@@ -28,7 +28,7 @@ class Generator:
     seed_2: int
 
     def draw(self, session: Session, count: int, skip: int | None = None) -> Words:
-        """The next `count` blocks of words, shape (count, 4); then goes on behind them, or behind `skip` blocks."""
+        """Return the next `count` blocks of words, shape (count, 4); advance by `skip` blocks, or else by `count`."""
         if self.seed == 0 and self.seed_2 == 0:
             raise UndefinedResultError("random_ops", "both seeds are 0: LiteRT takes seeds from the system then")
         first = session.memory.get(self, 0)
@@ -37,21 +37,21 @@ class Generator:
 
 
 def generator(node: Node) -> Generator:
-    """The generator that a node's options ask for. TfLiteRandomParams keeps the low 32 bits of each seed, signed."""
+    """Return the generator of a node's options. TfLiteRandomParams keeps the low 32 bits of each seed, signed."""
     seed, seed_2 = (int(np.int64(node.options[option]).astype(np.int32)) for option in ("seed", "seed2"))
     return Generator(seed, seed_2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """What fills a shape with numbers, four of each block of words."""
+    """A distribution that fills a shape with numbers, four of each block of words."""
 
     generator: Generator
     distribution: Callable[[Words], Array]
 
 
 def kernels(op: str, distribution: Callable[[Words], Array]) -> tuple[Kernel, ...]:
-    """The kernel of an operator that fills a shape with `distribution` of each block's words, in order."""
+    """Return the kernel of an operator that fills a shape with `distribution` of each block's words, in order."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         shape = node.input(0)
@@ -64,7 +64,7 @@ def kernels(op: str, distribution: Callable[[Words], Array]) -> tuple[Kernel, ..
 
 
 def drawn_size(data: OpData, shape: Array) -> int:
-    """Bytes of the output, of the words that are drawn and of what they become."""
+    """Return the bytes of the output, of the words drawn and of the results computed from them."""
     return 64 * prod(max(int(d), 0) for d in shape)
 
 

@@ -31,7 +31,7 @@ AXES = (1,)
 class Reduced:
     """Which elements make each output: `order` brings the axes together, `view` is (outer, reduced, inner)."""
 
-    order: tuple[int, ...] | None  # None where they already lie so
+    order: tuple[int, ...] | None  # None if they already lie so
     view: tuple[int, int, int]
     shape: Shape  # of the output
     over_all: bool  # every axis is reduced
@@ -42,11 +42,11 @@ class Reduced:
         return self.view[1]
 
     def rows(self, x: Array) -> Array:
-        """`x` as (outer, reduced, inner), C-contiguous."""
+        """Return `x` as (outer, reduced, inner), C-contiguous."""
         return np.ascontiguousarray(x if self.order is None else x.transpose(self.order)).reshape(self.view)
 
     def bound(self, x: Array) -> tuple[Array, list[Call]]:
-        """The rows of a contiguous `x`, and what has to be called first to fill them."""
+        """Return the rows of a contiguous `x`, and the calls that fill them first."""
         if self.order is None:
             return np.asarray(x, order="C").reshape(self.view), []
         turned = x.transpose(self.order)
@@ -55,7 +55,7 @@ class Reduced:
 
 
 def reduced_axes(node: Node) -> Reduced:
-    """The axes operand resolved: negative ones count from the end, repeated ones count once."""
+    """Resolve the axes operand: negative ones count from the end, repeated ones count once."""
     x = node.input(0)
     rank = len(x.shape)
     values = node.constant(1).reshape(-1).tolist()
@@ -99,7 +99,7 @@ def kernels(
     types: tuple[str, ...],
     versions: tuple[int, int],
 ) -> tuple[Kernel, ...]:
-    """The kernels of a fold in the operand's own type; `start(dtype)` is what outputs begin with."""
+    """Return the kernels of a fold in the operand's own type; outputs begin with `start(dtype)`."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         check_same_quantization(node)
@@ -124,7 +124,7 @@ def eval_folded(data: Folded, out: Array, x: Array, axes: Array) -> Call:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_sum(x: Array, out: Array, begin: bool) -> None:
-    """out = out + x[0] + x[1] + ..., in that order; integers wrap.
+    """Compute out = out + x[0] + x[1] + ..., in that order; integers wrap.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -141,7 +141,7 @@ def fold_sum(x: Array, out: Array, begin: bool) -> None:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_product(x: Array, out: Array, begin: bool) -> None:
-    """out = out * x[0] * x[1] * ..., in that order; integers wrap.
+    """Compute out = out * x[0] * x[1] * ..., in that order; integers wrap.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -157,20 +157,20 @@ def fold_product(x: Array, out: Array, begin: bool) -> None:
 
 @compiled
 def larger(current: Real, x: Real) -> Real:
-    """The larger; `current` where they are equal or one is NaN."""
+    """Return the larger; `current` where they are equal or one is NaN."""
     return x if x > current else current
 
 
 @compiled
 def smaller(current: Real, x: Real) -> Real:
-    """The smaller; `current` where they are equal or one is NaN."""
+    """Return the smaller; `current` where they are equal or one is NaN."""
     return x if x < current else current
 
 
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_largest(x: Array, out: Array, begin: bool) -> None:
-    """out = the largest of out and all x.
+    """Keep the largest of out and all x.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -187,7 +187,7 @@ def fold_largest(x: Array, out: Array, begin: bool) -> None:
 @in_pieces(x="ok", out="o", begin="k")
 @compiled
 def fold_smallest(x: Array, out: Array, begin: bool) -> None:
-    """out = the smallest of out and all x.
+    """Keep the smallest of out and all x.
 
     Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
     """
@@ -202,21 +202,21 @@ def fold_smallest(x: Array, out: Array, begin: bool) -> None:
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The lowest finite value of a type."""
+    """Return the lowest finite value of a type."""
     if dtype.kind == "b":
         return False
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def highest(dtype: np.dtype[Any]) -> Any:
-    """The highest finite value of a type."""
+    """Return the highest finite value of a type."""
     if dtype.kind == "b":
         return True
     return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
 
 
 def sum_int32(rows: Array) -> Array:
-    """Sums over the middle axis as int32, wrapping: (outer, inner), of integers no wider than 16 bits."""
+    """Return sums over the middle axis as int32, wrapping: (outer, inner), of integers no wider than 16 bits."""
     sums = np.zeros((rows.shape[0], rows.shape[2]), np.int32)
     fold_sum(rows, sums, False)
     return sums

@@ -1,4 +1,4 @@
-"""Rectifiers that stand alone: what RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1 share.
+"""Rectifiers as operators of their own: shared by RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1.
 
 Source: LiteRT 2.3, activations.cc ReluPrepare, QuantizedReluX; optimized_ops::ReluX, Relu, Relu1, Relu0To1;
 reference_ops::Relu6.
@@ -34,7 +34,7 @@ class OpData:
 def kernels(
     op: str, low: float, high: float | None, types: Iterable[str], versions: tuple[int, int] = (1, 1)
 ) -> tuple[Kernel, ...]:
-    """The kernels of a rectifier that holds reals inside [low, high] (None: open)."""
+    """Return the kernels of a rectifier that holds reals inside [low, high] (None: open)."""
 
     def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y = same_type(node)

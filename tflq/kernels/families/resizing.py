@@ -13,7 +13,7 @@ LARGEST = 1 << 24
 
 
 def resized_shape(node: Node, smallest: int) -> Shape:
-    """(N, height, width, C), with height and width from input 1, at least `smallest`."""
+    """Return (N, height, width, C), with height and width from input 1, at least `smallest`."""
     x, size = node.input(0), node.input(1)
     require_rank(node, x, 4)
     node.check(size.shape == (2,), "shape of the size", size, expected=[2], got=list(size.shape))
@@ -26,7 +26,7 @@ def resized_shape(node: Node, smallest: int) -> Shape:
 
 
 def ratio(size: int, new_size: int, align: bool) -> np.float32:
-    """Input steps per output step, one float32 division; `align` puts the last positions onto each other."""
+    """Return input steps per output step, one float32 division; `align` puts the last positions onto each other."""
     if align and new_size > 1:
         return np.float32(size - 1) / np.float32(new_size - 1)
     return np.float32(size) / np.float32(new_size)

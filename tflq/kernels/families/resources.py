@@ -41,7 +41,7 @@ def require_handle(node: Node, operand: Operand) -> None:
 
 
 def resource(session: Session, number: int, kind: type[R], create: R | None = None) -> R:
-    """The resource of that number, or `create` where there is none yet."""
+    """Return the resource of that number, or `create` if there is none yet."""
     key = ("resource", number)
     entry = session.resources.get(key)
     if entry is None:
@@ -54,12 +54,12 @@ def resource(session: Session, number: int, kind: type[R], create: R | None = No
 
 
 def number_of(handle: Array) -> int:
-    """The number that a handle holds."""
+    """Return the number that a handle holds."""
     return int(handle.flat[0])
 
 
 def table_of(table: Table, types: tuple[object, object]) -> Table:
-    """`table`, if it has keys and values of those types."""
+    """Return `table`, if it has keys and values of those types."""
     if (table.key_type, table.value_type) != types:
         raise TypeError(f"the hash table maps {table.key_type.label} to {table.value_type.label}")
     return table

@@ -13,12 +13,12 @@ from tflq.numerics.multiplier import Multiplier, multiply_greater_than_one
 
 
 def as_rows(x: Array) -> Array:
-    """`x` as (rows, last axis), C-contiguous; a view where it already is."""
+    """Return `x` as (rows, last axis), C-contiguous; a view if it already is."""
     return np.ascontiguousarray(x).reshape(-1 if x.size else 0, x.shape[-1])
 
 
 def row_maxima(rows: Array) -> Array:
-    """The largest of each row as a column, at least the type's lowest finite value; NaN is passed over.
+    """Return the largest of each row as a column, at least the type's lowest finite value; NaN is skipped.
 
     Source: the loops over std::max(max, x) of reference/softmax.h and log_softmax.h.
     """
@@ -26,7 +26,7 @@ def row_maxima(rows: Array) -> Array:
 
 
 def sum_rows(rows: Array) -> Array:
-    """0 + x[0] + x[1] + ... of each float32 row as a column, in that order, each sum rounded."""
+    """Return 0 + x[0] + x[1] + ... of each float32 row as a column, in that order, each sum rounded."""
     sums = np.empty((len(rows), 1), np.float32)
     _sum_rows(rows, sums)
     return sums
@@ -46,7 +46,7 @@ def _sum_rows(x: Array, out: Array) -> None:
 def fixed_point_exps(
     scaling: Multiplier, radius: int, difference_bits: int, sum_bits: int
 ) -> tuple[Array, Array, Array]:
-    """By how far an 8-bit code lies below its row's largest (0..255): the scaled difference, its exp, the summand.
+    """Tabulate by an 8-bit code's distance to its row's largest (0..255): scaled difference, its exp, the summand.
 
     Scaled differences have `difference_bits` integer bits, exps are Q0.31, summands have `sum_bits` integer bits and
     are 0 beyond `radius`. `scaling` is that of the differences.
@@ -58,7 +58,7 @@ def fixed_point_exps(
 
 @compiled
 def _fill_exps(mantissa: Int, shift: Int, radius: Int, difference_bits: Int, sum_bits: Int, tables: Array) -> None:
-    """Prepare guarantees: `tables` is (3, 256)."""
+    """Fill the tables. Prepare guarantees: `tables` is (3, 256)."""
     for below in range(256):
         scaled = multiply_greater_than_one(-np.int64(below), mantissa, shift)
         tables[0, below] = scaled

@@ -54,7 +54,7 @@ class PotData:
 
 
 def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
-    """y = a + sign * b. Twice the larger input scale is float32, as is 2**20 * output scale; quotients are float64."""
+    """Prepare a + sign * b. Twice the larger input scale and 2**20 * output scale are float32, quotients float64."""
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
@@ -71,25 +71,25 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
 
 
 def common_scale(a: Operand, b: Operand) -> np.float64:
-    """Twice the larger input scale: a float32 product, widened."""
+    """Return twice the larger input scale: a float32 product, widened."""
     return np.float64(np.float32(2) * max(a.scale, b.scale))
 
 
 def smaller_than_one(real: np.float64) -> np.float64:
-    """`real` itself, where it lies strictly between 0 and 1. Source: QuantizeMultiplierSmallerThanOneExp's checks."""
+    """Return `real`, which must lie strictly between 0 and 1. Source: QuantizeMultiplierSmallerThanOneExp's checks."""
     if not 0.0 < real < 1.0:
         raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"the real multiplier is {real}")
     return real
 
 
 def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
-    """By code (as unsigned): (code - zero point) * 2**left_shift * real, rounded as the runtime requantizes."""
+    """Tabulate by code (as unsigned): (code - zero point) * 2**left_shift * real, as the runtime requantizes."""
     shifted = centred_codes(operand) << left_shift
     return tabulated(arithmetic.requantize(smaller_than_one(real)), shifted.astype(np.int32))
 
 
 def centred_codes(operand: Operand) -> Array:
-    """By code (as unsigned): code - zero point, int64."""
+    """Tabulate by code (as unsigned): code - zero point, int64."""
     dtype = np.dtype(operand.type.label)
     codes = np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
     return codes.astype(np.int64) - operand.zero_point
@@ -116,9 +116,9 @@ def accumulated(
     a: Array,
     b: Array,
 ) -> Call:
-    """What is accumulated (int32, flat) of two operands, spread to the shape of `out`, through a pipeline.
+    """Return the call that adds two operands (int32, flat), spread to the shape of `out`, through a pipeline.
 
-    `fused` makes both at once, of the constants of `scale_twice`, zero point and limits.
+    `fused` does both at once, with the constants of `scale_twice`, zero point and limits.
     """
     stage = pipeline.stage
     if out.nbytes <= _KEPT or (isinstance(stage, DoubleRounding) and a.size == b.size == out.size):
@@ -139,7 +139,7 @@ def accumulated(
 
 
 def _spread_by(calls: list[Call], x: Array, out: Array) -> Array:
-    """`x` where it has as many elements as `out`, else an array that one more call fills with `x` repeated."""
+    """Return `x` if it has as many elements as `out`, else an array that one more call fills with `x` repeated."""
     if x.size == out.size:
         return x
     repeated = np.empty(out.shape, x.dtype)
@@ -148,7 +148,7 @@ def _spread_by(calls: list[Call], x: Array, out: Array) -> Array:
 
 
 def unsigned(x: Array) -> Array:
-    """Codes as unsigned ones, flat: what tables are indexed by."""
+    """Return codes as unsigned ones, flat: indices of tables."""
     return x.reshape(-1).view(f"u{x.dtype.itemsize}")
 
 
@@ -189,7 +189,7 @@ def has_pot_scales(node: Node) -> bool:
 
 
 def prepare_pot(node: Node, sign: int) -> Prepared:
-    """y = a + sign * b with shifts: at most one input is shifted, and only to the right."""
+    """Prepare y = a + sign * b with shifts: at most one input is shifted, and only to the right."""
     a, b, y = both(node)
     shape = broadcast_shape(node, a, b)
     clamp = code_range(node, y, np.int16)

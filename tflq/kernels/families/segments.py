@@ -33,7 +33,7 @@ class Segmented:
 
 
 def unsorted_kernels(op: str, fold: Fold, start: Callable[[np.dtype[Any]], Any]) -> tuple[Kernel, ...]:
-    """The kernels of a fold whose ids come in any order; `start(dtype)` is what segments begin with."""
+    """Return the kernels of a fold whose ids come in any order; segments begin with `start(dtype)`."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, ids, number = (node.input(position) for position in range(3))
@@ -57,7 +57,7 @@ def eval_unsorted(data: Segmented, x: Array, ids: Array, _: Array) -> Array:
 
 
 def fold_rows(data: Segmented, rows: Array, ids: Array) -> Array:
-    """All rows folded into the segments that `ids` names, in order."""
+    """Fold all rows into the segments that `ids` names, in order."""
     out = np.full(data.shape, data.start, rows.dtype)
     places = ids.astype(np.intp)[:, None] * rows.shape[1] + np.arange(rows.shape[1])
     data.fold(out.reshape(-1), places.reshape(-1), np.ascontiguousarray(rows).reshape(-1))

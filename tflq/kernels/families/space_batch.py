@@ -17,7 +17,7 @@ from tflq.kernels.operands import (
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The input as (N, H, W, C), with W = 1 where there is none; block sizes and margins of H and W."""
+    """The input as (N, H, W, C), with W = 1 if there is none; block sizes and margins of H and W."""
 
     image: tuple[int, int, int, int]
     block: tuple[int, int]
@@ -25,13 +25,13 @@ class Blocks:
 
     @staticmethod
     def seen(full: tuple[int, int, int, int], rank: int) -> Shape:
-        """A four-dimensional shape as the tensor has it: three dimensions lack the width."""
+        """Return a four-dimensional shape as the tensor has it: three dimensions lack the width."""
         n, h, w, c = full
         return (n, h, w, c) if rank == 4 else (n, h, c)
 
 
 def blocks_of(node: Node) -> Blocks:
-    """Blocks from input 1, margins (paddings or crops) from input 2."""
+    """Read blocks from input 1, margins (paddings or crops) from input 2."""
     x, block, margins = node.input(0), node.input(1), node.input(2)
     require_rank(node, x, 3, 4)
     spatial = len(x.shape) - 2
@@ -46,7 +46,7 @@ def blocks_of(node: Node) -> Blocks:
 
 
 def check_quantization(node: Node) -> None:
-    """8- and 16-bit integers keep their scale and zero point; 16-bit ones have zero point 0."""
+    """Require the same scale and zero point for 8- and 16-bit integers; 16-bit ones have zero point 0."""
     x, y = node.input(0), node.outputs[0]
     require_same_type(node, x, y)
     if x.type in (TensorType.UINT8, TensorType.INT8, TensorType.INT16):

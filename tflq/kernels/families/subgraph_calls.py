@@ -1,6 +1,6 @@
-"""Operators that call subgraphs: what IF, WHILE, STABLEHLO_CASE and STABLEHLO_COMPOSITE share.
+"""Operators that call subgraphs: shared by IF, WHILE, STABLEHLO_CASE and STABLEHLO_COMPOSITE.
 
-A subgraph that is entered begins anew: its variables are reset and its operators prepared again, as LiteRT does between
+Each entry starts a subgraph afresh: its variables are reset and its operators prepared again, as LiteRT does between
 two calls. Its inputs take the shapes of the caller's tensors.
 Source: LiteRT 2.3, control_flow_common.h; if.cc Eval; subgraph.cc AllocateTensors, ReleaseMemory.
 """
@@ -25,12 +25,12 @@ class Branches:
 
 
 def present(node: Node, first: int = 0) -> tuple[Operand, ...]:
-    """The inputs from position `first` on, none of which may be absent."""
+    """Return the inputs from position `first` on, none of which may be absent."""
     return tuple(node.input(position) for position in range(first, len(node.inputs)))
 
 
 def callee(node: Node, subgraph: int, arguments: Sequence[Operand], outputs: int) -> Callee:
-    """The subgraph bound to the arguments' shapes. Types and numbers of its inputs and outputs must be the caller's."""
+    """Bind the subgraph to the arguments' shapes. Types and numbers of inputs and outputs must be the caller's."""
     called = node.around().subgraph(subgraph, [operand.shape for operand in arguments])
     for inner, outer in zip(called.inputs, arguments, strict=True):
         _require_type(node, inner, outer)
@@ -39,7 +39,7 @@ def callee(node: Node, subgraph: int, arguments: Sequence[Operand], outputs: int
 
 
 def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[Branches, tuple[Shape | None, ...]]:
-    """Branches that take the inputs from `first` on; an output's shape is known if all branches agree on it."""
+    """Bind branches to the inputs from `first` on; an output's shape is known if all branches agree on it."""
     arguments = present(node, first)
     called = [callee(node, subgraph, arguments, len(node.outputs)) for subgraph in subgraphs]
     for branch in called:
@@ -51,7 +51,7 @@ def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[
 
 
 def agreed(shapes: Sequence[tuple[Shape | None, ...]]) -> tuple[Shape | None, ...]:
-    """Shapes that are known and equal in all of `shapes`; None for all where one is not."""
+    """Return shapes that are known and equal in all of `shapes`; None for all if one is not."""
     first = shapes[0]
     return first if None not in first and all(other == first for other in shapes) else (None,) * len(first)
 
@@ -62,18 +62,18 @@ def single_value(node: Node, operand: Operand) -> None:
 
 
 def prepare_call(node: Node, subgraph: int) -> Prepared:
-    """One subgraph that takes all inputs."""
+    """Prepare a call of one subgraph that takes all inputs."""
     branches, shapes = prepare_branches(node, (subgraph,), 0)
     return Prepared(shapes, branches, eval_call)
 
 
 def eval_call(data: Branches, session: Session, *values: Array) -> tuple[Array, ...]:
-    """The only subgraph's outputs."""
+    """Return the only subgraph's outputs."""
     return take(data, session, 0, values)
 
 
 def take(data: Branches, session: Session, branch: int, values: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs of one branch, counted from 0."""
+    """Return the outputs of one branch, counted from 0."""
     if data.unwritten[branch]:
         raise UndefinedResultError("Eval_static", "one tensor is two outputs of the subgraph: LiteRT writes only one")
     return session.enter(data.subgraphs[branch])(values)

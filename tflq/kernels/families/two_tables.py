@@ -22,7 +22,7 @@ class TwoTables:
 
 
 def eval_tables(data: TwoTables, x: Array) -> Array:
-    """Source: Requantize. No rounding: that happened when the tables were made."""
+    """Source: Requantize. No rounding: that happened when the tables were computed."""
     codes = np.ascontiguousarray(x).reshape(-1)
     at = in_whole_blocks(codes.size, data.block)
     whole, tail = look_up_8bit(data.whole.table, codes[:at]), look_up_8bit(data.tail.table, codes[at:])

@@ -21,7 +21,7 @@ from tflq.numerics.tables import Transform, look_up_8bit_into, look_up_16bit_int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated:
-    """An operator on 8-bit codes as a table: `table[code as uint8]` is the output's code. `make` made it of `data`."""
+    """An operator on 8-bit codes as a table: `table[code as uint8]` is the output's code, `make(data)` the table."""
 
     data: Any
     table: Array
@@ -38,25 +38,25 @@ def prepare_unary(node: Node, data: Any, evaluate: Callable[[Any, Array], Array]
 
 
 def tabulated(data: Any, make: Callable[[Any], Array]) -> Tabulated:
-    """The table that `make` makes of `data`."""
+    """Return the table that `make` computes from `data`."""
     return Tabulated(data, make(data), make)
 
 
 @filling(lambda data, x: (x.shape, data.table.dtype))
 def eval_table(data: Tabulated, out: Array, x: Array) -> Call:
-    """Look every code up. No rounding: that happened when the table was made."""
+    """Look every code up. No rounding: that happened when the table was computed."""
     return look_up_8bit_into.bound(data.table, np.asarray(x, order="C").reshape(-1).view(np.uint8), out.reshape(-1))
 
 
 def same_type(node: Node) -> tuple[Operand, Operand]:
-    """Input and output of a one-input operator whose types must agree."""
+    """Return input and output of a one-input operator whose types must agree."""
     x, y = node.input(0), node.outputs[0]
     node.check(x.type == y.type, "input and output types differ", y, expected=x.type.label, got=y.type.label)
     return x, y
 
 
 def prepare_tabulated(node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart) -> Prepared:
-    """A function of reals as a table: of 256 codes for int8 and uint8, of 513 samples to interpolate for int16."""
+    """Prepare a table of a function of reals: 256 codes for int8 and uint8, 513 samples to interpolate for int16."""
     x, y = same_type(node)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
@@ -85,7 +85,7 @@ def check_zero_points(node: Node) -> None:
 
 
 def prepare_function(function: Callable[[Array], Array]) -> Callable[[Node, Arithmetic], Prepared]:
-    """A prepare for a function of the input's own type, without constants."""
+    """Return a prepare for a function of the input's own type, without constants."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, _ = same_type(node)
@@ -101,19 +101,19 @@ class Looped(Protocol):
     """A function of float32 arrays that has a compiled loop."""
 
     def into(self, x: Array, out: Array) -> Call:
-        """The call that fills `out` with the function of `x`, both 1-D."""
+        """Return the call that fills `out` with the function of `x`, both 1-D."""
         ...
 
 
 @filling(lambda function, x: (x.shape, x.dtype), once=lambda function, x: function(x))
 def eval_loop(function: Looped, out: Array, x: Array) -> Call:
-    """No rounding but the function's own."""
+    """Evaluate without rounding, except the function's own."""
     return function.into(np.asarray(x, order="C").reshape(-1), out.reshape(-1))
 
 
 @filling(lambda function, x: (x.shape, x.dtype), once=lambda function, x: function(x))
 def eval_ufunc(function: np.ufunc, out: Array, x: Array) -> Call:
-    """No rounding but the function's own."""
+    """Evaluate without rounding, except the function's own."""
 
     def call() -> None:
         function(x, out=out)
@@ -122,5 +122,5 @@ def eval_ufunc(function: np.ufunc, out: Array, x: Array) -> Call:
 
 
 def eval_function(function: Callable[[Array], Array], x: Array) -> Array:
-    """No rounding but the function's own."""
+    """Evaluate without rounding, except the function's own."""
     return np.asarray(function(x))

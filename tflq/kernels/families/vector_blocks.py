@@ -18,13 +18,14 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
 def in_whole_blocks(size: int, block: int) -> int:
-    """How many of `size` elements fill whole blocks."""
+    """Return the number of `size` elements that fill whole blocks."""
     return size - size % block
 
 
 def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
-    """How long the runs are that vector code goes through without a break, and whether one operand stands still in
-    them; a length of 0 where the shapes broadcast in a way that vector code does not take.
+    """Return the length of the runs of vector code, and whether one operand is a single element in them.
+
+    The length is 0 if vector code does not take shapes that broadcast so.
 
     Shapes are padded to the left to six dimensions; a run is what the operands share at the end, or, where that is one
     element, what one of them repeats. Source: ProcessBroadcastShapes, BinaryBroadcastFiveFold.
@@ -61,17 +62,17 @@ def _second_repeated(first: int, second: int) -> bool:
 
 
 def channel_blocks(arithmetic: Arithmetic, block: int) -> StageOf:
-    """Whole blocks of channels by vector code, the channels left over one by one."""
+    """Return the stage for whole blocks of channels by vector code, the channels left over one by one."""
     return BlockTail.of(arithmetic.requantize_simd, arithmetic.requantize, block)
 
 
 def gemm(arithmetic: Arithmetic) -> StageOf:
-    """The scaling of a matrix product."""
+    """Return the scaling of a matrix product."""
     return arithmetic.requantize_gemm
 
 
 def requantizing(prepare: Prepare, choose: Callable[[Arithmetic], StageOf]) -> Prepare:
-    """`prepare` with another scaling of int32 accumulators."""
+    """Return `prepare` with another scaling of int32 accumulators."""
 
     def prepare_otherwise(node: Node, arithmetic: Arithmetic) -> Prepared:
         return prepare(node, replace(arithmetic, requantize=choose(arithmetic)))
@@ -84,7 +85,7 @@ CHANNELS = 8
 
 
 def eight_channels(arithmetic: Arithmetic) -> StageOf:
-    """Whole blocks of eight channels by vector code."""
+    """Return the stage for whole blocks of eight channels by vector code."""
     return channel_blocks(arithmetic, CHANNELS)
 
 
@@ -97,7 +98,7 @@ class FlatBlocks:
     block: int
 
     def __call__(self, accumulators: Array, pipeline: OutputPipeline) -> Array:
-        """Codes of contiguous `accumulators`, of any shape, with zero point and clamp of `pipeline`."""
+        """Return the codes of contiguous `accumulators`, of any shape, with zero point and clamp of `pipeline`."""
         flat = accumulators.reshape(-1)
         at = in_whole_blocks(flat.size, self.block)
         codes = replace(pipeline, stage=self.whole)(flat)

@@ -26,7 +26,7 @@ from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
 #: Float32 operands, subnormals read as zeros, to the exact result or to its value in float64.
 Function = Callable[..., Array]
 
-#: Whatever the reference has: versions are looked up there.
+#: All that the reference has: versions are looked up there.
 _VERSIONS = (1, 16)
 #: The fused activations that XNNPACK has: none, RELU, RELU_N1_TO_1, RELU6.
 _ACTIVATIONS = 3
@@ -37,7 +37,7 @@ class OpData:
     """Constants."""
 
     function: Function
-    clamp: NumberClamp  # None where it is open
+    clamp: NumberClamp  # None if it is open
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class SlopeData:
 
 
 def takes(node: Node) -> bool:
-    """Floats of ranks that XNNPACK knows, none empty, and an activation that it has."""
+    """Return whether all operands are floats of ranks that XNNPACK knows, none empty, and it has the activation."""
     present = [operand for operand in node.inputs if operand is not None]
     return (
         all(operand.type == TensorType.FLOAT32 and has_shape(operand) for operand in present)

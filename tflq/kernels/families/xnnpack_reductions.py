@@ -10,7 +10,7 @@ from tflq.kernels.kernel import Node
 
 
 def takes(node: Node) -> bool:
-    """At least one axis."""
+    """Return whether XNNPACK takes the node: at least one axis, quantized operands, an input with elements."""
     x, axes = node.input(0), node.constant(1).reshape(-1)
     has_axes = len(axes) > 0 and not (len(axes) == 1 and int(axes[0]) == 0 and not x.shape)
     return is_quantized(x) and is_quantized(node.outputs[0]) and has_axes and min(x.shape, default=1) > 0

@@ -20,7 +20,7 @@ from tflq.numerics.stages import Reals, StageOf, type_range
 
 
 def rescaled(node: Node, prepared: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int) -> Prepared:
-    """A prepared contraction (its data have an `output`) with XNNPACK's scaling and limits."""
+    """Return a prepared contraction (its data have an `output`) with XNNPACK's scaling and limits."""
     y = node.outputs[0]
     assert w.quantization is not None  # the rules of delegation saw to it
     real = np.broadcast_to(x.scale * w.quantization.scale / y.scale, channels)
@@ -57,10 +57,10 @@ def _even_code(real: float, y: Operand) -> int:
 
 
 def gemm(arithmetic: Arithmetic, x: Operand) -> StageOf:
-    """The scaling of matrix products: uint8 has its own on some machines."""
+    """Return the scaling of matrix products: uint8 has its own on some machines."""
     return arithmetic.xnnpack_uint8_gemm if x.type == TensorType.UINT8 else FloatRoundingEven.of
 
 
 def depthwise(arithmetic: Arithmetic, x: Operand) -> StageOf:
-    """The scaling of depthwise convolutions."""
+    """Return the scaling of depthwise convolutions."""
     return arithmetic.xnnpack_product if x.type == TensorType.UINT8 else FloatRoundingEven.of

@@ -29,7 +29,7 @@ class OpData:
 
 
 def fixed(real: np.float32) -> FixedMultiplier:
-    """A real multiplier in steps of 1/256, half to even."""
+    """Return a real multiplier in steps of 1/256, half to even."""
     return FixedMultiplier(int(np.rint(np.float32(1 << BITS) * real)))
 
 

@@ -41,7 +41,7 @@ FORMULAS = (
         "FULLY_CONNECTED",
         "int8, int16; several weight scales",
         "core/subgraph.cc GetLegacyQuantization; fully_connected.cc Prepare",
-        (when.tflite(until="tflite-2.9"), "zo, whatever goes in: several scales read as 0"),
+        (when.tflite(until="tflite-2.9"), "zo for every input: several scales read as 0"),
         (when.tflite("tflite-2.11"), "a multiplier for each channel"),
     ),
 )
@@ -74,7 +74,7 @@ FAULTS = (
         "FULLY_CONNECTED",
         ("int8 int8 int32? -> int8",),
         "2.3 to 2.9",
-        "a scale for each channel reads as 0: the output is its zero point, whatever goes in, without an error",
+        "a scale for each channel reads as 0: the output is its zero point for every input, without an error",
         "core/subgraph.cc GetLegacyQuantization; fully_connected.cc PrepareImpl",
         (when.tflite(until="tflite-2.9"),),
     ),

@@ -1,7 +1,7 @@
 """FULLY_CONNECTED of the optimized resolver. Data sheets: tflq/kernels/fully_connected/reference.py, hybrid.py.
 
 The sums are the reference's. ruy's matrix product scales int8, uint8 after 2.14 and 16-bit activations with 32-bit
-accumulators; these have 64 bits only if the bias has, or the options say so. On AArch64, and with the NEON code through
+accumulators; these have 64 bits only if the bias or the options ask for it. On AArch64, and with the NEON code through
 SSE up to 2.12, one column has the matrix-vector kernel; up to 2.14 gemmlowp makes the others on AArch64, up to 2.12
 those of uint8. Up to 2.9 several weight scales read as 0. Narrower weights of 16-bit activations are
 unpacked first; floats with 4-bit weights and shuffled weights are not modelled: refused.

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED with shuffled weights: blocks of four units by sixteen inputs, made for the cells of old LSTMs.
+"""FULLY_CONNECTED with shuffled weights: blocks of four units by sixteen inputs, for the cells of old LSTMs.
 
 | operand   | shape              | types | quantization              |
 |-----------|--------------------|-------|---------------------------|

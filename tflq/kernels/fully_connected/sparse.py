@@ -37,7 +37,7 @@ from tflq.numerics.lanes import is_zero
 _BLOCK = 16
 _DENSE, _COMPRESSED = 0, 1
 
-#: What a byte of the hybrid form's ledger holds.
+#: The largest value of a byte of the hybrid form's ledger.
 _LEDGER_LARGEST = 255
 
 
@@ -48,7 +48,7 @@ class OpData:
     shape: Shape  # of the output
     input_zero_point: ZeroPoint  # LSB of input
     products: Contraction
-    lowest_pairs: Contraction | None  # 65536 where both weights of a pair are -128; None where no pair is
+    lowest_pairs: Contraction | None  # 65536 where both weights of a pair are -128; None if no pair is
     output: Output
 
 

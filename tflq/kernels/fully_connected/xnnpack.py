@@ -1,7 +1,7 @@
 """FULLY_CONNECTED by XNNPACK. Data sheets: tflq/kernels/fully_connected/reference.py, hybrid.py.
 
 8-bit codes: the reference's sums, scaled by a float32 multiplier. Floats and narrow weights: rows quantized
-asymmetrically, whatever the option says. Weights with a scale for every block: xnnpack_blocks.py.
+asymmetrically, regardless of the option. Weights with a scale for every block: xnnpack_blocks.py.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode, CheckTensorFilterType; XNNPACK's qd8-f32-qc8w and qc4w
 gemm.
 """
@@ -93,7 +93,7 @@ def check_sums(node: Node) -> None:
         node.refuse(f"sums of 4-bit weights can reach {sums.max():,}, which XNNPACK wraps in 28 bits", w)
 
 
-#: What 28 bits do not hold.
+#: The first number beyond 28 bits.
 WRAPS = 2**27
 
 #: Rows beyond which products by BLAS are faster.

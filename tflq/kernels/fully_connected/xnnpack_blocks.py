@@ -27,7 +27,7 @@ from tflq.numerics.block_products import BlockProduct, Blocks, to_bfloat16
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.dynamic_range_float32 import quantize_rows_float32
 
-#: Blocks have a multiple of so many inputs.
+#: Blocks have a multiple of this number of inputs.
 _LEAST = 32
 
 

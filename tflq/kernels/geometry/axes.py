@@ -11,14 +11,14 @@ from tflq.kernels.kernel import Array, Node, Operand, Shape
 
 
 def resolve_axis(node: Node, axis: int, rank: int, operand: Operand | None = None) -> int:
-    """`axis` counted from the front; refuses one outside [-rank, rank)."""
+    """Return `axis` counted from the front; refuse one outside [-rank, rank)."""
     if not -rank <= axis < rank:
         node.refuse("axis", operand, expected=f"from {-rank} to {rank - 1}", got=axis)
     return axis % rank
 
 
 def rows_around(shape: Shape, axis: int) -> tuple[int, int, int]:
-    """(elements before, along, behind) an axis: the shape as three dimensions."""
+    """Return (elements before, along, behind) an axis: the shape as three dimensions."""
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
 
@@ -37,7 +37,7 @@ class Channels:
 
 
 def along(node: Node, operand: Operand, shape: Shape) -> Channels:
-    """The operand's quantization: one entry for all of `shape`, or one for each slice of its quantized dimension."""
+    """Return the operand's quantization: one entry for all of `shape`, or one for each slice of its axis."""
     q = operand.quantization
     if q is None or len(q.scale) <= 1:
         return Channels(np.array([operand.scale], np.float32), np.array([operand.zero_point]), (1, 1, prod(shape)))

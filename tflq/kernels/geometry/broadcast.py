@@ -16,7 +16,7 @@ MAX_RANK = 8
 
 
 def broadcast_shape(node: Node, a: Operand, b: Operand, max_rank: int = MAX_RANK) -> Shape:
-    """The shape of both operands together, aligned at the last axis; refuses shapes that do not fit."""
+    """Return the shape of both operands together, aligned at the last axis; refuse shapes that do not fit."""
     if a.shape == b.shape:
         return a.shape
     rank = max(len(a.shape), len(b.shape))
@@ -32,7 +32,7 @@ def broadcast_shape(node: Node, a: Operand, b: Operand, max_rank: int = MAX_RANK
 
 
 def spread(x: Array, shape: Shape) -> Array:
-    """`x` repeated to `shape`, C-contiguous; `x` itself where it already is that."""
+    """Return `x` repeated to `shape`, C-contiguous; `x` itself if it already is that."""
     if x.shape == shape:
         return np.ascontiguousarray(x) if x.shape else x
     out = np.empty(shape, x.dtype)
@@ -41,8 +41,9 @@ def spread(x: Array, shape: Shape) -> Array:
 
 
 def repeated_blocks(shape: Shape, whole: Shape) -> tuple[int, int, int] | None:
-    """`whole` as (outer, times, inner), where a tensor of `shape` is (outer, inner) and is repeated in between; None
-    where it is repeated along axes that are apart.
+    """Return `whole` as (outer, times, inner), for a tensor of `shape` (outer, inner) that is repeated in between.
+
+    Return None if it is repeated along axes that are apart.
     """
     aligned = (1,) * (len(whole) - len(shape)) + shape
     repeated = [axis for axis, (extent, full) in enumerate(zip(aligned, whole, strict=True)) if extent != full]

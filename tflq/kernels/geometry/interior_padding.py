@@ -24,7 +24,7 @@ class Spread:
 
 
 def spread(shape: Shape, low: Shape, high: Shape, steps: Shape) -> Spread:
-    """Elements `steps` apart, `low` and `high` places before and behind them. The shape may have negative sizes."""
+    """Return elements `steps` apart, `low` and `high` places before and behind them. Sizes may be negative."""
     sizes, target, source = [], [], []
     for size, before, behind, step in zip(shape, low, high, steps, strict=True):
         out = before + (size - 1) * step + 1 + behind if size else before + behind
@@ -39,7 +39,7 @@ def spread(shape: Shape, low: Shape, high: Shape, steps: Shape) -> Spread:
 
 
 def move_apart(data: Spread, x: Array, value: Any) -> Array:
-    """The elements at their places, `value` everywhere else."""
+    """Return the elements at their places, with `value` everywhere else."""
     out = np.full(data.shape, value, x.dtype)
     out[data.target] = x[data.source]
     return out

@@ -28,7 +28,7 @@ def _any(total: Array, x: Array) -> Array:
 
 
 def _larger(total: Array, x: Array) -> Array:
-    """NaN, once met, stays until a value follows it: every comparison with it chooses the new value."""
+    """Keep a NaN, once met, until a value follows it: every comparison with it chooses the new value."""
     return np.where(total >= x, total, x)
 
 
@@ -58,7 +58,7 @@ class Windows:
 
 
 def windows(node: Node, fold: Fold, shape: Shape, size: Shape, strides: Shape, dilations: Shape) -> Windows:
-    """Windows over an input of that shape; where one does not fit, there is none."""
+    """Return windows over an input of that shape; none where one does not fit."""
     node.check(1 <= len(shape) <= _MAX_RANK, "number of dimensions", expected=f"1 to {_MAX_RANK}", got=len(shape))
     for name, values in (("window", size), ("strides", strides), ("dilations", dilations)):
         node.check(len(values) == len(shape), f"number of {name}", expected=len(shape), got=len(values))
@@ -70,7 +70,7 @@ def windows(node: Node, fold: Fold, shape: Shape, size: Shape, strides: Shape, d
 
 
 def fold_windows(data: Windows, x: Array, start: Array) -> Array:
-    """Every output begins with `start` and takes its window's elements in order. bool counts as int8, as in the source.
+    """Fold each window's elements in order, from `start` on. bool counts as int8, as in the source.
 
     Rounding: one per element, of the type. Overflow: integers wrap.
     """
@@ -83,6 +83,6 @@ def fold_windows(data: Windows, x: Array, start: Array) -> Array:
 
 
 def _seen(data: Windows, place: Shape) -> tuple[slice, ...]:
-    """What all windows see at one of their places."""
+    """Return the slices that all windows see at one of their places."""
     parts = zip(place, data.dilations, data.strides, data.shape, strict=True)
     return tuple(slice(p * d, p * d + (count - 1) * s + 1, s) for p, d, s, count in parts)

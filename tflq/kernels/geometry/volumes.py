@@ -33,7 +33,7 @@ class Window3D(NamedTuple):
         return self.d.out, self.h.out, self.w.out
 
     def part(self, *positions: slice) -> Window3D:
-        """The window at those of its positions only."""
+        """Return the window at those of its positions only."""
         return Window3D(*(axis.part(at) for axis, at in zip(self, positions, strict=True)))
 
 
@@ -47,7 +47,7 @@ class OpData:
 
 
 def window(node: Node, volume: Shape, kernel: Shape) -> Window3D:
-    """The window of `node`'s options over `volume` (D, H, W). One that does not fit has no position."""
+    """Return the window of `node`'s options over `volume` (D, H, W). One that does not fit has no position."""
     axes = []
     for letter, size, taps in zip("dhw", volume, kernel, strict=True):
         stride, dilation = (int(node.options[name]) for name in (f"stride_{letter}", f"dilation_{letter}_factor"))
@@ -68,14 +68,14 @@ def check_operands(node: Node, x: Operand, w: Operand, channels: int, filters: i
 
 
 def data_of(node: Node, at: Window3D, shape: Shape) -> OpData:
-    """Geometry and the activation's limits."""
+    """Return the geometry and the activation's limits."""
     return OpData(at, shape, float_range(node))
 
 
 @in_pieces(lambda x, w, bias, window, *_: len(x) * prod(window.out) * w.size, out="nzyx", x="n", window="zyx")
 @compiled
 def convolve_3d(x: Array, w: Array, bias: Array, window: Window3D, low: Real, high: Real, out: Array) -> None:
-    """CONV_3D. `x` N, D, H, W, C; `w` KD, KH, KW, C, O. One float32 sum per output, bias last.
+    """Compute CONV_3D. `x` N, D, H, W, C; `w` KD, KH, KW, C, O. One float32 sum per output, bias last.
 
     Prepare guarantees: `window` lies over a volume of x's depth, height and width, `bias` is (O), `out` is (N, out
     positions, O).
@@ -109,7 +109,7 @@ def convolve_3d(x: Array, w: Array, bias: Array, window: Window3D, low: Real, hi
 def convolve_3d_transposed(
     x: Array, w: Array, bias: Array, window: Window3D, low: Real, high: Real, out: Array
 ) -> None:
-    """CONV_3D_TRANSPOSE. `x` N, D, H, W, C; `w` KD, KH, KW, C, O; sums in the order of the input's elements."""
+    """Compute CONV_3D_TRANSPOSE. `x` N, D, H, W, C; `w` KD, KH, KW, C, O; sums in the order of x's elements."""
     out.fill(0)
     _spread(x, w, window, out)
     finish_pixels(out.reshape(-1, w.shape[4]), bias, low, high)
@@ -118,7 +118,7 @@ def convolve_3d_transposed(
 @in_pieces(lambda x, w, window, out: x[..., :1].size * w.size, x="nzyx", out="n", window="zyx")
 @compiled
 def _spread(x: Array, w: Array, window: Window3D, out: Array) -> None:
-    """Every element of `x` through the filter onto `out`.
+    """Add every element of `x` through the filter onto `out`.
 
     Prepare guarantees: x's depth, height and width are the positions of `window`, whose volume is that of `out` (N, D,
     H, W, O).

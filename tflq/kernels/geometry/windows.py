@@ -35,7 +35,7 @@ class Axis(NamedTuple):
     before: int
 
     def part(self, positions: slice) -> Axis:
-        """The axis at those of its positions only."""
+        """Return the axis at those of its positions only."""
         return self._replace(out=positions.stop - positions.start, before=self.before - positions.start * self.stride)
 
 
@@ -57,7 +57,7 @@ class Window(NamedTuple):
 
     @classmethod
     def over(cls, vertical: Axis, horizontal: Axis) -> Window:
-        """The window with these axes."""
+        """Return the window with these axes."""
         return cls(
             height=vertical.size,
             width=horizontal.size,
@@ -74,7 +74,7 @@ class Window(NamedTuple):
         )
 
     def part(self, rows: slice, columns: slice | None = None) -> Window:
-        """The window at those of its positions only."""
+        """Return the window at those of its positions only."""
         columns = columns or slice(0, self.out_w)
         return self._replace(
             out_h=rows.stop - rows.start,
@@ -85,7 +85,7 @@ class Window(NamedTuple):
 
     @classmethod
     def of_one_tap(cls, height: int, width: int) -> Window:
-        """The window of an operator that takes every pixel by itself."""
+        """Return the window of an operator that takes every pixel by itself."""
         return cls.over(_one_tap(height), _one_tap(width))
 
     @property
@@ -95,7 +95,7 @@ class Window(NamedTuple):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether every output pixel sees just the input pixel at its own place."""
+        """True if every output pixel sees just the input pixel at its own place."""
         return self.taps == 1 and self.stride_h == self.stride_w == 1 and self.pad_top == self.pad_left == 0
 
 
@@ -104,7 +104,7 @@ def _one_tap(size: int) -> Axis:
 
 
 def axis(padding: int, size: int, kernel: int, stride: int, dilation: int) -> Axis | None:
-    """The geometry along one axis; None where the window does not fit or a parameter makes no sense."""
+    """Return the geometry along one axis; None if the window does not fit or a parameter makes no sense."""
     if padding not in (Padding.SAME, Padding.VALID) or size < 0 or kernel <= 0 or stride <= 0 or dilation <= 0:
         return None
     reach = (kernel - 1) * dilation + 1
@@ -116,7 +116,7 @@ def axis(padding: int, size: int, kernel: int, stride: int, dilation: int) -> Ax
 
 
 def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
-    """The window of `node`'s options (padding, strides, dilations if it has them) over `image` (N, H, W, C)."""
+    """Return the window of `node`'s options (padding, strides, any dilations) over `image` (N, H, W, C)."""
     options = node.options
     axes = []
     for letter, size, taps in (("h", image[1], kernel[0]), ("w", image[2], kernel[1])):
@@ -136,10 +136,10 @@ def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
 @in_pieces(out="r", first_row="r")
 @compiled
 def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, first_channel: Int, out: Array) -> None:
-    """Centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
+    """Write centred patches as rows: out[i] holds taps x channels (ky, kx, c) seen by output pixel first_row + i.
 
     `x` is N, H, W, C, contiguous; output pixels count through N, out_h, out_w. The channels taken begin at
-    `first_channel`; the width of `out` says how many. Taps outside the image give 0.
+    `first_channel`; the width of `out` decides their number. Taps outside the image give 0.
 
     Prepare guarantees: `window` lies over an image of x's height and width, and `out` is (rows, taps * channels); rows
     from `first_row` on lie below N * out_h * out_w, channels from `first_channel` on below C.
@@ -150,7 +150,7 @@ def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, firs
 
 
 def packed_geometry(window: Window, first_channel: int, depth: int) -> Array:
-    """What pack_patches reads: a window, and which channels of the image it sees, `depth` from `first_channel` on."""
+    """Return pack_patches' geometry: a window, and the `depth` channels of the image from `first_channel` on."""
     return np.array([*window, first_channel, depth], np.int64)
 
 
@@ -158,7 +158,7 @@ def packed_geometry(window: Window, first_channel: int, depth: int) -> Array:
 def pack_patches(
     codes: Array, geometry: Array, first: Int, count: Int, shift: Int, fill: Int, packed: Array, length: Int
 ) -> None:
-    """Patches less `shift` as rows of a micro-kernel, padding as `fill`: packed[i, :length] for i below `count`.
+    """Write patches less `shift` as rows of a micro-kernel, padding as `fill`: packed[i, :length], i below `count`.
 
     `codes` is N, H, W, C, contiguous; patch first + i is that of an output pixel, counted through N, out_h, out_w, and
     has `length` values. What `packed` has beyond `length` stays as it is.
@@ -211,10 +211,10 @@ def _taps_into(
 
 
 def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
-    """(rows, stride_w, columns) of the slab that `rows` output rows see, dilation and padding included.
+    """Return (rows, stride_w, columns) of the slab that `rows` output rows see, with dilation and padding.
 
-    Columns whose numbers leave the same remainder by stride_w lie side by side: what a tap sees along an output row is
-    then contiguous, whatever the stride.
+    Columns whose numbers leave the same remainder by stride_w lie side by side: a tap's elements along an output row
+    are then contiguous for any stride.
     """
     height = (rows - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1
     width = max(0, window.out_w - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1
@@ -224,7 +224,7 @@ def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
 @in_pieces(out="r", top="r")
 @compiled
 def slab_into(x: Array, shift: Int, fill: Int, window: Window, top: Int, times: Int, out: Array) -> None:
-    """Image rows from row `top` on, less `shift`, padding as `fill`: out (*slab_shape, C * times).
+    """Write image rows from row `top` on, less `shift`, padding as `fill`: out (*slab_shape, C * times).
 
     `x` is H, W, C, contiguous; every channel is repeated `times` times.
 
@@ -242,7 +242,7 @@ def slab_into(x: Array, shift: Int, fill: Int, window: Window, top: Int, times: 
 
 @compiled
 def _row_into(source: Array, shift: Int, fill: Int, before: Int, out: Array) -> None:
-    """A row less `shift`, after `before` elements of padding: one run of memory.
+    """Copy a row less `shift`, after `before` elements of padding: one run of memory.
 
     The caller guarantees: 0 <= `before`. This function guarantees: slices end where `out` ends.
     """
@@ -256,7 +256,7 @@ def _row_into(source: Array, shift: Int, fill: Int, before: Int, out: Array) -> 
 
 @compiled
 def _columns_into(source: Array, shift: Int, fill: Int, before: Int, times: Int, out: Array) -> None:
-    """A row (W, C) less `shift` as (strides, columns, C * times): columns by remainder, channels repeated.
+    """Copy a row (W, C) less `shift` as (strides, columns, C * times): columns by remainder, channels repeated.
 
     The caller guarantees: `out` has C * `times` channels.
     """

@@ -57,7 +57,7 @@ def _short(real: np.float32) -> ShortMultiplier:
 
 
 def eval_quantized(data: OpData, x: Array) -> Array:
-    """Source: HardSwish. Rounding: as in `_hard_swish`. Overflow: saturates int16 where said, wraps it elsewhere."""
+    """Source: HardSwish. Rounding and overflow: as in `_hard_swish`."""
     out = np.empty(x.shape, x.dtype)
     _hard_swish(
         x.reshape(-1),

@@ -17,7 +17,7 @@ FAULTS = (
         "LEAKY_RELU",
         ("uint8 -> uint8",),
         "TensorFlow 1.15",
-        "codes from the zero point on are copied, whatever the output's quantization is",
+        "codes from the zero point on are copied, regardless of the output's quantization",
         "reference_ops.h QuantizeLeakyRelu",
         (when.tf1(),),
     ),

@@ -6,8 +6,8 @@
 | y       | as x  | uint8         | per tensor   |
 
 Options: alpha, quantized with the input's own scale and zero point and held inside 0 to 255.
-Codes at the input's zero point or above are copied, whatever the output's quantization is. Below it, the product of the
-two centred codes is rescaled by scale(x)**2 / scale(y), which has to be below 1.
+Codes at the input's zero point or above are copied, regardless of the output's quantization. Below it, the product of
+the two centred codes is rescaled by scale(x)**2 / scale(y), which has to be below 1.
 The kernel keeps the centred alpha in a function-local static: the first LEAKY_RELU that a process evaluates sets it for
 all later ones. KERNELS give every operator its own alpha; STATIC_ALPHA are the rows that take an interpreter for a
 process.

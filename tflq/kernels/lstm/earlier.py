@@ -4,7 +4,7 @@ LSTM, kernel type BASIC on 8 bits: up to 2.14 gemmlowp makes the product of all 
 The matrix-vector kernel makes that of one row on AArch64, where ruy makes the others after 2.14, and in builds with the
 NEON code by way of SSE: up to 2.12, and in both resolvers of r1.15.
 LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM on int8 up to 2.11: the hidden state's zero point is subtracted, not added.
-Nothing is known of the cells with 8-bit gates: their rows are today's. Float results up to 2.14 are not claimed.
+Cells with 8-bit gates were not examined: their rows are today's. Float results up to 2.14 are not claimed.
 Source: LiteRT 2.3, TensorFlow r1.15 to 2.14 lstm.cc basic; optimized_ops.h LstmCell; cpu_backend_gemm.h Gemm.
 TensorFlow 2.11 portable_tensor_utils.cc PortableCwiseMul.
 """

@@ -46,7 +46,7 @@ _RAISED_SUM = Rule(divide=False, narrow=Narrow.WRAP, half_step=True)
 
 
 def prepare_sum(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Give code 0 for a sum of no elements, whatever the zero point."""
+    """Give code 0 for a sum of no elements, regardless of the zero point."""
     x, reduced = node.input(0), reduced_axes(node)
     if prod(x.shape) == 0:
         return Prepared((reduced.shape,), np.zeros(reduced.shape, CARRIER[x.type]), eval_empty)

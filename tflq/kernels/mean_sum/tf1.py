@@ -119,7 +119,7 @@ def prepare_optimized_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_optimized_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Require an image; the loop is four-dimensional, whatever the output's rank."""
+    """Require an image; the loop is four-dimensional for any rank of the output."""
     _check_image(node)
     return prepare_estimated(node, arithmetic)
 

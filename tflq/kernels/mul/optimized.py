@@ -1,7 +1,7 @@
 """MUL of 8-bit codes by vector code: scaled products saturate in 16 bits, and wrap when the zero point is added.
 
-Operands, options and refusals: tflq/kernels/mul/reference.py. What is left over after whole blocks is the reference's
-altogether, and so is everything where no product can leave 16 bits.
+Operands, options and refusals: tflq/kernels/mul/reference.py. Elements left over after whole blocks are
+identical to the reference, and so are all if no product can leave 16 bits.
 Source: LiteRT 2.3 optimized/integer_ops/mul.h MulElementwise, MulSimpleBroadcast; optimized_ops.h MulElementwise,
 MulSimpleBroadcast (uint8), all with USE_NEON.
 """
@@ -35,7 +35,7 @@ def truncated(scaled: Array) -> Array:
     return scaled.astype(np.int16)
 
 
-#: Type, and whether one operand stands still -> elements in a block, and how 32 bits become 16 in it.
+#: Type, and whether one operand is a single element -> elements in a block, and how 32 bits become 16 in it.
 FORMS: dict[tuple[TensorType, bool], tuple[int, Callable[[Array], Array]]] = {
     (TensorType.UINT8, False): (8, saturated),
     (TensorType.UINT8, True): (8, truncated),

@@ -11,7 +11,7 @@
 PAD takes float32, float16, bfloat16, uint8, int8, int16, int32, int64 and bool, the others every 8 to 64 bit type.
 PAD and PADV2 are one kernel. Without a value, quantized types are padded with the output's zero point and everything
 else with 0; a value has the output's quantization. Signed 8- and 16-bit tensors without scale are plain numbers. Up to
-2.13, paddings are read as 32-bit integers, whatever their type is.
+2.13, paddings are read as 32-bit integers, regardless of their type.
 MIRROR_PAD: option mode, REFLECT (the edge element is the mirror) or SYMMETRIC (it is mirrored, too). A padding reaches
 at most across the whole input. 8 and 16 bits have one quantization, int16 has zero point 0.
 STABLEHLO_PAD: options edge_padding_low, edge_padding_high, interior_padding; negative borders cut. If any size comes
@@ -53,7 +53,7 @@ MAX_RANK = 5
 
 @dataclass(frozen=True, slots=True)
 class OpData:
-    """Where the input lies in the output, and what surrounds it where no operand says so."""
+    """Position of the input in the output, and the value that surrounds it without an operand for it."""
 
     shape: Shape  # of the output
     inside: tuple[slice, ...]  # the input's place in the output

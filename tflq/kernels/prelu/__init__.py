@@ -10,7 +10,7 @@ FAULTS = (
         "PRELU",
         ("uint8 uint8 -> uint8",),
         "TensorFlow 1.15",
-        "codes from the zero point on are copied, whatever the output's quantization is",
+        "codes from the zero point on are copied, regardless of the output's quantization",
         "activations.cc PreluEval",
         (when.tf1(),),
     ),

@@ -3,7 +3,7 @@
 | operand | shape | types       | quantization                                 |
 |---------|-------|-------------|----------------------------------------------|
 | x       | any   | int8, int16 | per tensor                                   |
-| y       | as x  | as x        | whatever it says, codes are those of x       |
+| y       | as x  | as x        | ignored: codes are those of x                |
 
 Source: tflite-micro (October 2026), activations_common.cc Relu6Prepare; activations.h Relu6Quantized.
 """

@@ -6,7 +6,7 @@
 |         |       | RELU, RELU6: int16                     | zero point 0                    |
 | y       | as x  | as x                                   | per tensor, may differ from x's |
 
-On AArch64, float32 is compared as tflq/kernels/families/float_limits.py says.
+On AArch64, float32 is compared as tflq/kernels/families/float_limits.py describes.
 Source: LiteRT 2.3, activations.cc ReluPrepare, ReluEval, Relu6Eval, Relu0to1Eval, Relu1Eval.
 """
 

@@ -1,4 +1,4 @@
-"""REDUCE_MAX and REDUCE_MIN of 8-bit codes by XNNPACK: codes move, whatever the output's scale is.
+"""REDUCE_MAX and REDUCE_MIN of 8-bit codes by XNNPACK: codes move, regardless of the output's scale.
 
 Operands, options and refusals: tflq/kernels/reduce_max_min/reference.py, except that scales may differ.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode; XNNPACK's rminmax kernels of qs8 and qu8.

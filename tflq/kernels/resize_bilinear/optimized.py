@@ -1,7 +1,7 @@
 """RESIZE_BILINEAR of the optimized resolver. Operands, options and refusals: tflq/kernels/resize_bilinear/reference.py.
 
 uint8: the weights of both dimensions are multiplied first, then the four products are added by row. The integer code
-for images made eight times as large gives the same codes: there every weight and every sum is exact.
+for images enlarged eight times gives the same codes: there every weight and every sum is exact.
 2.3: uint8 is cut off, as in r1.15. int8 goes in integers, half up and then cut off towards zero; left of and above the
 first pixel's centre it goes on along the line to the second one, and wraps.
 Source: LiteRT 2.3 optimized/resize_bilinear.h ResizeBilinearGenericSmallChannel, ResizeBilinear888Uint8. TensorFlow 2.3

@@ -43,7 +43,7 @@ class Taps:
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """Return positions and weights in the order of the fields, as compiled loops take them."""
+        """Positions and weights in the order of the fields, as compiled loops take them."""
         return self.lower, self.upper, self.lower_weight, self.upper_weight
 
 

@@ -140,7 +140,7 @@ def eval_rsqrt_int16(data: RsqrtData, x: Array) -> Array:
 @in_pieces(x="r", out="r")
 @compiled
 def _rsqrt_into(x: Array, out: Array) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Fill `out` with 1 / sqrt(x). The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         out[i] = np.float32(1) / np.sqrt(x[i])
 

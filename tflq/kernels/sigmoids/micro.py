@@ -42,7 +42,7 @@ def prepare_with(function: Callable[..., Array], zero_point: int | None) -> Call
 
 
 def evaluate(table: Array, x: Array) -> Array:
-    """Source: Logistic, Tanh (int8). Rounding: when the table was made."""
+    """Source: Logistic, Tanh (int8). Rounding: when the table was computed."""
     return look_up_8bit(table, x)
 
 

@@ -71,7 +71,7 @@ def _row(op: str, function: Callable[[Array], Array], exactness: Exactness) -> K
     return Kernel(op, "float32 -> float32", prepare, (1, 3), exactness=exactness)
 
 
-#: What the table's units are: this many to 2**-12.
+#: Units of the table in 2**-12.
 _UNITS = 3
 
 #: The first element of LOGISTIC's table of 256 steps whose neighbour lies beyond it, in units of the table.
@@ -100,7 +100,7 @@ def prepare_truncated_logistic(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_truncated_logistic(data: TableData, x: Array) -> Array:
     """Source: Logistic (int16). Rounding: as in logistic_int16."""
     if x.size and np.abs(x.astype(np.int64)).max() * data.multiplier >= _END:
-        raise UndefinedResultError(data.op, "inputs beyond the table begin it anew")
+        raise UndefinedResultError(data.op, "inputs beyond the table wrap around to its start")
     return reference.eval_logistic_int16((data.multiplier, 0), x)
 
 

@@ -66,7 +66,7 @@ def _logistic(x: Array) -> Array:
 @in_pieces(16, x="r", out="r")
 @compiled
 def _logistic_into(x: Array, out: Array) -> None:
-    """The caller guarantees: `x` and `out` have the same size."""
+    """Fill `out` with the logistic function of `x`. The caller guarantees: `x` and `out` have the same size."""
     for i in range(x.size):
         value = x[i]
         if value > np.float32(UPPER):

@@ -21,7 +21,7 @@ FORMULAS = (
         "LOG_SOFTMAX",
         "uint8, int8",
         "activations.cc LogSoftmaxPrepare",
-        (when.ref(until="tf-2.5"), "the lowest code, whatever goes in: constants are never prepared"),
+        (when.ref(until="tf-2.5"), "the lowest code for every input: constants are never prepared"),
         (when.ref("tflite-2.7"), "gemmlowp's fixed point"),
     ),
     *formulas(

@@ -37,7 +37,7 @@ from tflq.numerics.stages import type_range
 #: Integer bits of the scaled differences and logarithms, of the sum of exps, and of the output.
 DIFFERENCE_BITS, SUM_BITS, OUTPUT_BITS = 5, 12, 4
 
-#: What the search for a row's largest begins with.
+#: The search for a row's largest begins with it.
 _LOWEST = float(np.finfo(np.float32).min)
 
 

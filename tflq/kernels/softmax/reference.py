@@ -47,7 +47,7 @@ from tflq.numerics.tables import look_up_16bit, table_16bit
 #: Integer bits of the scaled differences, and of the sum of exps.
 DIFFERENCE_BITS, SUM_BITS = 5, 12
 
-#: What a row's largest float is at least.
+#: The least value of a row's largest float.
 _LOWEST = float(np.finfo(np.float32).min)
 
 

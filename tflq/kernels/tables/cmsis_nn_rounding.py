@@ -21,7 +21,7 @@ Prepare = Callable[[Node, Arithmetic], Prepared]
 
 @cache
 def once(prepare: Prepare) -> Prepare:
-    """`prepare` with every rounding made once."""
+    """Return `prepare` with every rounding done once."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         return prepare(node, rounded_once(arithmetic))
@@ -31,7 +31,7 @@ def once(prepare: Prepare) -> Prepare:
 
 @cache
 def once_unless_broadcast(prepare: Prepare) -> Prepare:
-    """`prepare` with every rounding made once where both operands have one shape, but for leading ones."""
+    """Return `prepare` with every rounding done once if both operands have one shape, except for leading ones."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         same = _extent(node.input(0).shape) == _extent(node.input(1).shape)
@@ -41,7 +41,7 @@ def once_unless_broadcast(prepare: Prepare) -> Prepare:
 
 
 def _extent(shape: Shape) -> Shape:
-    """A shape without leading dimensions of 1."""
+    """Return a shape without leading dimensions of 1."""
     leading = next((at for at, size in enumerate(shape) if size != 1), len(shape))
     return shape[leading:]
 
@@ -64,7 +64,7 @@ _REPLACED: Mapping[str, tuple[Callable[[Prepare], Prepare], tuple[tuple[TensorTy
 
 
 def rounded_by_the_library_once(table: KernelTable) -> KernelTable:
-    """`table`, whose rows that the library computes round once."""
+    """Return `table` with one rounding in the rows that the library computes."""
     return table.each(_rounded_once)
 
 

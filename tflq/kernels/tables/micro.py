@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro takes: the operators that its Python package registers, without uint8 and hybrid forms.
+"""Operators of TensorFlow Lite Micro: those that its Python package registers, without uint8 and hybrid forms.
 
 Source: tflite-micro (October 2026), python_ops_resolver.cc; the type switches of its kernels.
 """

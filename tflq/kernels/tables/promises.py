@@ -1,4 +1,4 @@
-"""What a runtime's float results can be promised to be, where other builds of the same source are known to differ."""
+"""Promises for a runtime's float results if other builds of the same source are known to differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE_ROUNDING_AT_MOST = frozenset(op for op, fact in OPERATORS.items() if fact.ro
 
 
 def floats_are_close(exactness: Exactness, also: Collection[str] = ()) -> Callable[[Kernel], Kernel]:
-    """Return the change of a row that promises `exactness` only of floats that several operations make of floats.
+    """Return the change of a row that promises `exactness` only of floats computed by several operations from floats.
 
     `also` names operators whose floats are not exact even though they round once.
     """
@@ -30,5 +30,5 @@ def floats_are_close(exactness: Exactness, also: Collection[str] = ()) -> Callab
 
 
 def makes_floats_of_floats(kernel: Kernel) -> bool:
-    """Whether both sides of the row's signature name float32."""
+    """Return whether both sides of the row's signature name float32."""
     return kernel.signature.reads(TensorType.FLOAT32) and kernel.signature.makes(TensorType.FLOAT32)

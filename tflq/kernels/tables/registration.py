@@ -1,4 +1,4 @@
-"""What the resolver of a runtime registers, of all the rows that it has."""
+"""The rows that a runtime's resolver registers, of all the rows that it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the resolvers of each release of TensorFlow Lite and LiteRT register of the kernels written since.
+"""Later kernels that the resolvers of each release of TensorFlow Lite and LiteRT register.
 
 Operators and versions are facts (tflq/kernels/facts); element types within a version are those of 2.14 before LiteRT.
 Source: TensorFlow 2.14 lite/kernels/register.cc, register_ref.cc, and the checks of each kernel.
@@ -105,7 +105,7 @@ def _data(signature: Signature) -> tuple[TensorType, ...] | None:
 
 
 def _without_after(number: str, row: Kernel) -> Kernel | None:
-    """Return the row without the element types that came after a release, in whatever operand."""
+    """Return the row without the element types that came after a release, in any operand."""
     types = _after(row, number)
     signature = row.signature.without(*types) if types else row.signature
     return None if signature is None else row.taking(signature)

@@ -1,4 +1,4 @@
-"""The rows of each operator, and the table that a runtime has: computed from where each row says that it is valid.
+"""The rows of each operator, and the table that a runtime has: computed from each row's condition.
 
 Among rows of one signature that are valid, those with the narrowest condition win (`When.precedence`).
 """

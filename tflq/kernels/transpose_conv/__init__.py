@@ -19,7 +19,7 @@ FORMULAS = (
         "transpose_conv.cc EvalQuantizedPerChannel16x8",
         (when.tflite(until="tflite-2.7"), "64-bit sums, M16"),
         (when.tflite("tflite-2.9", "tflite-2.14"), "32-bit sums, DR, unless the bias has 64 bits"),
-        (when.tflite("litert-1.0"), "64-bit sums, M16, unless quantized_bias_type says 32"),
+        (when.tflite("litert-1.0"), "64-bit sums, M16, unless quantized_bias_type is int32"),
     ),
     *formulas(
         "TRANSPOSE_CONV",

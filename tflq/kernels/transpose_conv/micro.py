@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV of TensorFlow Lite Micro: the output has the shape that the file declares, whatever is asked for.
+"""TRANSPOSE_CONV of TensorFlow Lite Micro: the output has the declared shape; the shape operand is ignored.
 
 | operand | shape          | types                | quantization                             |
 |---------|----------------|----------------------|------------------------------------------|

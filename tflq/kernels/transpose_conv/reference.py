@@ -62,7 +62,7 @@ class OpData:
     weight_zero_point: ZeroPoint  # LSB of weights
     span: Range  # of centred input values
     output: Output
-    spread: Contraction | None  # (C, KH * KW * O); None where the weights are not constant
+    spread: Contraction | None  # (C, KH * KW * O); None if the weights are not constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)

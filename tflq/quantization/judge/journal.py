@@ -103,8 +103,8 @@ class Journal:
         other = [word for field, word in NAMES.items() if found.get(field) != head[field]]
         if other:
             raise InputError(
-                f"{self._path} belongs to a run with another {' and another '.join(other)}: use the same, or begin "
-                "anew without --resume"
+                f"{self._path} belongs to a run with another {' and another '.join(other)}: use the same, or start "
+                "over without --resume"
             )
 
 

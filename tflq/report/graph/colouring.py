@@ -43,7 +43,7 @@ def scale(
         values: By operator; at least 0.
         unit: Of the numbers, "" where they have none.
         hue: "hot" where more is worse, "cool" where it is only more.
-        texts: What a box says, where that is not the number and its unit.
+        texts: A box's text, if it is not the number and its unit.
     """
     said = texts or {}
     finite = [v for v in values.values() if 0 < v < math.inf]
@@ -86,7 +86,7 @@ def ladder(
         values: By operator; less is worse.
         unit: Of the numbers.
         bounds: LEVELS numbers, ascending.
-        texts: What a box says.
+        texts: Texts of the boxes.
     """
     shades = [*(f"hot{LEVELS - n}" for n in range(LEVELS)), "clear"]
     said = [f"below {bounds[0]:g} {unit}"]

@@ -37,9 +37,9 @@ def model_picture(
 
     Args:
         model: The model.
-        colourings: What operators can be coloured by; the first is shown at the start.
-        panels: What is told of each operator, by index.
-        focus: The operator that is in view and told of at the start; None for the first.
+        colourings: Figures to colour operators by; the first is shown at the start.
+        panels: Description of each operator, by index.
+        focus: The operator that is in view and described at the start; None for the first.
     """
     net = network(model)
     if not any(box.operator is not None for box in net.boxes):

@@ -21,7 +21,7 @@ from tflq.report.numbers import short
 from tflq.report.stages import span, stage_text
 
 Array = NDArray[Any]
-#: What a page adds about an operator, by its index.
+#: A page's additions about an operator, by its index.
 Extra = Callable[[int], Markup]
 
 #: Constants with fewer elements are listed with their values instead of drawn; larger ones are drawn.

@@ -34,7 +34,7 @@ class ModelView:
 
     @property
     def graph(self) -> GraphView:
-        """Return the view of the model's first subgraph."""
+        """View of the model's first subgraph."""
         return view(self.model)
 
 

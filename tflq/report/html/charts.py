@@ -93,7 +93,7 @@ def distribution(
         values: The numbers, of any shape.
         title: What they are.
         unit: What the axis is in.
-        limits: The ends of the axis; the smallest and the largest number where there are none.
+        limits: The ends of the axis; the smallest and the largest number if there are none.
         clipped: Whether a number at the lower limit, and one at the upper, has been clipped.
     """
     numbers = values.reshape(-1)

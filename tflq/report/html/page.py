@@ -33,13 +33,13 @@ def page(
     """Lay out a page.
 
     Args:
-        verb: The verb that made it.
-        headline: What it found, in one line.
+        verb: The verb that writes it.
+        headline: The finding, in one line.
         parts: Sections, from top to bottom.
         title: Of the window, where it is not the headline.
-        word: The verdict that stands before the headline.
+        word: The verdict before the headline.
         tone: Its style: good, bad or warning.
-        facts: What was read, and how: lines below the headline.
+        facts: Files read and settings: lines below the headline.
     """
     script = _source("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

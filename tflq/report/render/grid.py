@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tflq.report.render.line import Line
 
 GAP = "  "
-#: What continues a row below it.
+#: Begins the lines that continue a row.
 INDENT = " " * 4
 #: Words of more characters lose their middle where a table has to be narrower.
 LONGEST_WORD = 24

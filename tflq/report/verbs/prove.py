@@ -37,7 +37,7 @@ def prove_card(proof: Proof) -> Report:
     where = (f"First: operator {o.place} {o.op}, {v.first} and {v.second}: {v.reason}" for o, v in apart)
     brief = Brief(
         next(where, _claim(verdict for operator in proof.operators for verdict in operator.verdicts)),
-        "Next: .operators[i].verdicts; .witness of a verdict holds inputs that tell",
+        "Next: .operators[i].verdicts; .witness of a verdict holds inputs that show the difference",
         f"{proof.model.path or 'model'}: {' and '.join(proof.profiles)}: {_counts_text(counts)}",
     )
     return Report("prove", [*_blocks(proof), brief])

@@ -16,14 +16,14 @@ NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
 
 
 def function_of(node: Node) -> int:
-    """The node's fused activation function, a value of the schema's ActivationFunctionType."""
+    """Return the node's fused activation function, a value of the schema's ActivationFunctionType."""
     function = int(node.options.get("fused_activation_function", 0))
     node.check(function <= SIGN_BIT, "fused activation function", expected="NONE to SIGN_BIT", got=function)
     return function
 
 
 def activate(function: int, x: Array, present: Array | None = None) -> Array:
-    """`function` of `x`. NONE writes nothing: the result is what the destination holds, `present`, else `x` itself."""
+    """Apply `function` to `x`. NONE writes nothing: the result is the destination, `present`, else `x` itself."""
     if function == TANH:
         return eigen_activations.tanh(x)
     if function == NONE:
@@ -37,7 +37,7 @@ def activate(function: int, x: Array, present: Array | None = None) -> Array:
 
 @compiled
 def apply(function: Int, x: Real) -> Real:
-    """`function` of one element, as `activate` has it; NONE gives `x`."""
+    """Apply `function` to one element, as `activate` has it; NONE gives `x`."""
     if function == TANH:
         return tanh_element(x)
     if function == SIGN_BIT:

@@ -1,4 +1,4 @@
-"""Weights as a step wants them: made once where the model holds them, at every run where it computes them."""
+"""Weights as a step takes them: built once if the model holds them, at every run if it computes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def bind(node: Node, positions: Sequence[int], build: Callable[[Inputs], T]) -> Callable[[Inputs], T]:
-    """`build(inputs)`, called now if all operands at `positions` are constant."""
+    """Return `build(inputs)`, called now if all operands at `positions` are constant."""
     operands = [node.optional(p) for p in positions]
     if any(o is not None and not o.is_constant for o in operands):
         return build
@@ -25,14 +25,14 @@ def bind(node: Node, positions: Sequence[int], build: Callable[[Inputs], T]) -> 
 
 
 def matrix(operand: Operand, value: Array) -> Weights:
-    """Weights (units, depth): float ones transposed, as loops over units want them, 8-bit ones with their scale."""
+    """Return weights (units, depth): float ones transposed, for loops over units, 8-bit ones with their scale."""
     if value.dtype == np.float32:
         return np.ascontiguousarray(value.T)
     return ByteMatrix.of(value, operand.scale)
 
 
 def optional_matrix(node: Node, position: int, inputs: Inputs) -> Weights | None:
-    """The matrix at `position`, None where the operand is absent."""
+    """Return the matrix at `position`, None if the operand is absent."""
     operand = node.optional(position)
     value = inputs[position] if operand is not None else None
     return None if operand is None or value is None else matrix(operand, value)

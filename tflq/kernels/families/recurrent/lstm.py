@@ -40,7 +40,7 @@ class Side:
     cache: int  # bytes, see eigen.product
 
     def add(self, left: Array | Rows, hidden: Array, total: Array) -> Array:
-        """total (B, G C) plus the products; `total` itself with 8-bit weights, else a new array."""
+        """Return total (B, G C) plus the products; `total` itself with 8-bit weights, else a new array."""
         if isinstance(left, np.ndarray) and len(self.parts) == 1:
             weights = self.parts[0][1]
             assert not isinstance(weights, ByteMatrix)
@@ -62,7 +62,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
-    """What a gate does to its sum. Vectors are (cells,) float32."""
+    """Operands of a gate besides its products. Vectors are (cells,) float32."""
 
     columns: slice  # of the sums of all gates
     peephole: Array | None
@@ -88,7 +88,7 @@ class Cell:
     quantized: bool  # weights have 8 bits
     diagonal: bool  # the cell gate's recurrent weights are
     cache: int  # bytes, see eigen.product
-    by_row: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of run_rows; None where it cannot serve
+    by_row: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of run_rows; None if it cannot serve
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_row", _by_row(self))
@@ -126,7 +126,7 @@ class Cell:
         )
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """A whole sequence (N, T, I), one batch after the other, each row a step of its own; fills `out` (N, T, O)."""
+        """Run a whole sequence (N, T, I) batch by batch, each row a step of its own; fill `out` (N, T, O)."""
         assert self.by_row is not None
         undefined = np.zeros(1, np.int8)
         run_rows(x, *self.by_row, 0, *states, out, undefined)
@@ -134,7 +134,7 @@ class Cell:
             raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
-        """One moment: `x` (B, I), `aux` (B, A), states hidden (B, O) and memory (B, C). Gives the new hidden state."""
+        """Run one step: `x` (B, I), `aux` (B, A), states hidden (B, O), memory (B, C). Return the new hidden state."""
         hidden, memory = states
         total, present = self._sums(x, aux, hidden)
 
@@ -155,9 +155,9 @@ class Cell:
         return hidden
 
     def _sums(self, x: Array, aux: Array | None, hidden: Array) -> tuple[Array, Array | None]:
-        """The sums of all gates; and what the cell gate's own buffer holds, where its sum is in another one.
+        """Return the sums of all gates, and the cell gate's own buffer if its sum is in another one.
 
-        With float weights every product moves the sum from one buffer to the other, but for a diagonal.
+        With float weights every product moves the sum from one buffer to the other, except a diagonal.
         """
         total = np.empty((len(x), self.start.size), np.float32)
         total[:] = self.start
@@ -173,18 +173,18 @@ class Cell:
         return total, present
 
     def _left(self, x: Array) -> Array | Rows | None:
-        """The left side of a product; None where it is all zero."""
+        """Return the left side of a product; None if it is all zero."""
         source = np.ascontiguousarray(x)
         if is_zero(source):
             return None
         return quantize_rows(source, self.asymmetric) if self.quantized else source
 
     def _state(self, hidden: Array) -> Array | Rows | None:
-        """Operand of the products with the hidden state: quantized rows in hybrid cells, else floats; never None."""
+        """Return the operand of products with the hidden state: quantized rows in hybrid cells, else floats."""
         return self._left(hidden) if self.quantized else np.ascontiguousarray(hidden)
 
     def _finish(self, gate: Gate, total: Array, memory: Array) -> Array:
-        """The gate's sum, contiguous, with peephole and normalisation."""
+        """Return the gate's sum, contiguous, with peephole and normalisation."""
         result = np.ascontiguousarray(total[:, gate.columns])
         if gate.peephole is not None:
             result += gate.peephole * memory
@@ -207,7 +207,7 @@ class Cell:
 
 
 def _by_row(cell: Cell) -> tuple[Any, ...] | None:
-    """The constants of `run_rows`, but for the number of the first row."""
+    """Return the constants of `run_rows`, except the number of the first row."""
     projection, sizes = cell.projection, cell.sizes
     joined = [side.parts[0][1] for side in (cell.sides[0], cell.sides[2])]
     is_split = any(len(side.parts) > 1 for side in (cell.sides[0], cell.sides[2])) or sizes.cells == 1
@@ -270,7 +270,7 @@ def _present(value: Array | None) -> Array:
 
 
 def _vector(node: Node, position: int | None, inputs: Inputs) -> Array | None:
-    """A vector as float32: 8-bit codes, read as int8, times their scale. Source: NeonVectorScalarMultiply."""
+    """Return a vector as float32: 8-bit codes, read as int8, times their scale. Source: NeonVectorScalarMultiply."""
     operand = None if position is None else node.optional(position)
     if operand is None or position is None:
         return None
@@ -279,6 +279,6 @@ def _vector(node: Node, position: int | None, inputs: Inputs) -> Array | None:
 
 
 def clip(x: Array, limit: np.float32) -> Array:
-    """`x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
+    """Return `x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
     upper = np.where(x < limit, x, limit)
     return np.where(upper < -limit, -limit, upper)

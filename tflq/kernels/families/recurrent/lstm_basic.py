@@ -46,7 +46,7 @@ class QuantizedData:
 
 
 def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
-    """The four outputs' shapes; those of the inputs checked."""
+    """Check the inputs' shapes; return those of the four outputs."""
     x, activation, weights, biases, state = (node.input(p) for p in range(5))
     node.check(int(node.options.get("kernel_type", 0)) == 1, "kernel_type", expected="BASIC with 5 inputs")
     node.check(len(node.outputs) == 4, "number of outputs", expected=4, got=len(node.outputs))
@@ -67,7 +67,7 @@ def _shapes(node: Node) -> tuple[Shape, Shape, Shape, Shape]:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Nothing but the weights, transposed."""
+    """Prepare the transposed weights only."""
     shapes = _shapes(node)
     data = FloatData(
         bind(node, (WEIGHTS,), lambda inputs: np.ascontiguousarray(_present(inputs[WEIGHTS]).T)),
@@ -93,12 +93,12 @@ def _logistic(gate: Array) -> Array:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """ruy's AVX kernels make the product, and round half up, twice."""
+    """Prepare for ruy's AVX kernels, which compute the product and round half up, twice."""
     return prepare_with(node, HalfUpTwice.of)
 
 
 def prepare_with(node: Node, stage_of: StageOf) -> Prepared:
-    """The multiplier is 2**12 times the biases' scale. x and activation have zero point 128 whatever the file says."""
+    """Prepare the multiplier, 2**12 times the biases' scale. x and activation always have zero point 128."""
     shapes = _shapes(node)
     weights, state = node.input(WEIGHTS), node.outputs[1]
     log2, is_pot = checked_log2(state.scale)
@@ -135,7 +135,7 @@ def _present(value: Array | None) -> Array:
 @in_pieces(100, state="r", gates="r", new_state="r", output="r")
 @compiled
 def _update(gates: Array, state: Array, new_state: Array, output: Array) -> None:
-    """Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128.
+    """Update the state. Gates and state are Q3.12 and Q4.11; the activation is Q0.7 plus 128.
 
     Prepare guarantees: `state`, `new_state` and `output` are (batch, cells), `gates` is (batch, 4 * cells).
     """

@@ -44,7 +44,7 @@ class Product:
     stage: OutputStage
 
     def __call__(self, x: Array) -> Array:
-        """Scaled int32 accumulators of int8 `x`. Overflow: the accumulator wraps int32."""
+        """Return the scaled int32 accumulators of int8 `x`. Overflow: the accumulator wraps int32."""
         sums = matmul(x.astype(np.float64), self.weights).astype(np.int64) + self.bias
         return np.asarray(self.stage(sums.astype(np.int32)))
 
@@ -64,7 +64,7 @@ class LayerNorm:
     weights: Array  # int16
     bias: Array  # int32
     multiplier: Multiplier  # of the coefficients' scale, Q31
-    guard: int  # stands in for a variance below 1
+    guard: int  # replaces a variance below 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ class OpData:
 
 
 def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes, *, time_major: bool) -> OpData:
-    """Constants of a node whose shapes were checked. Scales are float32 expressions, widened for the multipliers."""
+    """Return the constants of a node whose shapes were checked. Float32 scales are widened for the multipliers."""
     node.check(len(node.intermediates) == 5, "intermediates", expected=5, got=len(node.intermediates))
     return _data(node, arithmetic, sizes, time_major)
 
@@ -130,7 +130,7 @@ def _data(node: Node, arithmetic: Arithmetic, sizes: Sizes, time_major: bool) ->
 
 
 def _clip(real: float, scale: np.float32, low: int, high: int) -> int:
-    """A clip in codes, cut towards zero; 0 for none."""
+    """Return a clip in codes, cut towards zero; 0 for none."""
     return int(min(max(np.float32(real) / scale, np.float32(low)), np.float32(high))) if real > 0 else 0
 
 
@@ -144,7 +144,7 @@ def _product(
     *,
     biased: bool,
 ) -> Product:
-    """All gates side by side; weight scale * input scale / gate scale in float32, left to right."""
+    """Join all gates side by side; weight scale * input scale / gate scale in float32, left to right."""
     weights = np.concatenate([node.constant(at[g]) for g in gates])
     bias = np.zeros(len(weights), np.int64)
     if biased:
@@ -157,7 +157,7 @@ def _product(
 
 
 def _projection(node: Node, arithmetic: Arithmetic, hidden: Operand, state: Operand) -> Product:
-    """The zero point's share has the sign that fits the negated zero point of the hidden codes."""
+    """Bind the projection; its zero point's share has the sign of the negated zero point of the hidden codes."""
     weights = node.constant(SINGLE.projection)
     bias = hidden.zero_point * weights.sum(axis=1, dtype=np.int64)
     if node.optional(SINGLE.projection_bias) is not None:
@@ -167,7 +167,7 @@ def _projection(node: Node, arithmetic: Arithmetic, hidden: Operand, state: Oper
 
 
 def _peepholes(node: Node, sizes: Sizes, scales: dict[int, np.float32], cell_log2: int) -> dict[int, Peephole]:
-    """cell scale * weight scale / gate scale in float64, rounded to float32."""
+    """Compute cell scale * weight scale / gate scale in float64, rounded to float32."""
     if node.optional(SINGLE.peepholes[2]) is None:
         return {}
     if sizes.outputs > sizes.cells:
@@ -208,7 +208,7 @@ def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[
 
 
 def _loop(data: OpData) -> tuple[Any, ...] | None:
-    """The constants of `run_steps`; None where products are not scaled as it scales them."""
+    """Return the constants of `run_steps`; None if products are not scaled as it scales them."""
     products = [data.from_state] if data.projection is None else [data.from_state, data.projection]
     if any(type(product.stage) is not DoubleRounding for product in products):
         return None
@@ -233,7 +233,7 @@ def _loop(data: OpData) -> tuple[Any, ...] | None:
 
 
 def _scaled_product(product: Product) -> tuple[Array, ...]:
-    """Weights (outputs, inputs) as int16, bias, and the constants of the stage for each output."""
+    """Return the weights (outputs, inputs) as int16, bias, and the constants of the stage for each output."""
     stage: Any = product.stage
     constants = stage.constants(stage.mantissa, stage.shift)
     count = product.weights.shape[1]
@@ -242,7 +242,7 @@ def _scaled_product(product: Product) -> tuple[Array, ...]:
 
 
 def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
-    """The new output state of all batches; `cell` is changed in place. Source: LstmStepInteger8x8_16."""
+    """Return the new output state of all batches; `cell` is changed in place. Source: LstmStepInteger8x8_16."""
     entered = np.clip(from_input, _LOW16, _HIGH16)
     sums = np.clip(entered + data.from_state(state), _LOW16, _HIGH16).astype(np.int16)
     gates = dict(zip(data.gates, np.split(sums, len(data.gates), axis=1), strict=True))
@@ -269,7 +269,7 @@ def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
 
 
 def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
-    """Peephole, layer norm, then the sigmoid (tanh for the cell gate), Q3.12 -> Q0.15."""
+    """Apply peephole, layer norm, then the sigmoid (tanh for the cell gate), Q3.12 -> Q0.15."""
     out = np.array(sums)
     peephole = data.peepholes.get(gate)
     if peephole is not None:

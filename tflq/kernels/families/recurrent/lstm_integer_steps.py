@@ -20,7 +20,7 @@ from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_in
 @in_pieces(8, out="r", cell="r")
 @compiled
 def add_peephole(cell: Array, weights: Array, mantissa: Int, shift: Int, period: Int, count: Int, out: Array) -> None:
-    """out += weights * cell over the first `count` elements of each row, weights repeating after `period`.
+    """Add weights * cell over the first `count` elements of each row to `out`, weights repeating after `period`.
 
     Prepare guarantees: `cell` and `out` have the same shape, `count` elements a row at least, `weights` has `period`
     elements at least.
@@ -33,14 +33,14 @@ def add_peephole(cell: Array, weights: Array, mantissa: Int, shift: Int, period:
 
 @compiled
 def _divide_towards_zero(a: Int, b: Int) -> Int:
-    """a / b as C divides, b > 0."""
+    """Return a / b as C divides, b > 0."""
     return a // b if a >= 0 else -((-a) // b)
 
 
 @in_pieces(8, gate="r")
 @compiled
 def normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: Int, guard: Int) -> None:
-    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products as said. Overflow: wraps int32.
+    """Source: PortableApplyLayerNorm. Rounding: quotients towards zero, products twice. Overflow: wraps int32.
 
     Prepare guarantees: `weights` and `bias` have an element for every cell.
     """
@@ -68,7 +68,7 @@ def normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: In
 @in_pieces(40, gate="r")
 @compiled
 def logistic_gate(gate: Array) -> None:
-    """This function guarantees: all indices come from the shape of `gate`."""
+    """Apply the sigmoid in place. This function guarantees: all indices come from the shape of `gate`."""
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
             gate[b, i] = logistic(np.int64(gate[b, i]), 3, 16)
@@ -77,7 +77,7 @@ def logistic_gate(gate: Array) -> None:
 @in_pieces(40, gate="r")
 @compiled
 def tanh_gate(gate: Array) -> None:
-    """This function guarantees: all indices come from the shape of `gate`."""
+    """Apply tanh in place. This function guarantees: all indices come from the shape of `gate`."""
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
             gate[b, i] = tanh(np.int64(gate[b, i]), 3, 16)
@@ -86,7 +86,7 @@ def tanh_gate(gate: Array) -> None:
 @in_pieces(4, cell="r", forget="r", enter="r", update="r")
 @compiled
 def update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip: Int, cell: Array) -> None:
-    """cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Products wrap int16.
+    """Compute cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Wraps int16.
 
     Prepare guarantees: all arrays are (batch, cells).
     """
@@ -103,7 +103,7 @@ def update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip
 def hide(
     gate: Array, cell: Array, integer_bits: Int, mantissa: Int, shift: Int, zero_point: Int, hidden: Array
 ) -> None:
-    """hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
+    """Compute hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
 
     Prepare guarantees: all arrays are (batch, cells).
     """
@@ -126,7 +126,7 @@ def multiply(
     right: Array,
     out: Array,
 ) -> None:
-    """out[r, n] = x[r] . weights[n] + bias[n], as int32, scaled by DoubleRounding's constants.
+    """Compute out[r, n] = x[r] . weights[n] + bias[n], as int32, scaled by DoubleRounding's constants.
 
     The caller guarantees: `x` is (R, K), `weights` (N, K), `out` (R, N), and everything else has N elements.
     """
@@ -154,10 +154,10 @@ def finish_gate(
     cell: Array,
     sums: Array,
 ) -> None:
-    """Peephole, layer norm, then the sigmoid (tanh for the cell gate), Q3.12 -> Q0.15, of sums (batch, cells) in place.
+    """Apply peephole, layer norm, then the sigmoid (tanh for the cell gate) to sums (batch, cells) in place.
 
-    `across` says that the peephole walks across batches. Prepare guarantees: vectors have an element for every cell, or
-    none; `outputs` is at most the number of cells where there is a peephole.
+    Q3.12 -> Q0.15. If `across`, the peephole walks across batches. Prepare guarantees: vectors have an element for
+    every cell, or none; `outputs` is at most the number of cells where there is a peephole.
     """
     if peephole.size > 0:
         mantissa, shift = peephole_scales[gate, 0], peephole_scales[gate, 1]
@@ -193,9 +193,9 @@ def run_steps(
     cell: Array,
     outputs: Array,
 ) -> None:
-    """All steps: `outputs` (T, B, O), with the new cell state (B, C) in place. `from_input` is (T, B, gates * C).
+    """Run all steps: fill `outputs` (T, B, O), update the cell state (B, C). `from_input` is (T, B, gates * C).
 
-    `from_state` and `projection` are what `multiply` takes, `projection` with no rows where there is none. `roles` are
+    `from_state` and `projection` are arguments of `multiply`, `projection` with no rows if there is none. `roles` are
     the numbers of the input, forget, cell and output gates, -1 for an input gate that is 1 - forget gate; peepholes and
     norms come by number. `hiding` is the cell's log2 scale and clip, then the multiplier and the zero point of the
     hidden state; `projecting` the output state's zero point and clip. Overflow: as LstmStepInteger8x8_16, wraps int32.

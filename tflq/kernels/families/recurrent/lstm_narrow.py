@@ -45,7 +45,7 @@ class Product:
     multiplier: Multiplier  # LSB of the code -> LSB of the sum, Q31
 
     def __call__(self, x: Array) -> Array:
-        """Centred codes of `x` (B, K)."""
+        """Return the centred codes of `x` (B, K)."""
         centred = (x.astype(np.int16) - np.int16(self.zero_point)).astype(self.products.real)
         return np.asarray(self.pipeline(self.products(centred)).astype(np.int32) - self.pipeline.zero_point)
 
@@ -77,7 +77,7 @@ class OpData:
 
 
 def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes) -> OpData:
-    """Constants of a node whose shapes were checked. Scales are float32 expressions, widened for the multipliers."""
+    """Return the constants of a node whose shapes were checked. Float32 scales are widened for the multipliers."""
     projected = all(node.optional(p) is not None for p in (SINGLE.projection, SINGLE.projection_bias))
     if not (sizes.normalised and projected):
         raise UndefinedResultError("LstmStepInteger8x8_8", "no layer norm, projection or its bias: read through null")
@@ -101,7 +101,7 @@ def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes) -> OpData:
 
 
 def _clip(real: float, scale: np.float32, high: int) -> int:
-    """A clip in codes, cut towards zero; 0 for none."""
+    """Return a clip in codes, cut towards zero; 0 for none."""
     return int(min(np.float32(real) / scale, np.float32(high))) if real > 0 else 0
 
 
@@ -142,7 +142,7 @@ def _gate(node: Node, arithmetic: Arithmetic, gate: int) -> Gate:
 
 
 def step(data: OpData, x: Array, state: Array, cell: Array) -> tuple[Array, Array]:
-    """The new output state and cell state. Source: LstmStepInteger8x8_8."""
+    """Return the new output state and cell state. Source: LstmStepInteger8x8_8."""
     forget = _logistic(_sum(data.forget, x, state))
     update = _tanh(_sum(data.cell, x, state), -12)
     memory = np.array(cell).reshape(len(x), -1)
@@ -157,7 +157,7 @@ def step(data: OpData, x: Array, state: Array, cell: Array) -> tuple[Array, Arra
 
 
 def _sum(gate: Gate, x: Array, state: Array) -> Array:
-    """The gate before its activation, Q3.12."""
+    """Return the gate before its activation, Q3.12."""
     a, b = gate.from_input, gate.from_state
     codes, others = a(x), b(state.reshape(len(x), -1))
     total = np.empty(codes.shape, np.int16)
@@ -183,7 +183,7 @@ def _add(a: Array, b: Array, mantissa_a: Int, shift_a: Int, mantissa_b: Int, shi
 @in_pieces(8, gate="r")
 @compiled
 def _normalise(gate: Array, norm: Array, bias: Array, scale: Real) -> None:
-    """In float32, sums in order; back to Q3.12, half away from zero. Source: PortableApplyLayerNormFloat.
+    """Normalise in float32, sums in order; back to Q3.12, half away from zero. Source: PortableApplyLayerNormFloat.
 
     Prepare guarantees: `norm` and `bias` have an element for every cell.
     """
@@ -208,13 +208,13 @@ def _normalise(gate: Array, norm: Array, bias: Array, scale: Real) -> None:
 
 
 def _logistic(gate: Array) -> Array:
-    """Q3.12 -> Q0.15, cut towards zero. Source: PortableApplySigmoidFloat."""
+    """Convert Q3.12 -> Q0.15, cut towards zero. Source: PortableApplySigmoidFloat."""
     real = gate.astype(np.float32) * np.float32(2.0**-12)
     return _to_q15(np.float32(1) / (np.float32(1) + expf(-real)))
 
 
 def _tanh(x: Array, log2: int) -> Array:
-    """x * 2**log2 -> Q0.15, cut towards zero. Source: PortableApplyTanhFloat."""
+    """Compute x * 2**log2 -> Q0.15, cut towards zero. Source: PortableApplyTanhFloat."""
     return _to_q15(tanhf(x.astype(np.float32) * np.float32(2.0**log2)))
 
 
@@ -225,7 +225,7 @@ def _to_q15(real: Array) -> Array:
 @in_pieces(4, cell="r", forget="r", update="r")
 @compiled
 def _update_cell(forget: Array, update: Array, clip: Int, cell: Array) -> None:
-    """cell = forget * cell + (1 - forget) * update, all Q0.15. Source: UpdateLstmCellInteger. Rounding: half away.
+    """Update cell = forget * cell + (1 - forget) * update, all Q0.15, half away. Source: UpdateLstmCellInteger.
 
     Prepare guarantees: all arrays are (batch, cells).
     """
@@ -241,7 +241,7 @@ def _update_cell(forget: Array, update: Array, clip: Int, cell: Array) -> None:
 @in_pieces(2, a="r", b="r", out="r")
 @compiled
 def _multiply(a: Array, b: Array, out: Array) -> None:
-    """Q0.15 products, half away from zero, wrapped to int16. Source: PortableCwiseMul.
+    """Compute Q0.15 products, half away from zero, wrapped to int16. Source: PortableCwiseMul.
 
     Prepare guarantees: all arrays are (batch, cells).
     """

@@ -1,4 +1,4 @@
-"""Where an LSTM's operands stand, and what must hold of them.
+"""Positions of an LSTM's operands, and their requirements.
 
 Gates are numbered input, forget, cell, output. Without an input gate's weights that gate is one minus the forget gate
 (CIFG). Peepholes have no cell gate.
@@ -17,7 +17,7 @@ from tflq.kernels.kernel import Node, Operand, Shape
 
 INPUT, FORGET, CELL, OUTPUT = range(4)
 
-#: What is promised of gates that open by a float logistic function.
+#: The promise for gates that open by a float logistic function.
 FLOAT_GATES = Exactness(
     "exact on the same libm",
     "elements outside aligned groups of four take exp from libm; float sums deeper than 680 are cut by cache size",
@@ -40,7 +40,7 @@ class Roles:
     auxiliary: tuple[int, ...] = ()  # weights of an auxiliary input, by gate
 
     def peephole(self, gate: int) -> int | None:
-        """The position of a gate's peephole weights."""
+        """Return the position of a gate's peephole weights."""
         return {INPUT: self.peepholes[0], FORGET: self.peepholes[1], OUTPUT: self.peepholes[2]}.get(gate)
 
     @property
@@ -106,7 +106,7 @@ def check(node: Node, roles: Roles, batches: int, inputs: int, *, diagonal: bool
 
 
 def _check_presence(node: Node, roles: Roles, sizes: Sizes) -> None:
-    """Operands that are there together or not at all."""
+    """Require operands of a group to be present together or not at all."""
 
     def there(position: int | None) -> bool:
         return position is not None and node.optional(position) is not None
@@ -144,7 +144,7 @@ def _check_shapes(node: Node, roles: Roles, sizes: Sizes, diagonal: bool) -> Non
 
 
 def _check_types(node: Node, roles: Roles) -> None:
-    """Weights are of one type; a recurrent diagonal is float32."""
+    """Require weights of one type; a recurrent diagonal is float32."""
     weight_type = node.input(roles.inputs[OUTPUT]).type
     for position in (*roles.inputs, *roles.recurrent, roles.projection, *roles.auxiliary):
         operand = node.optional(position)
@@ -155,7 +155,7 @@ def _check_types(node: Node, roles: Roles) -> None:
 
 
 def types(x: str, w: str, peephole: str, bias: str, state: str, norm: str) -> str:
-    """The signature of a cell's 20 to 24 operands."""
+    """Return the signature of a cell's 20 to 24 operands."""
     diagonal = w if x == "int8" or w == "float32" else f"{w}|float32"
     return (
         f"{x} {w}? {w} {w} {w} {diagonal}? {diagonal} {diagonal} {diagonal} {peephole}? {peephole}? {peephole}? "

@@ -1,6 +1,6 @@
 """The LSTM cell on float activations over a sequence, one row at a time, compiled.
 
-What each line computes is said where lstm.py computes it over several rows at once.
+The comments on each line are in lstm.py, which computes it over several rows at once.
 Source: LiteRT 2.3 lstm_eval.cc LstmStepFloat, LstmStepHybrid.
 """
 
@@ -22,7 +22,7 @@ from tflq.numerics.lanes import holds_zeros
 
 @compiled
 def clip_element(x: Real, limit: Real) -> Real:
-    """`x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
+    """Return `x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
     upper = x if x < limit else limit
     return -limit if upper < -limit else upper
 
@@ -30,7 +30,7 @@ def clip_element(x: Real, limit: Real) -> Real:
 @in_pieces(8, x="r")
 @compiled
 def normalise(x: Array) -> None:
-    """Each row minus its mean, over its standard deviation, in place; sums in order.
+    """Subtract its mean from each row and divide by its standard deviation, in place; sums in order.
 
     Source: PortableMeanStddevNormalization.
 
@@ -54,7 +54,7 @@ def normalise(x: Array) -> None:
 
 @compiled
 def _open(gate: Array, offset: Int) -> None:
-    """The logistic function of one row in place, `offset` elements behind a 16-byte boundary.
+    """Apply the logistic function to one row in place, `offset` elements behind a 16-byte boundary.
 
     This function guarantees: all indices come from the shape of `gate`.
     """
@@ -68,7 +68,7 @@ def _open(gate: Array, offset: Int) -> None:
 
 @compiled
 def _add_product(left: Array, floats: Array, codes: Any, asymmetric: bool, out: Array, part: Array) -> bool:
-    """out += left times a matrix of floats, or of 8-bit codes where it has no rows. False where these are undefined.
+    """Add left times a float matrix, or one of 8-bit codes where it has no rows. Return False if these are undefined.
 
     The caller guarantees: `left` is (1, K), `floats` (K, N) or empty, `codes` what add_quantized takes, `out` and
     `part` (1, N).
@@ -120,7 +120,7 @@ def run_rows(
 
     `floats` and `codes` are the matrices of x, of the hidden state and of the projection, as floats (K, N) or as what
     add_quantized takes; what is not there has no rows. Gates lie side by side in sums, at `roles` (input, forget, cell,
-    output; -1: one minus the forget gate); `peepholes`, `norms` and `biases` (G, C) are 0 rows where there are none.
+    output; -1: one minus the forget gate); `peepholes`, `norms` and `biases` (G, C) are 0 rows if there are none.
     `first` is the number of the first row of x. `undefined` becomes 1 where a row cannot be quantized.
 
     Prepare guarantees: these shapes; start has G * C elements, `offsets` G.

@@ -47,7 +47,7 @@ class Cell:
     def of(
         cls, node: Node, inputs: Inputs, positions: tuple[int, int, int], activation: int, auxiliary: int = -1
     ) -> Cell:
-        """From the operands at `positions` (weights, recurrent weights, bias), and `auxiliary` where not negative."""
+        """Build the cell of the operands at `positions` (weights, recurrent weights, bias) and `auxiliary`, if any."""
         weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
         bias = inputs[positions[2]]
         assert weights is not None  # prepare saw to it
@@ -57,14 +57,14 @@ class Cell:
         return cls(weights, extra, recurrent, bias, activation, is_asymmetric(node))
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """A whole sequence (N, T, I), each row a step of its own; fills `out` (N, T, units)."""
+        """Run a whole sequence (N, T, I), each row a step of its own; fill `out` (N, T, units)."""
         undefined = np.zeros(1, np.int8)
         _run_rows(x, *self.by_row, states[0], out, undefined)
         if undefined[0]:
             raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
-        """One moment: `x` (B, I), `aux` (B, A), one state (B, units). The output is also the new state."""
+        """Run one step: `x` (B, I), `aux` (B, A), one state (B, units). The output is also the new state."""
         (hidden,) = states
         total = np.empty((len(x), len(self.bias)), np.float32)
         total[:] = self.bias
@@ -130,7 +130,7 @@ def is_asymmetric(node: Node) -> bool:
 
 
 def check_cell(node: Node, positions: tuple[int, int, int], state: Operand, batch: int, depth: int) -> int:
-    """Shapes and types of a cell's weights, recurrent weights and bias, and its state: the number of units."""
+    """Check shapes and types of a cell's weights, recurrent weights, bias and state; return the number of units."""
     weights, recurrent, bias = (node.input(p) for p in positions)
     for operand in (weights, recurrent):
         node.check(len(operand.shape) == 2, "number of dimensions", operand, expected=2, got=len(operand.shape))
@@ -145,6 +145,6 @@ def check_cell(node: Node, positions: tuple[int, int, int], state: Operand, batc
 
 
 def check_state(node: Node, state: Operand, shape: tuple[int, ...]) -> None:
-    """A state is a variable of that shape."""
+    """Require a state that is a variable of that shape."""
     node.check(state.is_variable, "must be a variable", state)
     node.check(state.shape == shape, "shape", state, expected=list(shape), got=list(state.shape))

@@ -11,19 +11,19 @@ from tflq.kernels.kernel import Array
 
 
 class Cell(Protocol):
-    """What a recurrent operator does at every moment."""
+    """The steps of a recurrent operator."""
 
     @property
     def by_row(self) -> object:
-        """None where `run_rows` cannot serve."""
+        """None if `run_rows` cannot serve."""
         ...
 
     def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
-        """One moment of `x` and `aux` (B, depth): output rows. `row` is the first row of the states, which change."""
+        """Run one step of `x` and `aux` (B, depth); return output rows. The states change from row `row` on."""
         ...
 
     def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """All moments of all batches of `x` (N, T, depth), one batch after the other; fills `out` (N, T, units)."""
+        """Run all steps of `x` (N, T, depth), one batch after the other; fill `out` (N, T, units)."""
         ...
 
 
@@ -61,6 +61,6 @@ def run(
 
 
 def state_of(value: Array | None, columns: int) -> Array:
-    """A writable copy of a state tensor as (batch, columns)."""
+    """Return a writable copy of a state tensor as (batch, columns)."""
     assert value is not None
     return np.array(value).reshape(-1, columns)

@@ -33,7 +33,7 @@ def element_blocks(worked: Worked, sample: int | None = None) -> Section:
         InText([Table(columns, steps, indent=1)]),
     ]
     if not trace.is_told:
-        blocks.append(Text("the steps inside this kernel are not told apart", "faint", indent=1))
+        blocks.append(Text("the steps inside this kernel are not distinguished", "faint", indent=1))
     got = "" if worked.got is None else f", got {_number(worked.got)}"
     blocks.append(Text(f"expected {_number(trace.expected)}{got}", indent=1))
     parting = parting_steps(worked)

@@ -61,7 +61,7 @@ def discrimination_card(found: Discrimination) -> Report:
     what, *groups = discrimination_texts(found)
     of = "the model" if found.index is None else f"operator {found.index}"
     where = f"{len(found.causes)} causes of {of} in {len(found.groups)} groups: {listed(found.causes)}"
-    then = "Next: a dump of other inputs may tell them apart"
+    then = "Next: a dump of other inputs may distinguish them"
     if found.trials:
         then = "Next: numpy.savez(path, **found.arrays()), run the device on these inputs, then tflq.explain"
     return Report("explain", [Verdict(what), Brief(where, then), *map(Text, groups)])

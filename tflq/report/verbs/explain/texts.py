@@ -101,8 +101,8 @@ def discrimination_texts(discrimination: Discrimination) -> Iterator[str]:
     of = "the model" if discrimination.of_model else f"operator {discrimination.index} alone (tflq extract)"
     samples = "sample" if len(discrimination.trials) == 1 else "samples"
     if discrimination.trials:
-        yield f"told apart by {len(discrimination.trials)} {samples} of inputs of {of}: run the device on them"
+        yield f"distinguished by {len(discrimination.trials)} {samples} of inputs of {of}: run the device on them"
     else:
-        yield "no inputs that were tried tell them apart; none are written"
+        yield "no inputs that were tried distinguish them; none are written"
     for group in discrimination.groups:
         yield f"  {'one' if len(group) > 1 else 'alone'}: {listed([discrimination.causes[cause] for cause in group])}"

@@ -107,7 +107,7 @@ def _compared_text(fit: Fit) -> str:
     """Return how many operators and elements were compared, and on how many of them profiles differ."""
     text = f"compared: {len(fit.compared)} of {counted(len(fit.operators), 'operator')}, "
     text += f"{counted(fit.elements, 'element')}, "
-    return text + (f"{fit.telling:,} of them tell profiles apart" if fit.telling else "none tells profiles apart")
+    return text + (f"{fit.telling:,} of them distinguish profiles" if fit.telling else "none distinguishes profiles")
 
 
 def _mix_texts(fit: Fit) -> Iterator[str]:

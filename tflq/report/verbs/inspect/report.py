@@ -101,7 +101,7 @@ def _brief(inspection: Inspection) -> Brief:
     then = "Next: .operators, .tensors"
     if inspection.unsupported:
         named = ", ".join(f"{o.index} {o.op}" for o in inspection.unsupported[:_NAMED])
-        then = f"not supported: {named}; .unsupported says why"
+        then = f"not supported: {named}; .unsupported lists the reasons"
     return Brief(
         "; ".join(f"{kind} {tensor_text(inspection, i)}" for kind, tensors in edges for i in tensors[:1]),
         then,

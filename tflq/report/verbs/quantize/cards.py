@@ -1,4 +1,4 @@
-"""Cards of a quantization, and of what it is made from."""
+"""Cards of a quantization, and of its inputs."""
 
 from __future__ import annotations
 

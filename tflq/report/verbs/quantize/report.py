@@ -54,7 +54,7 @@ _WORST, _SENSITIVE = 5, 10
 
 def quantize_report(making: Making) -> Report:
     """Build the report of a quantization. Its page draws the float model."""
-    made_of = (Code(making.output.path), " made of ", Code(making.source.path), " and ", Code(making.calibration))
+    made_of = (Code(making.output.path), " computed from ", Code(making.source.path), " and ", Code(making.calibration))
     title = f"{making.output.path}: {headline(making)}"
     return Report("quantize", list(_blocks(making)), about=made_of, title=title)
 

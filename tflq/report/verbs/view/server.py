@@ -1,7 +1,7 @@
 """A page for the browser on this machine, rebuilt when one of its files changes.
 
 The server listens on the loopback interface only, answers only requests that name it so (a foreign page cannot read it
-by a name of its own), and only below a path that nobody can guess.
+by a name of its own), and only below a path that cannot be guessed.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Watched:
         try:
             page = self._make()
         except Exception as error:  # half a file: the next change makes it whole
-            self._tell(f"not made again: {error}")
+            self._tell(f"not rebuilt: {error}")
             return False
         with self._changed:
             self.page, self.version = page, self.version + 1
             self._changed.notify_all()
-        self._tell("made again")
+        self._tell("rebuilt")
         return True
 
     def wait(self, version: int, seconds: float) -> bool:
@@ -101,13 +101,13 @@ def served(watched: Watched, port: int = 0) -> Iterator[str]:
             self.wfile.flush()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: requests are no news."""
+            """Log nothing: requests are no news."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: browsers leave when they like."""
+            """Log nothing: browsers leave when they like."""
 
     server = Server(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
@@ -120,7 +120,7 @@ def served(watched: Watched, port: int = 0) -> Iterator[str]:
 
 def served_report(address: str) -> Report:
     """Build the report of a page that is served at an address."""
-    return Report("view", [Verdict(address), Text("made again when a file changes; Ctrl-C ends", "faint")])
+    return Report("view", [Verdict(address), Text("rebuilt when a file changes; Ctrl-C ends", "faint")])
 
 
 def follow(watched: Watched, stop: threading.Event) -> None:
