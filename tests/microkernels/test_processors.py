@@ -11,8 +11,8 @@ import pytest
 
 from tflq.microkernels.forms import features, machine
 
-NUMERICS = Path(__file__).parent.parent
-TESTS = ("microkernels/test_products.py", "microkernels/test_lines.py", "test_crew.py")
+TESTS = Path(__file__).parent.parent
+CHOSEN = ("microkernels/test_products.py", "microkernels/test_lines.py", "jit/test_crew.py")
 
 _SSE = "+sse2 +ssse3 +sse4.1 +sse4.2 +popcnt +cx16"
 _AVX2 = f"{_SSE} +avx +avx2 +fma +f16c +bmi +bmi2"
@@ -43,9 +43,9 @@ def test_on_processor(form: str, cpu: str, words: str) -> None:
     environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": words.replace(" ", ",")}
     command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "-m", "not slow"]
     run = subprocess.run(
-        [*command, *(str(NUMERICS / test) for test in TESTS)],
+        [*command, *(str(TESTS / test) for test in CHOSEN)],
         env=environment,
-        cwd=NUMERICS.parent.parent,
+        cwd=TESTS.parent,
         capture_output=True,
         text=True,
         check=False,

@@ -58,7 +58,7 @@ def test_spec_differs_from_the_reference_on_mended_rows_only() -> None:
         assert any(is_of(op, form, fault) for fault in FIXED), (op, form)
     for fault in FIXED:
         assert any(is_of(op, form, fault) for op, form in differing), fault
-    assert SPEC.arithmetic is REFERENCE.arithmetic
+    assert SPEC.arithmetic == REFERENCE.arithmetic
 
 
 def run(model: bytes, profile: str, x: np.ndarray) -> np.ndarray:

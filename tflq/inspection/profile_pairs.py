@@ -170,7 +170,8 @@ def _delegated(kernel: Kernel) -> Kernel:
 @cache
 def described(function: Callable[..., Any]) -> str:
     """Return a function of the kernels package as text: room, file, name, and what it is bound to."""
-    return f"{unwrapped(function).__module__.removeprefix(_PACKAGE)}.{_with_bound(function)}"
+    module = unwrapped(function).__module__ or ""  # functions made by exec have none
+    return f"{module.removeprefix(_PACKAGE)}.{_with_bound(function)}"
 
 
 def _with_bound(value: Any) -> str:
@@ -201,7 +202,7 @@ def _parts(value: Any) -> Iterator[str]:
 
 
 def _short(function: Callable[..., Any]) -> str:
-    module = getattr(unwrapped(function), "__module__", "")
+    module = getattr(unwrapped(function), "__module__", "") or ""
     return f"{module.rpartition('.')[2]}.{_with_bound(function)}"
 
 

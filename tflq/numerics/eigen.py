@@ -1,11 +1,9 @@
 """Float32 matrix products in the order in which Eigen computes them on x86 with SSE.
 
-LiteRT's recurrent operators call Eigen even in the reference resolver. Which partial sums a product has depends on its
-sizes only (and, beyond a depth of 680, on the first-level cache), so it can be reproduced bit by bit: four lanes, every
-product and every sum rounded, no fused multiply-add.
-
-Source: Eigen 5 (the pin of LiteRT 2.3): GeneralProduct.h, products/GeneralMatrixVector.h, GeneralBlockPanelKernel.h,
-Redux.h, InnerProduct.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
+LiteRT's recurrent operators call Eigen even in the reference resolver. The partial sums of a product depend on its sizes
+and, beyond a depth of 680, on the first-level cache: four lanes, every product and sum rounded, no fused multiply-add.
+Source: Eigen 5 (LiteRT 2.3): GeneralProduct.h, products/GeneralMatrixVector.h, GeneralBlockPanelKernel.h, Redux.h,
+InnerProduct.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
 """
 
 from __future__ import annotations
@@ -53,10 +51,7 @@ def product(columns: Floats, x: Floats, dot: Dot | None = None, cache: int = FIR
 
 
 def ordered_block(depth: int, units: int, rows: int, cache: int) -> int:
-    """Return the number of k that a product of these sizes adds up in order before it adds sums to each other in order.
-
-    Return 0 if some of its sums have another order.
-    """
+    """Return how many k such a product sums in order before it sums the sums in order; 0 if it has another order."""
     is_blocked = rows > 1 and units > 1 and depth > 0 and depth + units + rows >= _COEFFICIENT_BASED
     return _depth_block(depth, units, rows, cache) if is_blocked and units % 8 == 0 else 0
 
