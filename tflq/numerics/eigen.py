@@ -1,6 +1,6 @@
 """Float32 matrix products in the order in which Eigen computes them on x86 with SSE.
 
-LiteRT's recurrent operators call Eigen even in the reference resolver. The partial sums of a product depend on its sizes
+LiteRT's recurrent operators call Eigen even in the reference resolver. A product's partial sums depend on its sizes
 and, beyond a depth of 680, on the first-level cache: four lanes, every product and sum rounded, no fused multiply-add.
 Source: Eigen 5 (LiteRT 2.3): GeneralProduct.h, products/GeneralMatrixVector.h, GeneralBlockPanelKernel.h, Redux.h,
 InnerProduct.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
