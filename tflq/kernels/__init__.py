@@ -1,1 +1,1 @@
-"""Kernels of operators: one operator a file, tables concatenated explicitly."""
+"""Kernels of operators: one module or folder each; tables are computed from where their rows are valid."""

@@ -1,11 +1,10 @@
-"""Tables of kernels by operator: catalogues of files, tables derived from others, and the search for a row."""
+"""Tables of kernels by operator: tables derived from others, and the search for a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from tflq.interrupts import import_whole
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel
 
@@ -78,19 +77,6 @@ def table(*groups: Iterable[Kernel]) -> KernelTable:
 
 def _key(kernel: Kernel) -> object:
     return kernel.signature, kernel.versions, kernel.sparse
-
-
-def catalogue(package: str, files: Mapping[str, str]) -> KernelTable:
-    """Return a table of kernel files, which are imported when one of their operators is first asked for.
-
-    `files` lists for each operator the modules of `package` whose KERNELS hold its rows, in order of preference.
-    """
-
-    def rows(op: str) -> Rows:
-        modules = [import_whole(f"{package}.{name}") for name in files[op].split()]
-        return table(*([kernel for kernel in module.KERNELS if kernel.op == op] for module in modules))[op]
-
-    return KernelTable(files, rows)
 
 
 def find(

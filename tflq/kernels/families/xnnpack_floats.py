@@ -2,7 +2,7 @@
 
 XNNPACK reads subnormal numbers as zeros of their sign and writes zeros where a result, rounded, would be subnormal.
 Where no activation is fused nothing is clamped: infinities stay.
-Operands, options and refusals: the files of tflq/kernels/reference.
+Operands, options and refusals: the reference rows of each operator.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitBinaryNode, VisitUnaryNode; XNNPACK's f32 vbinary, vclamp, vlrelu, vprelu,
 vrnd.
 """
