@@ -172,6 +172,15 @@ def test_a_strange_file_is_refused_by_name(document: Any, tmp_path: Path) -> Non
     assert ended.exit_code == 2, ended.output
 
 
+def test_thousands_of_changes_make_one_table(tmp_path: Path) -> None:
+    """A table over a table for each change would end in a RecursionError."""
+    profile = by_name(written(tmp_path, "rows:\n" + "- {op: RELU, like: tflm}\n" * 5000))
+    assert {row.signature for row in by_name("tflm").kernels["RELU"]} <= {
+        row.signature for row in profile.kernels["RELU"]
+    }
+    assert profile.kernels["ADD"] == by_name("litert-ref").kernels["ADD"]
+
+
 def test_a_file_that_is_not_there_is_no_profile(tmp_path: Path) -> None:
     with pytest.raises(TflqError, match="No such file"):
         by_name(str(tmp_path / "none.yaml"))

@@ -52,12 +52,13 @@ class KernelTable(Mapping[str, Rows]):
     def overlaid(self, ours: Mapping[str, Rows]) -> KernelTable:
         """Return the table with the rows of `ours` before its own, in place of those that have the same signature."""
 
-        def rows(op: str) -> Rows:
-            first = ours.get(op, ())
-            replaced = {kernel.signature for kernel in first}
-            return (*first, *(kernel for kernel in self.get(op, ()) if kernel.signature not in replaced))
+        return KernelTable((*self, *ours), lambda op: overlaid(ours.get(op, ()), self.get(op, ())))
 
-        return KernelTable((*self, *ours), rows)
+
+def overlaid(first: Rows, rest: Rows) -> Rows:
+    """Return the rows of `first`, then those of `rest` with other signatures."""
+    replaced = {kernel.signature for kernel in first}
+    return (*first, *(kernel for kernel in rest if kernel.signature not in replaced))
 
 
 def table(*groups: Iterable[Kernel]) -> KernelTable:

@@ -19,7 +19,7 @@ from tflq.kernels.exactness import EXACT
 from tflq.kernels.families.unary import eval_table_8bit
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.signature import Signature
-from tflq.kernels.table import KernelTable, Rows
+from tflq.kernels.table import KernelTable, Rows, overlaid
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 from tflq.profiles.values import changed
@@ -46,17 +46,21 @@ def applied(table: KernelTable, changes: Sequence[Change], other: Callable[[str]
         UnknownNameError: There is no such operator or profile, or an arithmetic has no such field or value.
         OptionError: No row takes these types, or a lookup table does not suit them.
     """
+    now: dict[str, Rows] = {}  # of the operators that change; one table in the end, however many changes there are
     for change in changes:
-        if change.op not in table and change.kind != "like":
+        rows = now[change.op] if change.op in now else table.get(change.op, ())
+        if not rows and change.kind != "like":
             raise UnknownNameError("operator", change.op, tuple(table))
         if change.kind == "refused" and not change.types:
-            table = table.only(lambda op, gone=change.op: op != gone)  # type: ignore[misc]
+            now[change.op] = ()
             continue
-        table = table.overlaid({change.op: _rows(table, change, other)})
-    return table
+        first = _rows({change.op: rows}, change, other)
+        now[change.op] = overlaid(first, rows)
+    kept = (op for op in (*table, *now) if now.get(op, True))
+    return KernelTable(kept, lambda op: now[op] if op in now else table[op])
 
 
-def _rows(table: KernelTable, change: Change, other: Callable[[str], KernelTable]) -> Rows:
+def _rows(table: Mapping[str, Rows], change: Change, other: Callable[[str], KernelTable]) -> Rows:
     if change.kind == "like":
         return _meant(other(change.value), change)
     if change.kind == "arithmetic":
@@ -66,7 +70,7 @@ def _rows(table: KernelTable, change: Change, other: Callable[[str], KernelTable
     return tuple(replace(row, prepare=_refuse) for row in _meant(table, change))
 
 
-def _meant(table: KernelTable, change: Change) -> Rows:
+def _meant(table: Mapping[str, Rows], change: Change) -> Rows:
     """Return the rows of the change's operator, or the first that takes its types, narrowed to them."""
     rows = table.get(change.op, ())
     if not rows:

@@ -41,8 +41,12 @@ def load_profile(path: str) -> Profile:
         UnknownNameError: It names a key, field, value, operator or profile that does not exist.
         OptionError: A value does not suit its key.
     """
-    status = os.stat(path) if os.path.exists(path) else None
-    return _loaded(path, None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino))
+    try:
+        status = os.stat(path)
+        version = status.st_mtime_ns, status.st_size, status.st_ino
+    except (OSError, ValueError):
+        version = None  # reading it raises, with the reason
+    return _loaded(path, version)
 
 
 @cache
@@ -67,8 +71,6 @@ def _profile(path: str, document: Any) -> Profile:
     if figures and figures != NOT_MEASURED and figures not in ROWS:
         raise UnknownNameError("profile of figures", figures, tuple(ROWS))
     arithmetic = _mapping(known.get("arithmetic", {}), "arithmetic")
-    for field, name in arithmetic.items():
-        value_of(field, name)
     row = Row(
         path,
         _text(known.get("about", ""), "about"),
@@ -79,7 +81,10 @@ def _profile(path: str, document: Any) -> Profile:
         figures,
     )
     stated = known.get("rows", [])
-    profile = _with_rows(profile_from(row), [_change(item, i) for i, item in enumerate(_list(stated, "rows"))], stated)
+    changes = [_change(item, i) for i, item in enumerate(_list(stated, "rows"))]
+    profile = profile_from(row)
+    if changes:
+        profile = _with_rows(profile, changes, stated)
     for word in _list(known.get("variants", []), "variants"):
         if not isinstance(word, str) or f"+{word}" not in VARIANTS:
             raise UnknownNameError("variant", str(word), tuple(ending[1:] for ending in VARIANTS))
@@ -88,8 +93,8 @@ def _profile(path: str, document: Any) -> Profile:
 
 
 def _with_rows(profile: Profile, changes: Sequence[Change], stated: Sequence[Any]) -> Profile:
-    kernels = applied(profile.kernels, changes, lambda name: by_name(name).kernels)
-    return profile.within(lambda _: kernels).stating({"rows": stated} if stated else {})
+    changed = profile.within(lambda table: applied(table, changes, lambda name: by_name(name).kernels))
+    return changed.stating({"rows": stated})
 
 
 def _change(item: Any, number: int) -> Change:
