@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
+from types import ModuleType
 
-import tflq.kernels
 from support.kernel_runs import RESOLVERS
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.tables.rows import modules_of
 from tflq.kernels.validity import When
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import PROFILES, Profile
@@ -33,7 +32,7 @@ class Group:
         return f"{name}-{self.op}-{when}"
 
     def holds(self, row: Kernel) -> bool:
-        """Whether a row of a profile's table is one of the group's, however it was narrowed or wrapped."""
+        """Return whether a row of a profile's table is one of the group's, narrowed or wrapped as it may be."""
         return row.op == self.op and any(
             row.prepare is ours.prepare or (row.when == self.when and row.signature == ours.signature)
             for ours in self.rows
@@ -66,13 +65,11 @@ class Group:
 @cache
 def groups() -> tuple[Group, ...]:
     """Every group of every room."""
-    return tuple(group for room in sorted({fact.home for fact in OPERATORS.values()}) for group in _groups_in(room))
+    modules = dict.fromkeys(module for op in OPERATORS for module in modules_of(op))
+    return tuple(group for module in sorted(modules, key=lambda m: m.__name__) for group in _groups_in(module))
 
 
-def _groups_in(room: str) -> Iterator[Group]:
-    home = import_module(f"{tflq.kernels.__name__}.{room}")
-    names = [f"{home.__name__}.{module.name}" for module in iter_modules(getattr(home, "__path__", ()))]
-    for module in map(import_module, names or [home.__name__]):
-        rows: tuple[Kernel, ...] = getattr(module, "KERNELS", ())
-        for op, when in dict.fromkeys((row.op, row.when) for row in rows):
-            yield Group(module.__name__, op, when, tuple(row for row in rows if (row.op, row.when) == (op, when)))
+def _groups_in(module: ModuleType) -> Iterator[Group]:
+    rows: tuple[Kernel, ...] = getattr(module, "KERNELS", ())
+    for op, when in dict.fromkeys((row.op, row.when) for row in rows):
+        yield Group(module.__name__, op, when, tuple(row for row in rows if (row.op, row.when) == (op, when)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tflq.kernels.facts.counts import Sizes
+from tflq.kernels.validity import RELEASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,5 @@ class Fact:
         return next((tuple(types) for known, *types in filter(None, lists) if known == release), ())
 
 
-#: The order of releases; LiteRT's numbers begin at 1.0.
-_RELEASES = ("1.15", "2.3", "2.5", "2.7", "2.9", "2.11", "2.12", "2.13", "2.14", "1.0", "1.4", "2.0")
-ORDER = {release: position for position, release in enumerate(_RELEASES)}
+#: The order of the releases that facts name, by number alone. The newest has no limits, and no name here.
+ORDER = {release.partition("-")[2]: position for position, release in enumerate(RELEASES[:-1])}

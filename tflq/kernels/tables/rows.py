@@ -93,13 +93,13 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
 
     def ours(op: str) -> Rows:
         taken = [over(row, base) for row in _winning(runtime, op, change, only_delegated=True)]
-        rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op, change))))
+        rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op))))
         return tuple(row for row in rows if row is not None)
 
     return base.overlaid(KernelTable(OPERATORS, ours))
 
 
-def _shared(op: str, change: Change) -> Rows:
+def _shared(op: str) -> Rows:
     return tuple(row for row in rows_of(op, Runtime()) if row.when.libraries is None)
 
 
