@@ -11,6 +11,7 @@ import numpy as np
 
 from tflq.conformance.draft import CODES, Array, Draft, Sample, samples_of, zero_point
 from tflq.conformance.one_operator import T
+from tflq.kernels.facts import OPERATORS
 
 TYPES = ("int8", "uint8", "int16")
 #: Kinds of drawn scales; powers of two put results on ties.
@@ -20,10 +21,7 @@ REGIMES = {
     "odd scales, another draw": False,
     "ties: other powers of two": True,
 }
-FIXED = {
-    "LOGISTIC": {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)},
-    "TANH": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128), "int16": (1 / 32768, 0)},
-}
+FIXED = {op: OPERATORS[op].output for op in ("LOGISTIC", "TANH")}
 #: Operators with only one version.
 FIRST = frozenset(("HARD_SWISH", "RELU_N1_TO_1"))
 RECTIFIERS = ("RELU", "RELU6", "RELU_N1_TO_1")

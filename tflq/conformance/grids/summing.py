@@ -10,13 +10,10 @@ import numpy as np
 from tflq.conformance.draft import Draft, samples_of, zero_point
 from tflq.conformance.grids.contracting import ACTIVATIONS, SAME, TYPES, VALID
 from tflq.conformance.one_operator import T
+from tflq.kernels.facts import OPERATORS
 
 AXES = ((1, 2), (1,), (3,), (0, 3))
-FIXED = {
-    "SOFTMAX": {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)},
-    "LOG_SOFTMAX": {"int8": (16 / 256, 127), "uint8": (16 / 256, 255)},
-    "L2_NORMALIZATION": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128)},
-}
+FIXED = {op: OPERATORS[op].output for op in ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")}
 OPTIONS = {"LOG_SOFTMAX": "LogSoftmaxOptions", "L2_NORMALIZATION": "L2NormOptions"}
 
 
