@@ -6,9 +6,11 @@ import mmap
 import os
 from typing import TypeAlias
 
+from tflq.api.packages import Package, is_package, package_of, split_path
 from tflq.errors import FileAccessError, FormatError
 from tflq.flatbuf import read
 from tflq.ir import Model
+from tflq.ir.external import with_external_buffers
 from tflq.storage.output import write_file
 from tflq.storage.reading import open_file
 
@@ -20,11 +22,13 @@ def load(source: Source | Model) -> Model:
     """Return the model in a file or in the bytes of one; a Model is returned unchanged.
 
     A file is mapped, not read: constants are views into it. Do not change it while the model is in use. Bytes, and
-    views of bytes or of a read-only map, are used in place; writable memory is copied first.
+    views of bytes or of a read-only map, are used in place; writable memory is copied first. A package of LiteRT-LM
+    (`.litertlm`, `.task`) gives its model; "FILE:SECTION" names one of several.
 
     Raises:
         FileAccessError: The path cannot be read.
         FormatError: The bytes are not a valid `.tflite` file.
+        InputError, UnknownNameError: A package holds no such model, or several and none is named.
 
     Example:
         >>> tflq.load("golden/models/digits_lstm_int8.tflite")
@@ -32,21 +36,59 @@ def load(source: Source | Model) -> Model:
         'serving_default_args_0:0' int8 [1, 8, 8, 1] -> 'StatefulPartitionedCall_1:0' int8 [1, 10]
         Next: tflq.inspect(model), tflq.Interpreter(model_content=model), tflq.save(model, path)
     """
-    if isinstance(source, Model):
-        return source
+    return source if isinstance(source, Model) else loaded(source)[0]
+
+
+def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
+    """Return the model in a file or in the bytes of one, and the bytes of its `.tflite` file. Raise as `load`.
+
+    A file of fewer than `mapped_from` bytes is read, so that it may change later.
+    """
+    path = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else ""
     if isinstance(source, (str, os.PathLike)):
-        try:
-            return read(_mapped(os.fspath(source)))
-        except FormatError as error:
-            raise error.of(os.fsdecode(source)) from error
-    return read(_frozen(source))
+        file, section = split_path(path)
+        data: mmap.mmap | bytes | memoryview = _mapped(file, mapped_from)
+    else:
+        (file, section), data = ("", None), _frozen(source)
+    try:
+        if is_package(data):
+            return _packed(package_of(data, file), section)
+        if section is not None:
+            raise FormatError("is no package of models, so it has no sections")
+        return read(data), memoryview(data)
+    except FormatError as error:
+        raise error.of(path) from error
 
 
-def _mapped(path: str | bytes) -> mmap.mmap | bytes:
-    """Return the bytes of a file: a read-only map, or plain bytes if it cannot be mapped, such as an empty file."""
+def _packed(package: Package, section: str | None) -> tuple[Model, memoryview]:
+    """Return a model of a package, with its external buffers, and its bytes as a file of its own."""
+    data = package.model(section)
+    model = read(data)
+    if model.external_buffers:
+        model = with_external_buffers(model, package.weights(section))
+        data = save(model)
+    return model, memoryview(data)
+
+
+def package(path: str | os.PathLike[str]) -> Package | None:
+    """Return the package at a path, or None if the path names another file or a section.
+
+    Raises:
+        FileAccessError: The path cannot be read.
+        FormatError, InputError: The package is damaged.
+    """
+    if split_path(os.fsdecode(path))[1] is not None:
+        return None
+    data = _mapped(os.fspath(path))
+    return package_of(data, os.fsdecode(path)) if is_package(data) else None
+
+
+def _mapped(path: str | bytes, mapped_from: int = 0) -> mmap.mmap | bytes:
+    """Return the bytes of a file: a read-only map, or plain bytes if it is small or cannot be mapped."""
     try:
         with open_file(path) as file:
-            if os.name == "nt":  # a map would prevent replacing or removing the file
+            # On Windows, a map would prevent replacing or removing the file.
+            if os.name == "nt" or os.fstat(file.fileno()).st_size < mapped_from:
                 return file.read()
             try:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

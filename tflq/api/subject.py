@@ -6,11 +6,12 @@ import hashlib
 import os
 from dataclasses import dataclass
 
-from tflq.api.files import Source, load, save
-from tflq.errors import FormatError
+from tflq.api.files import Source, loaded, save
 from tflq.ir import Model
 from tflq.ir.structure import check_structure
-from tflq.storage.reading import read_bytes
+
+#: Size in bytes from which a file is mapped: a verb works on a smaller one even if it changes meanwhile.
+_MAPPED_FROM = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,10 +25,10 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """A model with its file's bytes."""
+    """A model with its file's bytes, as a view."""
 
     facts: ModelFacts
-    data: bytes
+    data: memoryview
     model: Model
 
 
@@ -36,25 +37,13 @@ def subject(source: Source | Model) -> Subject:
 
     Raises:
         FileAccessError: The path cannot be read.
-        FormatError: The bytes are not a valid `.tflite` file.
+        FormatError, InputError, UnknownNameError: See `load`.
         ModelError: The model refers to a part that it does not have.
     """
-    path = ""
     if isinstance(source, Model):
-        model, data = source, save(source)
+        path, model, data = "", source, memoryview(save(source))
     else:
-        if isinstance(source, (str, os.PathLike)):
-            path = os.fspath(source)
-            data = read_bytes(path)
-        else:
-            data = bytes(source)
-        model = _model_of(data, path)
+        path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
+        model, data = loaded(source, mapped_from=_MAPPED_FROM)
     check_structure(model)
     return Subject(ModelFacts(path, len(data), hashlib.sha256(data).hexdigest()), data, model)
-
-
-def _model_of(data: bytes, path: str) -> Model:
-    try:
-        return load(data)
-    except FormatError as error:
-        raise error.of(path) from error

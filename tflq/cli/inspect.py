@@ -38,7 +38,8 @@ def inspect_command(
 ) -> int:
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
-    Nothing is run. An operator that the profile does not support is listed with the reason. Several models get a row
+    Nothing is run. A LiteRT-LM package (.litertlm, .task) lists its sections; FILE:SECTION is one of its models, for
+    every command. An operator that the profile does not support is listed with the reason. Several models get a row
     each, and exit code 3 if the profile does not support one of them.
 
     \b
@@ -56,6 +57,8 @@ def inspect_command(
         if html is not None:
             raise click.UsageError("--html draws the operators; --overflow has no page")
         return _show_overflow(model, profile, accumulator_bits or 32, as_json)
+    if op is None and html is None and _show_package(model, profile, as_json=as_json):
+        return Exit.SAME
     from tflq.errors import UnknownNameError
     from tflq.inspection.operators import inspect
     from tflq.report.verbs.inspect.report import inspect_report, operator_report
@@ -96,6 +99,24 @@ def _row(path: str, profile: str) -> Found:
     word, code = ("unsupported", Exit.UNSUPPORTED) if missing else ("supported", Exit.SAME)
     cells = (str(len(inspection.operators)), str(missing or ""), f"{constants:,}", f"{inspection.macs:,}")
     return word, cells, inspect_document(inspection), code
+
+
+def _show_package(path: str, profile: str, *, as_json: bool) -> bool:
+    """Show the sections of a package of models; return False if the file is not one."""
+    from tflq.api.files import package
+
+    found = package(path)
+    if found is None:
+        return False
+    from tflq.inspection.operators import inspect
+    from tflq.report.verbs.inspect.package import package_document, package_report
+
+    models = {section.number: inspect(f"{path}:{section.number}", profile) for section in found.models}
+    if as_json:
+        say_document(package_document(found, models))
+    else:
+        say(package_report(found, models))
+    return True
 
 
 def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import FormatError, InputError
-from tflq.flatbuf import read_layer_by_layer
+from tflq.flatbuf import read_record
 from tflq.ir import CARRIER, Model, Record, TensorType, view
 from tflq.storage.reading import read_bytes
 
@@ -29,7 +29,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
     """
     try:
         data = read_bytes(path)
-        record = read_layer_by_layer(data)
+        record = read_record(data, "layer_by_layer")
     except FormatError as error:
         kinds = "an .npz, a C file, a folder of tensors, or what tflite-micro's layer by layer writes"
         raise InputError(f"is not a dump ({error})", name=str(path), expected=kinds, got=path.name) from error

@@ -91,6 +91,10 @@ NUMBERS: Mapping[str, Number] = MappingProxyType(
 )
 
 
+#: Formats: models, the dumps of tflite-micro, and the header of LiteRT-LM's packages.
+_FORMATS = ("tflite", "layer_by_layer", "litertlm")
+
+
 @cache
 def layout(table: str) -> Layout:
     """Return the layout of a table of the schema."""
@@ -108,20 +112,25 @@ def layout(table: str) -> Layout:
 
 @cache
 def _tables() -> dict[str, Any]:
-    """Return the tables of models, and those of tflite-micro's dumps; their names do not clash."""
-    return {**schema()["tables"], **schema("layer_by_layer")["tables"]}
+    """Return the tables of all formats; their names do not clash."""
+    return {name: table for format_ in _FORMATS for name, table in schema(format_)["tables"].items()}
 
 
 @cache
-def members(union: str) -> tuple[str, ...]:
-    """Return the tables of a union; the position is the type number, and 0 means none."""
-    return tuple(schema()["unions"][union])
+def _unions() -> dict[str, Any]:
+    return {**schema()["unions"], **schema("litertlm")["unions"]}
+
+
+@cache
+def members(union: str) -> tuple[str | None, ...]:
+    """Return the tables of a union by type number; 0 means none, and None is a member that is not read."""
+    return tuple(_unions()[union])
 
 
 def _field(name: str, slot: int, type_name: str, attributes: Mapping[str, Any] = MappingProxyType({})) -> Field:
     element = type_name.strip("[]")
     vector = element != type_name
-    if element in schema()["unions"]:
+    if element in _unions():
         return Field(name, slot + 1, Kind.UNION, target=element)
     if element in _tables():
         return Field(name, slot, Kind.TABLES if vector else Kind.TABLE, target=element)

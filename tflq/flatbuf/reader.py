@@ -58,13 +58,16 @@ def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
     return model
 
 
-def read_layer_by_layer(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Record:
-    """Return the ModelTestData in `data`, as written by tflite-micro's layer_by_layer; its arrays are views of `data`.
+def read_record(data: Readable, format_: str, limits: Limits = DEFAULT_LIMITS) -> Record:
+    """Return the root table of a format without a file identifier; its arrays are views of `data`.
+
+    `format_` names a file of `schemas/`: "layer_by_layer" for tflite-micro's dumps, "litertlm" for the header of a
+    LiteRT-LM package.
 
     Raises:
-        FormatError, LimitError: See `read`. The format has no file identifier.
+        FormatError, LimitError: See `read`.
     """
-    record: Record = _reader(data, limits).root(layout(schema("layer_by_layer")["root"]))
+    record: Record = _reader(data, limits).root(layout(schema(format_)["root"]))
     return record
 
 
@@ -196,11 +199,13 @@ class _Reader:
         number = self.view[position + type_at] if type_at else 0
         if number == 0:
             return None
-        if number < len(members(field.target)):
+        known = members(field.target)
+        member = known[number] if number < len(known) else None
+        if member is not None:
             if not at:
                 return None
             target = self._follow(position + at, table.name, field.name)
-            return self.table(layout(members(field.target)[number]), target, depth + 1)
+            return self.table(layout(member), target, depth + 1)
         self._charge(_TABLE_COST, position, table.name, field.name)
         inline = bytes(self.view[position + at : position + at + _OFFSET_SIZE]) if at else b""
         kept = UnknownField(table.name, field.id, inline.ljust(_UNKNOWN_SIZE, b"\0"), False, position + at)

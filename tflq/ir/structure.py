@@ -65,6 +65,9 @@ def _check_tensor(model: Model, tensor: TensorSpec, place: str) -> None:
     name, shape = tensor.name or "", list(tensor.shape)
     if not 0 <= tensor.buffer < len(model.buffers):
         raise ModelError(f"{place}buffer index out of range", tensor=name, got=tensor.buffer)
+    if tensor.external_buffer:
+        remedy = "open it from the .litertlm package that holds its weights"
+        raise ModelError(f"{place}the data lies outside the file: {remedy}", tensor=name)
     if any(extent < 0 for extent in shape):
         raise ModelError(f"{place}a dimension is negative", tensor=name, got=shape)
     if len(shape) > MOST_DIMENSIONS:

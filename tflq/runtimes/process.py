@@ -45,7 +45,7 @@ class ProcessRuntime:
         """Describe the runtime: see Runtime.describe."""
         return self.run((), ()).description
 
-    def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> Execution:
+    def run(self, models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> Execution:
         """Run samples: see Runtime.run."""
         with nameless_file() as job, nameless_file() as answer, nameless_file() as printed:
             self._write_job(job, models, samples)
@@ -54,7 +54,7 @@ class ProcessRuntime:
         result = json.loads(entries.pop("result").tobytes())
         return Execution(self._description(result), _collect(entries, result, len(models), len(samples)))
 
-    def _write_job(self, file: IO[bytes], models: Sequence[bytes], samples: Sequence[Sample]) -> None:
+    def _write_job(self, file: IO[bytes], models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> None:
         job = {
             "adapter": self.adapter,
             "resolver": self.resolver,

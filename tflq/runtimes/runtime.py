@@ -56,6 +56,6 @@ class Runtime(Protocol):
         """Return the description of the runtime. Raise RuntimeMissing if it is not installed."""
         ...
 
-    def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> Execution:
+    def run(self, models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> Execution:
         """Run every model on every sample, each time in a fresh interpreter. Raise RuntimeMissing or RuntimeFailed."""
         ...

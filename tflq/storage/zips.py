@@ -31,6 +31,10 @@ class ZipStore:
         if len(set(names)) != len(names):
             raise InputError("is a zip archive that holds a name twice", name=source)
 
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the files, without folders."""
+        return tuple(info.filename for info in self._archive.infolist() if not info.is_dir())
+
     def size(self, name: str) -> int:
         """Return the number of bytes of a file. Raise FileNotFoundError if there is none."""
         return self._info(name).file_size

@@ -21,7 +21,7 @@ def observe(subject: Subject, runtime: Runtime, inputs: Inputs, *, all_tensors: 
     With `all_tensors`, a second model runs as well, whose outputs are all tensors; a note reports whether observation
     changed a result.
     """
-    models = [subject.data]
+    models: list[bytes | memoryview] = [subject.data]
     tensors: tuple[int, ...] = ()
     if all_tensors:
         tapped, tensors = all_outputs(subject.model)

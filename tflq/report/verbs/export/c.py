@@ -50,7 +50,9 @@ def c_name(text: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9]}_{zlib.crc32(name.encode()):08x}"
 
 
-def export_c(golden: Golden, name: str, model: bytes | None = None, *, checksums: bool = False) -> Exported:
+def export_c(
+    golden: Golden, name: str, model: bytes | memoryview | None = None, *, checksums: bool = False
+) -> Exported:
     """Write a golden as C.
 
     Args:
