@@ -13,6 +13,7 @@ from tflq.ir.model import (
     TensorSpec,
     UnknownField,
 )
+from tflq.ir.signatures import Root, chosen_roots, input_names, output_names, rooted, roots
 from tflq.ir.types import CARRIER, STORED_BITS, TensorType
 
 __all__ = [
@@ -26,11 +27,17 @@ __all__ = [
     "OperatorView",
     "Quantization",
     "Record",
+    "Root",
     "SignatureDef",
     "Subgraph",
     "TensorSpec",
     "TensorType",
     "UnknownField",
+    "chosen_roots",
+    "input_names",
+    "output_names",
+    "rooted",
+    "roots",
     "view",
     "with_graph",
 ]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from tflq.errors import UnknownNameError
 from tflq.runtimes import litert, tensorflow, tflite_micro, tflite_runtime
 from tflq.runtimes.process import ProcessRuntime
-from tflq.runtimes.runtime import Description, Execution, Runtime, Sample
+from tflq.runtimes.runtime import Description, Execution, Runtime, Sample, Step, Stepped
 
-__all__ = ["RUNTIMES", "Description", "Execution", "ProcessRuntime", "Runtime", "Sample", "by_name"]
+__all__ = ["RUNTIMES", "Description", "Execution", "ProcessRuntime", "Runtime", "Sample", "Step", "Stepped", "by_name"]
 
 #: Every runtime, by name.
 RUNTIMES: dict[str, ProcessRuntime] = {

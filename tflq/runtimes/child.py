@@ -18,56 +18,17 @@ import sys
 import threading
 from contextlib import suppress
 from importlib import metadata
-from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
+from typing import Any, Dict, List, Tuple  # noqa: UP035
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # holds modules with names of runtimes, which must not hide them
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 
 import numpy as np  # noqa: E402
 
-#: Arena for the microcontroller interpreter: large enough, since an observed model holds all tensors at once.
-ARENA_BYTES = 64 << 20
 #: An option of Linux's prctl (linux/prctl.h): the signal that this process gets when its parent ends.
 PR_SET_PDEATHSIG = 1
 
 Values = List[Any]  # noqa: UP006
-
-
-class Missing(Exception):
-    """The runtime is not installed in this environment."""
-
-
-def _litert() -> Any:
-    from ai_edge_litert import interpreter
-
-    return interpreter.Interpreter, interpreter.OpResolverType
-
-
-def _tensorflow() -> Any:
-    import tensorflow
-
-    return tensorflow.lite.Interpreter, tensorflow.lite.experimental.OpResolverType
-
-
-def _tflite_runtime() -> Any:
-    from tflite_runtime import interpreter
-
-    return interpreter.Interpreter, interpreter.OpResolverType
-
-
-def _tflite_micro() -> Any:
-    from tflite_micro import runtime
-
-    return runtime.Interpreter, None
-
-
-#: adapter -> (its import, the distributions that may provide it)
-ADAPTERS = {
-    "litert": (_litert, ("ai-edge-litert", "ai-edge-litert-nightly")),
-    "tensorflow": (_tensorflow, ("tensorflow", "tensorflow-cpu", "tf-nightly")),
-    "tflite_runtime": (_tflite_runtime, ("tflite-runtime",)),
-    "tflite_micro": (_tflite_micro, ("tflite-micro",)),
-}
 
 
 def main() -> None:
@@ -80,8 +41,6 @@ def main() -> None:
         outputs: Dict[str, Any] = {}  # noqa: UP006
         try:
             result = work(archive, stage, outputs)
-        except Missing as error:
-            result = {"missing": str(error)}
         except Exception as error:
             result = {"failed": f"{type(error).__name__}: {error}", "stage": stage.doing}
         outputs["result"] = np.frombuffer(json.dumps(result).encode(), np.uint8)
@@ -111,27 +70,32 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
     """Run all models on all samples and fill `outputs`; return the description of the runtime."""
     job = json.loads(archive["job"].tobytes().decode())
     stage("importing the runtime")
-    load, distributions = ADAPTERS[job["adapter"]]
+    drivers = beside("drivers")
+    load, distributions = drivers.ADAPTERS[job["adapter"]]
     try:
-        interpreter_class, resolvers = load()
+        runtime = load()
     except ImportError as error:
-        raise Missing(str(error)) from error
-    counts: Values = []
+        return {"missing": str(error)}
+    names: Values = []
     delegated: Values = []
-    inputs = [[unpack(f"s{s}_{i}", archive) for i in range(count)] for s, count in enumerate(job["samples"])]
     for m in range(job["models"]):
         model = archive[f"model_{m}"].tobytes()
         nodes = 0
-        for s, values in enumerate(inputs):
+        for s, steps in enumerate(job["sequences"]):
             stage.where = f" of model {m}, sample {s}"
-            if job["adapter"] == "tflite_micro":
-                values_out = run_micro(interpreter_class, model, values, stage)
-            else:
-                values_out, nodes = run_desktop(interpreter_class, resolvers, model, values, job, stage)
-            for i, value in enumerate(values_out):
-                if value is not None:
-                    outputs.update(pack(f"m{m}_s{s}_{i}", np.asarray(value)))
-            counts.append(len(values_out))
+            stage("loading")
+            interpreter = runtime(model, job)
+            latest: Dict[str, Any] = {}  # noqa: UP006
+            for k, step in enumerate(steps):
+                stage.where = f" of model {m}, sample {s}" + (f", step {k}" if len(steps) > 1 else "")
+                given = {name: unpack(f"s{s}_{k}_{i}", archive) for i, name in enumerate(step["inputs"])}
+                values = interpreter.step(step["signature"], {**given, **carried(step, latest)}, stage)
+                latest.update(values)
+                for i, value in enumerate(values.values()):
+                    if value is not None:
+                        outputs.update(pack(f"m{m}_s{s}_{k}_{i}", np.asarray(value)))
+                names.append(list(values))
+            nodes = interpreter.delegated()
         delegated.append(nodes)
     package, version = distribution_of(distributions)
     return {
@@ -141,15 +105,15 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": cpu_model(),
-        **processor().describe(),
+        **beside("processor").describe(),
         "delegated": delegated,
-        "counts": counts,
+        "names": names,
     }
 
 
-def processor() -> Any:
-    """Load the module next to this one by its path; imports cannot find it by name."""
-    spec = importlib.util.spec_from_file_location("tflq_processor", os.path.join(_HERE, "processor.py"))
+def beside(name: str) -> Any:
+    """Load a module next to this one by its path; imports cannot find it by name."""
+    spec = importlib.util.spec_from_file_location("tflq_" + name, os.path.join(_HERE, name + ".py"))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -182,75 +146,12 @@ def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
     return names[0], "unknown"
 
 
-def run_desktop(
-    interpreter_class: Any, resolvers: Any, model: bytes, values: Values, job: Any, stage: Stage
-) -> Tuple[Values, int]:  # noqa: UP006
-    """Return one invocation of the common interpreter of LiteRT, TensorFlow and tflite-runtime."""
-    stage("loading")
-    interpreter = interpreter_class(
-        model_content=model,
-        num_threads=job["threads"],
-        experimental_op_resolver_type=getattr(resolvers, job["resolver"]),
-    )
-    details = interpreter.get_input_details()
-    if len(details) != len(values):
-        raise ValueError(f"the model has {len(details)} inputs, got {len(values)}")
-    for detail, value in zip(details, values):
-        if tuple(detail["shape"]) != value.shape:
-            interpreter.resize_tensor_input(detail["index"], value.shape)
-    stage("allocating tensors")
-    interpreter.allocate_tensors()
-    for detail, value in zip(details, values):
-        if value.size:
-            interpreter.set_tensor(detail["index"], settable(value))
-    stage("invoking")
-    interpreter.invoke()
-    stage("reading the outputs")
-    outputs = [read(interpreter, detail) for detail in interpreter.get_output_details()]
-    return outputs, partitions(interpreter)
-
-
-def settable(value: Any) -> Any:
-    """Return `value` in the form that set_tensor reads correctly: for a scalar object it would read the pointer."""
-    if value.dtype == object and value.ndim == 0:
-        word = value.item()
-        return np.array(word, f"S{max(len(word), 1)}")
-    return value
-
-
-def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
-    """Return a tensor's value, or None if the runtime holds none."""
-    if 0 in detail["shape"]:
-        return np.empty(detail["shape"], detail["dtype"])
-    try:
-        return interpreter.get_tensor(detail["index"])
-    except ValueError:
-        return None
-
-
-def partitions(interpreter: Any) -> int:
-    """Return the number of graph nodes that a delegate put in place of others."""
-    try:
-        return sum(detail["op_name"] == "DELEGATE" for detail in interpreter._get_ops_details())
-    except Exception:  # a private function, which some release may lack
-        return 0
-
-
-def run_micro(interpreter_class: Any, model: bytes, values: Values, stage: Stage) -> Values:
-    """Return one invocation of TensorFlow Lite Micro."""
-    stage("loading")
-    interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
-    for i, value in enumerate(values):
-        interpreter.set_input(value, i)
-    stage("invoking")
-    interpreter.invoke()
-    stage("reading the outputs")
-    outputs: Values = []
-    while True:
-        try:
-            outputs.append(interpreter.get_output(len(outputs)))
-        except Exception:  # beyond the last output; there is no call that counts them
-            return outputs
+def carried(step: Any, latest: Any) -> Any:
+    """Return the inputs of a step that are outputs of earlier steps, by name."""
+    missing = [name for name in step["carried"] if latest.get(name) is None]
+    if missing:
+        raise ValueError(f"no earlier step has an output {missing[0]!r} that this one can take")
+    return {name: np.asarray(latest[name]) for name in step["carried"]}
 
 
 class Stage:

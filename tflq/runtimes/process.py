@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
 from tflq.runtimes.children import nameless_file, started
-from tflq.runtimes.runtime import Array, Description, Execution, Sample
+from tflq.runtimes.runtime import Array, Description, Execution, Sample, Step, Stepped, by_position
 from tflq.runtimes.transport import pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
@@ -47,26 +47,33 @@ class ProcessRuntime:
 
     def run(self, models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> Execution:
         """Run samples: see Runtime.run."""
+        stepped = self.run_steps(models, [[by_position(sample)] for sample in samples])
+        outputs = tuple(tuple(tuple(steps[0].values()) for steps in of_model) for of_model in stepped.outputs)
+        return Execution(stepped.description, outputs)
+
+    def run_steps(self, models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]) -> Stepped:
+        """Run sequences of steps: see Runtime.run_steps."""
         with nameless_file() as job, nameless_file() as answer, nameless_file() as printed:
-            self._write_job(job, models, samples)
+            self._write_job(job, models, sequences)
             status = self._execute(job, answer, printed)
             entries = self._entries(status, answer, printed)
         result = json.loads(entries.pop("result").tobytes())
-        return Execution(self._description(result), _collect(entries, result, len(models), len(samples)))
+        return Stepped(self._description(result), _collect(entries, result, models, sequences))
 
-    def _write_job(self, file: IO[bytes], models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> None:
+    def _write_job(self, file: IO[bytes], models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]) -> None:
         job = {
             "adapter": self.adapter,
             "resolver": self.resolver,
             "threads": self.threads,
             "models": len(models),
-            "samples": [len(sample) for sample in samples],
+            "sequences": [[_described(step) for step in steps] for steps in sequences],
         }
         entries = {"job": np.frombuffer(json.dumps(job).encode(), np.uint8)}
         entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models)}
-        for s, sample in enumerate(samples):
-            for i, value in enumerate(sample):
-                entries |= pack(f"s{s}_{i}", value)
+        for s, steps in enumerate(sequences):
+            for k, step in enumerate(steps):
+                for i, value in enumerate(step.inputs.values()):
+                    entries |= pack(f"s{s}_{k}_{i}", value)
         try:
             np.savez(file, **entries)  # type: ignore[arg-type]
         except OSError as error:
@@ -132,13 +139,24 @@ class ProcessRuntime:
         )
 
 
+def _described(step: Step) -> dict[str, Any]:
+    return {"signature": step.signature, "inputs": list(step.inputs), "carried": list(step.carried)}
+
+
 def _collect(
-    arrays: dict[str, Array], result: dict[str, Any], models: int, samples: int
-) -> tuple[tuple[tuple[Array | None, ...], ...], ...]:
-    counts = iter(result.get("counts", ()))
+    arrays: dict[str, Array], result: dict[str, Any], models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]
+) -> tuple[tuple[tuple[dict[str, Array | None], ...], ...], ...]:
+    """Return outputs by name: of models, of their sequences, of their steps."""
+    names = iter(result.get("names", ()))
     return tuple(
-        tuple(tuple(unpack(f"m{m}_s{s}_{i}", arrays) for i in range(next(counts))) for s in range(samples))
-        for m in range(models)
+        tuple(
+            tuple(
+                {name: unpack(f"m{m}_s{s}_{k}_{i}", arrays) for i, name in enumerate(next(names))}
+                for k in range(len(steps))
+            )
+            for s, steps in enumerate(sequences)
+        )
+        for m in range(len(models))
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -11,6 +11,24 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 #: The inputs, or the outputs, of one invocation, in the interpreter's own order.
 Sample = tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One invocation: inputs by the signature's names.
+
+    Without a signature the first subgraph runs, and its inputs and outputs are named by position: "0", "1", ...
+    Inputs in `carried` take the latest output of the same name of the steps before it, of any signature.
+    """
+
+    signature: str | None = None
+    inputs: Mapping[str, Array] = field(default_factory=dict)
+    carried: tuple[str, ...] = ()
+
+
+def by_position(sample: Sample) -> Step:
+    """Return a step of the first subgraph."""
+    return Step(None, {str(i): value for i, value in enumerate(sample)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +62,17 @@ class Execution:
     outputs: tuple[tuple[tuple[Array | None, ...], ...], ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Stepped:
+    """The results of a runtime: `outputs[m][s][k]` are those of model m at step k of sequence s, by name.
+
+    A missing value is None.
+    """
+
+    description: Description
+    outputs: tuple[tuple[tuple[Mapping[str, Array | None], ...], ...], ...]
+
+
 class Runtime(Protocol):
     """A real interpreter of `.tflite` models, run out of this process."""
 
@@ -58,4 +87,12 @@ class Runtime(Protocol):
 
     def run(self, models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> Execution:
         """Run every model on every sample, each time in a fresh interpreter. Raise RuntimeMissing or RuntimeFailed."""
+        ...
+
+    def run_steps(self, models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]) -> Stepped:
+        """Run every model through every sequence of steps, each sequence in one fresh interpreter.
+
+        So variables keep their values from step to step. Raise RuntimeMissing or RuntimeFailed, also if the runtime
+        cannot run signatures.
+        """
         ...

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
 from tflq.ir import GraphView, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
+from tflq.ir.signatures import reached
 
 #: Types of values that cannot cross a model's edge.
 OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -65,7 +66,7 @@ def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
 def compacted(model: Model) -> Model:
     """Return the model without unused buffers, operator codes and, if no operator calls one, subgraphs."""
     graphs = model.subgraphs
-    if not any(_calls(operator) for operator in graphs[0].operators):
+    if reached(model, (0,)) == {0}:
         graphs = graphs[:1]
     used_buffers = {0, *(t.buffer for g in graphs for t in g.tensors)}
     kept = [i for i in range(len(model.buffers)) if i in used_buffers]
@@ -87,11 +88,6 @@ def compacted(model: Model) -> Model:
         metadata=None,
         metadata_buffer=None,
     )
-
-
-def _calls(operator: Operator) -> bool:
-    records = (operator.options, operator.options_2)
-    return any("subgraph_index" in name for r in records if r is not None for name in r.fields)
 
 
 def _used(operator: Operator) -> Iterator[int]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.ir import Model, Operator, Record, view
-
-_CALL = "subgraph_index"
+from tflq.ir import Model, view
+from tflq.ir.signatures import called, reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,30 +51,10 @@ def apart(model: Model) -> tuple[Apart, ...]:
     """Return the subgraphs after the first that have operators."""
     callers: dict[int, dict[int, str]] = {}
     for op in view(model).ops:
-        for called in _reached(model, op.record):
-            callers.setdefault(called, {})[op.index] = op.name
+        for index in reached(model, set(called(op.record))):
+            callers.setdefault(index, {})[op.index] = op.name
     return tuple(
         Apart(k, graph.name or "", len(graph.operators), callers.get(k, {}))
         for k, graph in enumerate(model.subgraphs)
         if k and graph.operators
     )
-
-
-def _reached(model: Model, operator: Operator) -> set[int]:
-    """Return the subgraphs that an operator runs, directly or through others."""
-    reached: set[int] = set()
-    waiting = list(_calls(operator))
-    while waiting:
-        index = waiting.pop()
-        if index in reached or not 0 <= index < len(model.subgraphs):
-            continue
-        reached.add(index)
-        waiting += [called for inner in model.subgraphs[index].operators for called in _calls(inner)]
-    return reached
-
-
-def _calls(operator: Operator) -> Iterator[int]:
-    for options in (operator.options, operator.options_2):
-        for name, value in options.fields.items() if isinstance(options, Record) else ():
-            if name.endswith(_CALL) and isinstance(value, int):
-                yield value

@@ -1,0 +1,180 @@
+"""The interpreters of real runtimes behind one interface: load a model, run steps. Part of the program in child.py."""
+# ruff: noqa: B905 (Python 3.8 has no strict zip)
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional  # noqa: UP035
+
+import numpy as np
+
+#: Arena for the microcontroller interpreter: large enough, since an observed model holds all tensors at once.
+ARENA_BYTES = 64 << 20
+#: The beginning of the error for a tensor without a value.
+NO_VALUE = "Tensor data is null"
+
+
+class Desktop:
+    """The common interpreter of LiteRT, TensorFlow and tflite-runtime. Variables live as long as it does."""
+
+    def __init__(self, interpreter_class: Any, resolver: Any, model: bytes, threads: int) -> None:
+        self.interpreter = interpreter_class(
+            model_content=model, num_threads=threads, experimental_op_resolver_type=resolver
+        )
+        self.shapes: Any = None
+
+    def step(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
+        """Run a signature, or the first subgraph; return outputs by name."""
+        return self.positional(inputs, stage) if signature is None else self.named(signature, inputs, stage)
+
+    def positional(self, inputs: Any, stage: Any) -> Any:
+        """Run the first subgraph."""
+        interpreter, values = self.interpreter, in_order(inputs)
+        details = interpreter.get_input_details()
+        if len(details) != len(values):
+            raise ValueError(f"the model has {len(details)} inputs, got {len(values)}")
+        shapes = [value.shape for value in values]
+        if shapes != self.shapes:
+            for detail, value in zip(details, values):
+                if tuple(detail["shape"]) != value.shape:
+                    interpreter.resize_tensor_input(detail["index"], value.shape)
+            stage("allocating tensors")
+            interpreter.allocate_tensors()
+            self.shapes = shapes
+        for detail, value in zip(details, values):
+            if value.size:
+                interpreter.set_tensor(detail["index"], settable(value))
+        stage("invoking")
+        interpreter.invoke()
+        stage("reading the outputs")
+        return {str(i): read(interpreter, detail) for i, detail in enumerate(interpreter.get_output_details())}
+
+    def named(self, signature: str, inputs: Any, stage: Any) -> Any:
+        """Run a signature."""
+        if not hasattr(self.interpreter, "get_signature_runner"):
+            raise NotImplementedError("this release of the runtime cannot run signatures")
+        stage(f"looking up signature {signature!r}")
+        runner = self.interpreter.get_signature_runner(signature)
+        stage(f"invoking signature {signature!r}")
+        try:
+            return runner(**{name: settable(value) for name, value in inputs.items()})
+        except ValueError as error:
+            if NO_VALUE not in str(error):
+                raise
+            return readable(runner)
+
+    def delegated(self) -> int:
+        """Return the number of graph nodes that a delegate put in place of others."""
+        return partitions(self.interpreter)
+
+
+class Micro:
+    """TensorFlow Lite Micro's interpreter."""
+
+    def __init__(self, interpreter_class: Any, model: bytes) -> None:
+        self.interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
+
+    def step(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
+        """Run the first subgraph, which is all that it can run."""
+        if signature is not None:
+            raise NotImplementedError("TensorFlow Lite Micro runs the first subgraph, not signatures")
+        for i, value in enumerate(in_order(inputs)):
+            self.interpreter.set_input(value, i)
+        stage("invoking")
+        self.interpreter.invoke()
+        stage("reading the outputs")
+        outputs: Dict[str, Any] = {}  # noqa: UP006
+        while True:
+            try:
+                outputs[str(len(outputs))] = self.interpreter.get_output(len(outputs))
+            except Exception:  # beyond the last output; there is no call that counts them
+                return outputs
+
+    def delegated(self) -> int:
+        """Return 0: there are no delegates."""
+        return 0
+
+
+def in_order(inputs: Any) -> Any:
+    """Return inputs that are named by position, in order."""
+    return [inputs[name] for name in sorted(inputs, key=int)]
+
+
+def settable(value: Any) -> Any:
+    """Return `value` in the form that set_tensor reads correctly: for a scalar object it would read the pointer."""
+    if value.dtype == object and value.ndim == 0:
+        word = value.item()
+        return np.array(word, f"S{max(len(word), 1)}")
+    return value
+
+
+def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
+    """Return a tensor's value, or None if the runtime holds none."""
+    if 0 in detail["shape"]:
+        return np.empty(detail["shape"], detail["dtype"])
+    try:
+        return interpreter.get_tensor(detail["index"])
+    except ValueError:
+        return None
+
+
+def readable(runner: Any) -> Any:
+    """Return the outputs of a signature that has run, None for those without a value."""
+    outputs: Dict[str, Any] = {}  # noqa: UP006
+    details = runner.get_output_details()
+    for name, detail in details.items():
+        outputs[name] = None
+        if 0 in detail["shape"]:
+            outputs[name] = np.empty(detail["shape"], detail["dtype"])
+            continue
+        try:
+            outputs[name] = runner._interpreter_wrapper.GetTensor(detail["index"], runner._subgraph_index)
+        except ValueError as error:
+            if NO_VALUE not in str(error):
+                raise
+    return outputs
+
+
+def partitions(interpreter: Any) -> int:
+    """Return the number of graph nodes that a delegate put in place of others."""
+    try:
+        return sum(detail["op_name"] == "DELEGATE" for detail in interpreter._get_ops_details())
+    except Exception:  # a private function, which some release may lack
+        return 0
+
+
+def _litert() -> Any:
+    from ai_edge_litert import interpreter
+
+    return desktop(interpreter.Interpreter, interpreter.OpResolverType)
+
+
+def _tensorflow() -> Any:
+    import tensorflow
+
+    return desktop(tensorflow.lite.Interpreter, tensorflow.lite.experimental.OpResolverType)
+
+
+def _tflite_runtime() -> Any:
+    from tflite_runtime import interpreter
+
+    return desktop(interpreter.Interpreter, interpreter.OpResolverType)
+
+
+def _tflite_micro() -> Any:
+    from tflite_micro import runtime
+
+    return lambda model, job: Micro(runtime.Interpreter, model)
+
+
+def desktop(interpreter_class: Any, resolvers: Any) -> Any:
+    """Return the function that loads a model."""
+    return lambda model, job: Desktop(interpreter_class, getattr(resolvers, job["resolver"]), model, job["threads"])
+
+
+#: adapter -> (imports it and returns its loader, the distributions that may provide it)
+ADAPTERS = {
+    "litert": (_litert, ("ai-edge-litert", "ai-edge-litert-nightly")),
+    "tensorflow": (_tensorflow, ("tensorflow", "tensorflow-cpu", "tf-nightly")),
+    "tflite_runtime": (_tflite_runtime, ("tflite-runtime",)),
+    "tflite_micro": (_tflite_micro, ("tflite-micro",)),
+}
