@@ -9,6 +9,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tflq.api.session import Session
 from tflq.api.signature import by_name
 from tflq.errors import InputError, UnknownNameError
@@ -97,10 +99,15 @@ class Stepper:
         return root.subgraph, by_name(named.inputs), by_name(named.outputs)
 
     def _carried(self, step: Step) -> dict[str, Array]:
-        missing = next((name for name in step.carried if name not in self.latest), None)
+        names = (*step.carried, *(output for output, _ in step.greedy.values()))
+        missing = next((name for name in names if name not in self.latest), None)
         if missing is not None:
             raise InputError("no earlier step has an output of this name", name=missing)
-        return {name: self.latest[name] for name in step.carried}
+        given = {name: self.latest[name] for name in step.carried}
+        for name, (output, shape) in step.greedy.items():
+            scores = self.latest[output]
+            given[name] = np.full(shape, scores.reshape(-1, scores.shape[-1])[-1].argmax(), np.int32)
+        return given
 
 
 def run_steps(

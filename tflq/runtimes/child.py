@@ -147,11 +147,16 @@ def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
 
 
 def carried(step: Any, latest: Any) -> Any:
-    """Return the inputs of a step that are outputs of earlier steps, by name."""
-    missing = [name for name in step["carried"] if latest.get(name) is None]
+    """Return the inputs of a step that come from outputs of earlier steps: see tflq.runtimes.runtime.Step."""
+    names = [*step["carried"], *(output for output, _ in step["greedy"].values())]
+    missing = [name for name in names if latest.get(name) is None]
     if missing:
         raise ValueError(f"no earlier step has an output {missing[0]!r} that this one can take")
-    return {name: np.asarray(latest[name]) for name in step["carried"]}
+    given = {name: np.asarray(latest[name]) for name in step["carried"]}
+    for name, (output, shape) in step["greedy"].items():
+        scores = np.asarray(latest[output])
+        given[name] = np.full(shape, scores.reshape(-1, scores.shape[-1])[-1].argmax(), np.int32)
+    return given
 
 
 class Stage:

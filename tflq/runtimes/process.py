@@ -140,7 +140,8 @@ class ProcessRuntime:
 
 
 def _described(step: Step) -> dict[str, Any]:
-    return {"signature": step.signature, "inputs": list(step.inputs), "carried": list(step.carried)}
+    names = {"signature": step.signature, "inputs": list(step.inputs), "carried": list(step.carried)}
+    return {**names, "greedy": dict(step.greedy)}
 
 
 def _collect(

@@ -18,12 +18,15 @@ class Step:
     """One invocation: inputs by the signature's names.
 
     Without a signature the first subgraph runs, and its inputs and outputs are named by position: "0", "1", ...
-    Inputs in `carried` take the latest output of the same name of the steps before it, of any signature.
+    Inputs in `carried` take the latest output of the same name of the steps before it, of any signature. An input in
+    `greedy` is a token: of shape greedy[name][1], the index of the greatest element in the last row of the latest
+    output greedy[name][0].
     """
 
     signature: str | None = None
     inputs: Mapping[str, Array] = field(default_factory=dict)
     carried: tuple[str, ...] = ()
+    greedy: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
 
 
 def by_position(sample: Sample) -> Step:
