@@ -31,8 +31,8 @@ def digit_inputs(path: Path) -> list[dict[str, np.ndarray]]:
 
 
 def main() -> None:
-    """Record every model of golden/models."""
-    for path in sorted((ROOT / "models").glob("*.tflite")):
+    """Record every network of golden/models that was made from digits."""
+    for path in sorted((ROOT / "models").glob("digits_*.tflite")):
         target = ROOT / "recorded" / f"{path.stem}.npz"
         target.parent.mkdir(exist_ok=True)
         tflq.record(path, against="litert-ref", inputs=digit_inputs(path), path=target)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 FOLDER = suites.ROOT / "golden" / "singleop"
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
 RECORDED = {name: FOLDER / f"{name}.json" for name in RUNTIMES if (FOLDER / f"{name}.json").exists()}
-NETWORKS = sorted((suites.ROOT / "golden" / "models").glob("*int*.tflite"))
+NETWORKS = sorted((suites.ROOT / "golden" / "models").glob("digits_*int*.tflite"))
 
 
 def sites(path: Path) -> Iterator[Site]:

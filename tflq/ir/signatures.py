@@ -166,12 +166,12 @@ def _is_call(name: str) -> bool:
 
 
 def _renumbered(graph: Subgraph, number: Mapping[int, int]) -> Subgraph:
+    if not any(k in number for operator in graph.operators for k in called(operator)):
+        return graph
     return replace(graph, operators=tuple(_of_operator(operator, number) for operator in graph.operators))
 
 
 def _of_operator(operator: Operator, number: Mapping[int, int]) -> Operator:
-    if not any(k in number for k in called(operator)):
-        return operator
     return replace(
         operator, options=_of_record(operator.options, number), options_2=_of_record(operator.options_2, number)
     )
