@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
 from tflq.runtimes.children import nameless_file, started
-from tflq.runtimes.runtime import Array, Description, Execution, Sample, Step, Stepped, by_position
+from tflq.runtimes.runtime import Array, Content, Description, Execution, Sample, Step, Stepped, by_position
 from tflq.runtimes.transport import pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
@@ -45,13 +45,13 @@ class ProcessRuntime:
         """Describe the runtime: see Runtime.describe."""
         return self.run((), ()).description
 
-    def run(self, models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> Execution:
+    def run(self, models: Sequence[Content], samples: Sequence[Sample]) -> Execution:
         """Run samples: see Runtime.run."""
         stepped = self.run_steps(models, [[by_position(sample)] for sample in samples])
         outputs = tuple(tuple(tuple(steps[0].values()) for steps in of_model) for of_model in stepped.outputs)
         return Execution(stepped.description, outputs)
 
-    def run_steps(self, models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]) -> Stepped:
+    def run_steps(self, models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> Stepped:
         """Run sequences of steps: see Runtime.run_steps."""
         with nameless_file() as job, nameless_file() as answer, nameless_file() as printed:
             self._write_job(job, models, sequences)
@@ -60,7 +60,7 @@ class ProcessRuntime:
         result = json.loads(entries.pop("result").tobytes())
         return Stepped(self._description(result), _collect(entries, result, models, sequences))
 
-    def _write_job(self, file: IO[bytes], models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]) -> None:
+    def _write_job(self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> None:
         job = {
             "adapter": self.adapter,
             "resolver": self.resolver,
@@ -145,7 +145,10 @@ def _described(step: Step) -> dict[str, Any]:
 
 
 def _collect(
-    arrays: dict[str, Array], result: dict[str, Any], models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]
+    arrays: dict[str, Array],
+    result: dict[str, Any],
+    models: Sequence[bytes | memoryview],
+    sequences: Sequence[Sequence[Step]],
 ) -> tuple[tuple[tuple[dict[str, Array | None], ...], ...], ...]:
     """Return outputs by name: of models, of their sequences, of their steps."""
     names = iter(result.get("names", ()))

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+#: The bytes of a model's file.
+Content = bytes | memoryview
 #: The inputs, or the outputs, of one invocation, in the interpreter's own order.
 Sample = tuple[Array, ...]
 
@@ -88,11 +90,11 @@ class Runtime(Protocol):
         """Return the description of the runtime. Raise RuntimeMissing if it is not installed."""
         ...
 
-    def run(self, models: Sequence[bytes | memoryview], samples: Sequence[Sample]) -> Execution:
+    def run(self, models: Sequence[Content], samples: Sequence[Sample]) -> Execution:
         """Run every model on every sample, each time in a fresh interpreter. Raise RuntimeMissing or RuntimeFailed."""
         ...
 
-    def run_steps(self, models: Sequence[bytes | memoryview], sequences: Sequence[Sequence[Step]]) -> Stepped:
+    def run_steps(self, models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> Stepped:
         """Run every model through every sequence of steps, each sequence in one fresh interpreter.
 
         So variables keep their values from step to step. Raise RuntimeMissing or RuntimeFailed, also if the runtime

@@ -1,6 +1,6 @@
 """Sessions: a model run step by step with its state, such as a decoder's caches, and two of them compared."""
 
-from tflq.sessions.comparison import SessionComparison, compare_sessions
-from tflq.sessions.session import Session
+from tflq.sessions.comparison import compare_sessions
+from tflq.sessions.results import SessionComparison
 
-__all__ = ["Session", "SessionComparison", "compare_sessions"]
+__all__ = ["SessionComparison", "compare_sessions"]

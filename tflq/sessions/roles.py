@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType, rooted, roots, view
@@ -152,7 +154,7 @@ def _context(
     return max(shared, default=0)
 
 
-def mask_of(roles: Roles, first: int) -> np.ndarray:
+def mask_of(roles: Roles, first: int) -> NDArray[Any]:
     """Return the causal mask of the tokens at positions from `first` on.
 
     A position attends to itself and all before it. Source of the values: LiteRT-LM 0.18, FillAttentionMask.

@@ -3,57 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+from tflq.ir import CARRIER, TensorSpec, TensorType
 from tflq.runtimes import Step
 from tflq.sessions.roles import Decoder, Roles, mask_of
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 
-def decoder_steps(decoder: Decoder, tokens: Sequence[int], count: int) -> list[Step]:
-    """Return the steps that read `tokens`, then `count` in all of decode: first with these tokens, then with its own.
+def decoder_steps(decoder: Decoder, prompt: Sequence[int], follow: Sequence[int], count: int) -> list[tuple[int, Step]]:
+    """Return the steps that read `prompt` by prefills and the rest by `count` steps of decode, with their positions.
 
-    Prefills take as many tokens as they fit without padding, the longest first. Decode begins with the first token that
-    no prefill took, or with the last one again: its logits are needed.
+    Decode reads `follow` after the prompt, and then the tokens of its greatest logits. Prefills take as many tokens as
+    they fit without padding, the longest first. Decode begins with the first token that no prefill took, or with the
+    prompt's last one again: its logits are needed.
 
     Raises:
         InputError: No token, one beyond the vocabulary, or more positions than the model has.
     """
-    _check(decoder, tokens, count)
-    steps: list[Step] = []
+    _check(decoder, (*prompt, *follow))
+    steps: list[tuple[int, Step]] = []
     done = 0
     for roles in decoder.prefills:
-        while len(tokens) - done >= roles.count:
-            steps.append(_step(roles, done, tokens[done : done + roles.count], fresh=not steps))
+        while len(prompt) - done >= roles.count:
+            steps.append((done, _step(roles, done, prompt[done : done + roles.count], fresh=not steps)))
             done += roles.count
-    at = min(done, len(tokens) - 1)
-    for position in range(at, at + count):
-        given = tokens[position : position + 1]
-        steps.append(_step(decoder.decode, position, given, fresh=not steps))
+    text = (*prompt, *follow)
+    at = min(done, len(prompt) - 1)
+    end = at + count
+    if count < 1:
+        raise InputError("a session has at least one step of decode", got=count)
+    if decoder.context and end > decoder.context:
+        raise InputError("number of positions", expected=f"at most {decoder.context}", got=end)
+    for position in range(at, end):
+        steps.append((position, _step(decoder.decode, position, text[position : position + 1], fresh=not steps)))
     return steps
 
 
-def decoded(steps: Sequence[Step], decoder: Decoder) -> list[int]:
-    """Return the indices of the steps of decode."""
-    return [k for k, step in enumerate(steps) if step.signature == decoder.decode.signature]
+def with_tokens(step: Step, roles: Roles, token: int) -> Step:
+    """Return a step of decode with a token in place of its choice."""
+    value = np.full(roles.shape(roles.tokens), token, _dtype(roles.specs[roles.tokens]))
+    return replace(step, inputs={**step.inputs, roles.tokens: value}, greedy={})
 
 
-def _check(decoder: Decoder, tokens: Sequence[int], count: int) -> None:
+def _check(decoder: Decoder, tokens: Sequence[int]) -> None:
     if not tokens:
         raise InputError("the prompt has no token: give at least one")
-    if count < 1:
-        raise InputError("a session has at least one step of decode", got=count)
     wrong = [token for token in tokens if not 0 <= token < (decoder.vocabulary or 1 << 31)]
     if wrong:
         raise InputError("token", expected=f"0 to {decoder.vocabulary - 1}", got=wrong[0])
-    last = len(tokens) - 1 + count
-    if decoder.context and last > decoder.context:
-        raise InputError("number of positions", expected=f"at most {decoder.context}", got=last)
 
 
 def _step(roles: Roles, first: int, tokens: Sequence[int], *, fresh: bool) -> Step:
@@ -79,14 +83,17 @@ def empty(spec: TensorSpec) -> Array:
     return np.full(spec.shape, zero, _dtype(spec))
 
 
-def _dtype(spec: TensorSpec) -> np.dtype:
+def _dtype(spec: TensorSpec) -> np.dtype[Any]:
     if not isinstance(spec.type, TensorType):
         raise InputError("has an unknown element type", name=f"input {spec.name}", got=spec.type)
     return CARRIER[spec.type]
 
 
 def stream_steps(
-    model: Model, signature: str | None, specs: Mapping[str, TensorSpec], carried: Sequence[str], samples: Sequence[Mapping[str, Array]]
+    signature: str | None,
+    specs: Mapping[str, TensorSpec],
+    carried: Sequence[str],
+    samples: Sequence[Mapping[str, Array]],
 ) -> Iterator[Step]:
     """Yield a step for each sample. Carried inputs are empty at first, then the output of the same name."""
     for k, sample in enumerate(samples):

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.inspection.fidelity import divergences
 from tflq.ir import Model, view
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
@@ -30,7 +31,7 @@ from tflq.quantization.params import codes_of, real
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.runner import Runner, Sample, executor
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scores import divergences, scores_of
+from tflq.quantization.scores import scores_of
 
 Reals = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.inspection.fidelity import divergences
 from tflq.quantization.params import Range
 from tflq.quantization.ranges.layers import Layer
 from tflq.quantization.ranges.search.objectives import Loss, distance
 from tflq.quantization.ranges.search.points import Points, from_rows, rows_of
 from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.recipe.ranging import Objective
-from tflq.quantization.scores import divergences
 
 Reals = NDArray[np.float64]
 
