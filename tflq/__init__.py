@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe.recipe import Recipe
+    from tflq.sessions import Session, compare_sessions
     from tflq.verification import record, verify
 
     __version__: str
@@ -38,10 +39,12 @@ __all__ = [
     "Model",
     "OpResolverType",
     "Recipe",
+    "Session",
     "TflqError",
     "__version__",
     "compare",
     "compare_profiles",
+    "compare_sessions",
     "diff",
     "discriminate",
     "explain",
@@ -67,9 +70,11 @@ _HOMES = {
     "Model": ("tflq.ir.model", "Model"),
     "OpResolverType": ("tflq.api.options", "OpResolverType"),
     "Recipe": ("tflq.quantization.recipe.recipe", "Recipe"),
+    "Session": ("tflq.sessions", "Session"),
     "TflqError": ("tflq.errors", "TflqError"),
     "compare": ("tflq.quantization.judge.comparison", "compare"),
     "compare_profiles": ("tflq.inspection.profile_pairs", "compare_profiles"),
+    "compare_sessions": ("tflq.sessions", "compare_sessions"),
     "diff": ("tflq.inspection.model_diff", "diff"),
     "discriminate": ("tflq.diagnosis.session", "discriminate"),
     "explain": ("tflq.diagnosis.session", "explain"),

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from referencing import Registry, Resource
 
 import tflq
-from tests.support.packages import litertlm
+from support.packages import litertlm
 from tflq.api.files import package
 from tflq.cli.main import cli
 from tflq.errors import FormatError, InputError, ModelError, UnknownNameError

@@ -38,6 +38,7 @@ OUTPUTS = {
     "quantize": ("{model}", "--calibration", "{golden}", "-o"),
     "quantize --html": ("{model}", "--calibration", "{golden}", "-o", "{folder}/new.tflite", "--html"),
     "prove": ("{model}", "--between", "litert-ref", "tflm", "--witnesses"),
+    "session": ("{model}", "--html"),
     "reduce": ("{model}", "--dump", "{golden}", "-o"),
 }
 

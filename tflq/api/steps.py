@@ -62,7 +62,7 @@ class Stepper:
             InputError: An input is missing, does not fit, or no earlier step has the output that it takes.
         """
         subgraph, inputs, outputs = self._names(step.signature)
-        given = {**step.inputs, **self._carried(step)}
+        given = {**step.inputs, **taken(step, self.latest)}
         for name in given:
             if name not in inputs:
                 raise UnknownNameError("input", name, tuple(inputs))
@@ -98,16 +98,22 @@ class Stepper:
         assert named is not None  # it was found by its name
         return root.subgraph, by_name(named.inputs), by_name(named.outputs)
 
-    def _carried(self, step: Step) -> dict[str, Array]:
-        names = (*step.carried, *(output for output, _ in step.greedy.values()))
-        missing = next((name for name in names if name not in self.latest), None)
-        if missing is not None:
-            raise InputError("no earlier step has an output of this name", name=missing)
-        given = {name: self.latest[name] for name in step.carried}
-        for name, (output, shape) in step.greedy.items():
-            scores = self.latest[output]
-            given[name] = np.full(shape, scores.reshape(-1, scores.shape[-1])[-1].argmax(), np.int32)
-        return given
+
+def taken(step: Step, latest: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the inputs of a step that come from the latest outputs of earlier ones.
+
+    Raises:
+        InputError: There is no output of that name.
+    """
+    names = (*step.carried, *(output for output, _ in step.greedy.values()))
+    missing = next((name for name in names if name not in latest), None)
+    if missing is not None:
+        raise InputError("no earlier step has an output of this name", name=missing)
+    given = {name: latest[name] for name in step.carried}
+    for name, (output, shape) in step.greedy.items():
+        scores = latest[output]
+        given[name] = np.full(shape, scores.reshape(-1, scores.shape[-1])[-1].argmax(), np.int32)
+    return given
 
 
 def run_steps(

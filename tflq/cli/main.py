@@ -49,6 +49,7 @@ VERBS = {
     "record": ("tflq.cli.record", "record_command"),
     "reduce": ("tflq.cli.reduce", "reduce_command"),
     "run": ("tflq.cli.run", "run_command"),
+    "session": ("tflq.cli.session", "session_command"),
     "view": ("tflq.cli.view", "view_command"),
     "warm": ("tflq.cli.warm", "warm_command"),
     "verify": ("tflq.cli.verify", "verify_command"),

@@ -2,5 +2,6 @@
 
 from tflq.sessions.comparison import compare_sessions
 from tflq.sessions.results import SessionComparison
+from tflq.sessions.session import Session
 
-__all__ = ["SessionComparison", "compare_sessions"]
+__all__ = ["Session", "SessionComparison", "compare_sessions"]

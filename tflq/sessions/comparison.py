@@ -60,7 +60,8 @@ def compare_sessions(
         RuntimeMissing, RuntimeFailed: See `verify`.
 
     Example:
-        >>> found = compare_sessions("golden/models/tiny_decoder_int8.tflite", steps=4, between=("litert-ref",) * 2)
+        >>> sides = "litert-ref", "litert-ref"
+        >>> found = tflq.compare_sessions("golden/models/tiny_decoder_int8.tflite", between=sides, steps=4)
         >>> found.same, found.agreement
         (True, (4, 4))
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tflq.api.files import save
-from tflq.api.steps import Stepper
+from tflq.api.steps import Stepper, taken
 from tflq.api.subject import Subject
 from tflq.errors import UnknownNameError
 from tflq.interpreter.limits import current_limits
@@ -96,7 +96,7 @@ class RuntimeEngine:
         latest: dict[str, Array] = {}
         for k, (step, outputs) in enumerate(zip(steps, stepped.outputs[0][0], strict=True)):
             held = {name: value for name, value in outputs.items() if value is not None}
-            inputs = {**step.inputs, **{name: latest[name] for name in step.carried}}
+            inputs = {**step.inputs, **taken(step, latest)}
             latest.update(held)
             results: dict[int, Array] = {}
             if names:

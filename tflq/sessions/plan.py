@@ -27,7 +27,7 @@ _STEPS, _BEYOND = 20, 3
 class Plan:
     """The steps of a session.
 
-    `text` holds the tokens that are known beforehand, `prompt` counts those of the prompt; `positions` is that of each
+    `text` holds the tokens of a given text, `prompt` counts those of the prompt; `positions` is that of each
     step's first token, or its number for a model that is no decoder. `carried` names the inputs that hold state.
     """
 
@@ -84,6 +84,7 @@ def _of_decoder(
     decoder: Decoder, prompt: Sequence[int] | None, follow: Sequence[int], steps: int | None, seed: int
 ) -> Plan:
     notes: list[str] = []
+    given = prompt is not None
     if prompt is None:
         prompt = random_prompt(decoder, seed)
         notes.append(f"the prompt is {len(prompt)} random tokens (seed {seed}); --prompt or --tokens gives a text")
@@ -94,7 +95,8 @@ def _of_decoder(
     if decoder.prefills and all(step.signature == decoder.decode.signature for step in steps_):
         least = decoder.prefills[-1]
         notes.append(f"the prompt has fewer than {least.count} tokens, so {least.signature} does not run")
-    return Plan(steps_, positions, decoder.decode.caches, decoder, known, len(prompt), tuple(notes))
+    text = known if given else ()
+    return Plan(steps_, positions, decoder.decode.caches, decoder, text, len(prompt), tuple(notes))
 
 
 def _room(decoder: Decoder, prompt: int) -> int:

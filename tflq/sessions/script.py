@@ -17,12 +17,14 @@ from tflq.sessions.roles import Decoder, Roles, mask_of
 Array = NDArray[Any]
 
 
-def decoder_steps(decoder: Decoder, prompt: Sequence[int], follow: Sequence[int], count: int) -> list[tuple[int, Step]]:
-    """Return the steps that read `prompt` by prefills and the rest by `count` steps of decode, with their positions.
+def decoder_steps(
+    decoder: Decoder, prompt: Sequence[int], follow: Sequence[int], count: int, begin: int = 0
+) -> list[tuple[int, Step]]:
+    """Return the steps that read `prompt` and `count` tokens from its last one on, with their positions.
 
-    Decode reads `follow` after the prompt, and then the tokens of its greatest logits. Prefills take as many tokens as
-    they fit without padding, the longest first. Decode begins with the first token that no prefill took, or with the
-    prompt's last one again: its logits are needed.
+    After the prompt come the tokens of `follow`, and then those of the greatest logits. Prefills take as many tokens of
+    the prompt as they fit without padding, the longest first. Decode reads the rest, and the last one in any case: its
+    logits are needed. `begin` counts tokens that were read before.
 
     Raises:
         InputError: No token, one beyond the vocabulary, or more positions than the model has.
@@ -30,19 +32,22 @@ def decoder_steps(decoder: Decoder, prompt: Sequence[int], follow: Sequence[int]
     _check(decoder, (*prompt, *follow))
     steps: list[tuple[int, Step]] = []
     done = 0
+    fresh = not begin
     for roles in decoder.prefills:
         while len(prompt) - done >= roles.count:
-            steps.append((done, _step(roles, done, prompt[done : done + roles.count], fresh=not steps)))
+            tokens = prompt[done : done + roles.count]
+            steps.append((begin + done, _step(roles, begin + done, tokens, fresh=fresh and not steps)))
             done += roles.count
     text = (*prompt, *follow)
     at = min(done, len(prompt) - 1)
-    end = at + count
+    end = len(prompt) - 1 + count
     if count < 1:
         raise InputError("a session has at least one step of decode", got=count)
-    if decoder.context and end > decoder.context:
-        raise InputError("number of positions", expected=f"at most {decoder.context}", got=end)
-    for position in range(at, end):
-        steps.append((position, _step(decoder.decode, position, text[position : position + 1], fresh=not steps)))
+    if decoder.context and begin + end > decoder.context:
+        raise InputError("number of positions", expected=f"at most {decoder.context}", got=begin + end)
+    for k in range(at, end):
+        step = _step(decoder.decode, begin + k, text[k : k + 1], fresh=fresh and not steps)
+        steps.append((begin + k, step))
     return steps
 
 
@@ -71,12 +76,12 @@ def _step(roles: Roles, first: int, tokens: Sequence[int], *, fresh: bool) -> St
     if roles.mask is not None:
         inputs[roles.mask] = mask_of(roles, first)
     if fresh:
-        inputs |= {name: empty(roles.specs[name]) for name in roles.caches}
+        inputs |= {name: initial(roles.specs[name]) for name in roles.caches}
     greedy = {} if tokens else {roles.tokens: (str(roles.logits), roles.shape(roles.tokens))}
     return Step(roles.signature, inputs, () if fresh else roles.caches, greedy)
 
 
-def empty(spec: TensorSpec) -> Array:
+def initial(spec: TensorSpec) -> Array:
     """Return a cache that holds nothing: real zeros."""
     quantization = spec.quantization
     zero = quantization.zero_point[0] if quantization is not None and np.size(quantization.zero_point) else 0
@@ -95,10 +100,16 @@ def stream_steps(
     carried: Sequence[str],
     samples: Sequence[Mapping[str, Array]],
 ) -> Iterator[Step]:
-    """Yield a step for each sample. Carried inputs are empty at first, then the output of the same name."""
+    """Yield a step for each sample. Carried inputs are empty at first, then the output of the same name.
+
+    Raises:
+        InputError: There is no sample, or one lacks an input.
+    """
+    if not samples:
+        raise InputError("no step: there is no sample of the inputs")
     for k, sample in enumerate(samples):
         missing = next((name for name in specs if name not in sample and name not in carried), None)
         if missing is not None:
             raise InputError("no value is given", name=missing)
-        state = {name: empty(specs[name]) for name in carried if name not in sample} if not k else {}
+        state = {name: initial(specs[name]) for name in carried if name not in sample} if not k else {}
         yield Step(signature, {**state, **sample}, tuple(n for n in carried if k and n not in sample))
