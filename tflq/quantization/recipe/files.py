@@ -142,7 +142,7 @@ def _value(kind: Any, value: Any, place: str) -> Any:
             raise OptionError(f"{place}: expected a list, got {value!r}")
         return tuple(_value(get_args(kind)[0], item, f"{place}[{i}]") for i, item in enumerate(value))
     if is_dataclass(kind):
-        return _record(kind, value, place)
+        return record_from(kind, value, place)
     if kind is TensorType:
         return _word({t.label: t for t in TensorType}, value, place)
     if issubclass(kind, Enum):
@@ -154,7 +154,13 @@ def _value(kind: Any, value: Any, place: str) -> Any:
     return value
 
 
-def _record(kind: Any, value: Any, place: str) -> Any:
+def record_from(kind: Any, value: Any, place: str) -> Any:
+    """Return a dataclass from a mapping of its fields; `place` names it in errors.
+
+    Raises:
+        UnknownNameError: It has no such field, or a word is unknown.
+        OptionError: A value does not suit its field.
+    """
     if not isinstance(value, Mapping):
         raise OptionError(f"{place}: expected fields and values, got {value!r}")
     types = get_type_hints(kind)

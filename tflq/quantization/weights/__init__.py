@@ -1,0 +1,1 @@
+"""Models of several signatures: weights quantized in place, once for all signatures; activations stay float."""
