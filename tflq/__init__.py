@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe.recipe import Recipe
+    from tflq.quantization.weights.quantizing import quantize_weights
+    from tflq.quantization.weights.recipe import WeightRecipe
     from tflq.sessions import Session, compare_sessions
     from tflq.verification import record, verify
 
@@ -41,6 +43,7 @@ __all__ = [
     "Recipe",
     "Session",
     "TflqError",
+    "WeightRecipe",
     "__version__",
     "compare",
     "compare_profiles",
@@ -56,6 +59,7 @@ __all__ = [
     "profile_effects",
     "prove",
     "quantize",
+    "quantize_weights",
     "record",
     "reduce",
     "run_many",
@@ -72,6 +76,7 @@ _HOMES = {
     "Recipe": ("tflq.quantization.recipe.recipe", "Recipe"),
     "Session": ("tflq.sessions", "Session"),
     "TflqError": ("tflq.errors", "TflqError"),
+    "WeightRecipe": ("tflq.quantization.weights.recipe", "WeightRecipe"),
     "compare": ("tflq.quantization.judge.comparison", "compare"),
     "compare_profiles": ("tflq.inspection.profile_pairs", "compare_profiles"),
     "compare_sessions": ("tflq.sessions", "compare_sessions"),
@@ -86,6 +91,7 @@ _HOMES = {
     "profile_effects": ("tflq.inspection.profile_effects", "profile_effects"),
     "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
+    "quantize_weights": ("tflq.quantization.weights.quantizing", "quantize_weights"),
     "record": ("tflq.verification", "record"),
     "reduce": ("tflq.diagnosis.session", "reduce"),
     "run_many": ("tflq.api.many", "run_many"),

@@ -24,7 +24,8 @@ from tflq.cli.options import (
 )
 from tflq.cli.output import is_quiet, say, say_document, say_error
 from tflq.cli.sources import float_subject
-from tflq.errors import RuntimeMissing, TflqError
+from tflq.cli.weights import Choice, quantize_weights_of
+from tflq.errors import OptionError, RuntimeMissing, TflqError
 
 
 @click.command("quantize")
@@ -44,7 +45,8 @@ from tflq.errors import RuntimeMissing, TflqError
 @click.option(
     "--mode",
     metavar="MODE",
-    help="int8, int8x4, int16x8, uint8, dynamic, dynamicx4 or weights. [default: the recipe's]",
+    help="int8, int8x4, int16x8, uint8, dynamic, dynamicx4 or weights; for decoders dynamic, dynamicx4 or mixed. "
+    "[default: the recipe's; dynamic for decoders]",
 )
 @click.option(
     "--weights",
@@ -64,6 +66,18 @@ from tflq.errors import RuntimeMissing, TflqError
     multiple=True,
     metavar="OP",
     help="Leave operators in float: an index, tensor name, type or FIRST..LAST; repeatable.",
+)
+@click.option("--block", type=click.Choice(["0", "32", "64", "128", "256"]), help="Decoders: int4 that share a scale.")
+@click.option(
+    "--layer",
+    "layers",
+    multiple=True,
+    metavar="MATCH=TYPE",
+    help="Decoders: the form of some weights, by role (attention, feed-forward, embedding, output) or name, as in "
+    "attention=int8 or feed-forward=int4:32; repeatable.",
+)
+@click.option(
+    "--tokenizer", metavar="FILE", type=click.Path(), help="Decoders: turns a text for --calibration into tokens."
 )
 @click.option("--no-constant-names", is_flag=True, help="Leave out names of weights and biases: a smaller file.")
 @click.option(
@@ -115,6 +129,9 @@ def quantize_command(
     input_type: str | None,
     output_type: str | None,
     keep_float: tuple[str, ...],
+    block: str | None,
+    layers: tuple[str, ...],
+    tokenizer: str | None,
     no_constant_names: bool,
     budget: str | None,
     runtimes: str | None,
@@ -132,7 +149,8 @@ def quantize_command(
 ) -> int:
     """Quantize float MODEL with the best configuration on held-back calibration samples, and verify it.
 
-    MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow.
+    MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow. Of a decoder the weights are
+    quantized, for all signatures at once; --calibration is then a text, or token ids.
 
     The file is written even if the verification fails. Exit code 0: LiteRT gives the same bits, or is not installed;
     5: the same bits except in float operators that are as close as promised; 1: other bits; 3: not everything could be
@@ -143,8 +161,11 @@ def quantize_command(
     tflq quantize float.tflite --calibration photos/ --std 255 -o int8.tflite
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite \\
         --runtimes litert-xnnpack,tflm
+    tflq quantize decoder.tflite --mode mixed -o mixed.tflite \\
+        --calibration book.txt --tokenizer tokenizer.json
     """
     from tflq.api.subject import subject
+    from tflq.ir.signatures import is_plain
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.calibration.labels import read_labels
     from tflq.quantization.pipeline import quantize
@@ -154,14 +175,41 @@ def quantize_command(
     from tflq.report.verbs.quantize.report import quantize_report
     from tflq.report.verbs.quantize.texts import Making
 
-    check_files([output, html, overlay], [model, calibration, recipe, labels], force=force)
+    check_files([output, html, overlay], [model, calibration, recipe, labels, tokenizer], force=force)
     journal = f"{output}.journal" if resume else None
+    source = float_subject(model, python)
+    if not is_plain(source.model):
+        others = {
+            "--input-type": input_type,
+            "--output-type": output_type,
+            "--budget": budget,
+            "--runtimes": runtimes,
+            "--sensitivity": sensitivity,
+            "--labels": labels,
+            "--mean or --std": scaling,
+            "--overlay": overlay,
+            "--keep-best": keep_best,
+            "--resume": resume,
+            "--requantize": requantize,
+            "--jobs": jobs,
+        }
+        mode = _mode(mode or "dynamic", weights) if weights else mode
+        size = None if block is None else int(block)
+        names = not no_constant_names
+        choice = Choice(
+            model, calibration, output, recipe, mode, size, layers, keep_float, tokenizer, names, html, as_json, others
+        )
+        return quantize_weights_of(source, choice)
+    only = next(
+        (name for name, given in (("--block", block), ("--layer", layers), ("--tokenizer", tokenizer)) if given), None
+    )
+    if only is not None:
+        raise OptionError(f"{only} is for decoders; this model has one signature")
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
     chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes)
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
-    source = float_subject(model, python)
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)

@@ -9,8 +9,10 @@ from typing import Any
 
 from tflq.api.files import Source, save
 from tflq.display import displayed_by
+from tflq.errors import ModelError
 from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType, view
+from tflq.ir.signatures import is_plain
 from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
@@ -132,7 +134,8 @@ def quantize(
     Raises:
         InputError: The number of labels differs from the number of samples; the file at `resume` belongs to another
             model, recipe or data.
-        ModelError: The model is already integer; with `requantize`, it is not, or not in a way that keeps its codes.
+        ModelError: The model has several signatures, or is already integer; with `requantize`, it is not, or not in a
+            way that keeps its codes.
         CalibrationError: A sample does not fit the model, or holds NaN or infinite values; there are no samples.
         UnknownNameError: There is no such preset, field or operator.
         OptionError: The recipe's budget cannot be kept; this number of processes is not possible.
@@ -150,6 +153,8 @@ def quantize(
     if requantize:
         floats, recipe = requantizing(source, recipe)
         source = floats.model
+    if not is_plain(source):
+        raise ModelError("the model has several signatures: quantize_weights quantizes the weights of all at once")
     refuse_integers(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     samples, known = read_samples(source, calibration, mean, std, labels)
