@@ -23,6 +23,7 @@ from tflq.verification.golden import Golden, Observation, Stored, fitted
 from tflq.verification.goldens import load_golden
 from tflq.verification.results import Status, Verdict
 from tflq.verification.session import verify
+from tflq.verification.signed import signed
 
 Array = NDArray[Any]
 
@@ -154,7 +155,7 @@ def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
         raise GoldenError(f"{path}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
-    return fitted(golden, target.model)
+    return fitted(golden, signed(target.model))
 
 
 def _values(model: Model, observation: Observation) -> dict[int, Array]:
