@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
-from click.testing import Result
 
 from support import suites
-from support.running import tflq
 
 DECODER = suites.ROOT / "golden" / "models" / "tiny_decoder_int8.tflite"
 needs_litert = pytest.mark.skipif(

@@ -12,11 +12,11 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import GoldenError, InputError, OptionError, RuntimeFailed, UnknownNameError
-from tflq.ir import Model, SignatureDef, input_names, view
+from tflq.ir import Model, SignatureDef, input_names, signed, view
 from tflq.runtimes import RUNTIMES
 from tflq.verification import Golden, Verdict, load_golden
 from tflq.verification.feeding import make_feeds
-from tflq.verification.signed import runnable, signed
+from tflq.verification.signed import runnable
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 

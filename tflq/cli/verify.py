@@ -127,7 +127,7 @@ def verify_command(
 
     shown = verify_report(report, all_operators=all_operators)
     if html is not None:
-        write_page(html, shown, models[0], report.profile)
+        write_page(html, shown, models[0], report.profile, options["signature"])
     if overlay is not None:
         from tflq.report.verbs.verify.report import verify_colourings
 

@@ -15,7 +15,7 @@ from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.session import explain
 from tflq.errors import GoldenError, TflqError
 from tflq.inspection.difference import Difference, difference
-from tflq.ir import Model, view
+from tflq.ir import Model, signed, view
 from tflq.storage.output import PathLike
 from tflq.verification.counterpart import counterpart
 from tflq.verification.curation import differing_input, same
@@ -23,7 +23,6 @@ from tflq.verification.golden import Golden, Observation, Stored, fitted
 from tflq.verification.goldens import load_golden
 from tflq.verification.results import Status, Verdict
 from tflq.verification.session import verify
-from tflq.verification.signed import signed
 
 Array = NDArray[Any]
 

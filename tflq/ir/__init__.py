@@ -14,6 +14,7 @@ from tflq.ir.model import (
     UnknownField,
 )
 from tflq.ir.signatures import Root, chosen_roots, input_names, output_names, rooted, roots
+from tflq.ir.signed import Signed, signed
 from tflq.ir.types import CARRIER, STORED_BITS, TensorType
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Record",
     "Root",
     "SignatureDef",
+    "Signed",
     "Subgraph",
     "TensorSpec",
     "TensorType",
@@ -38,6 +40,7 @@ __all__ = [
     "output_names",
     "rooted",
     "roots",
+    "signed",
     "view",
     "with_graph",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.inspection.difference import difference
 from tflq.interpreter import Plan, State, Trace
-from tflq.ir import Model, view
+from tflq.ir import Model, Signed, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import OPAQUE
 from tflq.verification.compared import REWRITTEN, UNKNOWN, constants_after, require_shape
@@ -20,7 +20,7 @@ from tflq.verification.handles import Handled, Memory, has_results
 from tflq.verification.localization import Localizer
 from tflq.verification.outputs import Outputs, WholeModel, tensor_result
 from tflq.verification.results import Located, Mode, OperatorResult, TensorResult, merged_samples
-from tflq.verification.signed import Signed, named
+from tflq.verification.signed import named
 
 Array = NDArray[Any]
 #: progress(what, done, total): called during the work.

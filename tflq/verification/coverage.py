@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.ir import Model, view
+from tflq.ir import Model, Signed, view
 from tflq.ir.signatures import called, reached, roots
-from tflq.verification.signed import Signed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from tflq.errors import InputError, UnknownNameError
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType, input_names, output_names, view
+from tflq.ir import CARRIER, Model, Signed, TensorSpec, TensorType, input_names, output_names, view
 from tflq.ir.signatures import reached
 from tflq.runtimes import Sample, Step
 from tflq.storage.archive import opened
@@ -25,7 +25,6 @@ from tflq.verification.generators import GENERATORS
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.preparation import PLAIN, Preparation
 from tflq.verification.results import InputFacts
-from tflq.verification.signed import Signed
 
 #: Inputs of one signature by its name, or a list of such mappings, one for each step; or inputs of any other form.
 Feed: TypeAlias = "InputSource | Mapping[str, InputSource] | Sequence[Mapping[str, InputSource]]"

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from tflq.display import displayed_by
 from tflq.errors import GoldenError
 from tflq.interpreter.arrays import admit, open_shape
-from tflq.ir import view
+from tflq.ir import Signed, view
 from tflq.runtimes import Description
 from tflq.runtimes.transport import pack
 from tflq.storage.archive import write_arrays
 from tflq.verification.results import InputFacts
-from tflq.verification.signed import Signed, named
+from tflq.verification.signed import named
 
 Array = NDArray[Any]
 FORMAT, PROVENANCE = "tflq-golden/1", "tflq_golden"

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from tflq.api.files import Source
 from tflq.api.subject import Subject, subject
 from tflq.errors import GoldenError, OptionError, UnknownNameError
-from tflq.ir import Model, view
+from tflq.ir import Model, Signed, signed, view
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
@@ -33,7 +33,7 @@ from tflq.verification.preparation import Numbers, Preparation, preparation
 from tflq.verification.processor import matched
 from tflq.verification.report import Report
 from tflq.verification.results import Mode, OperatorResult, TensorResult
-from tflq.verification.signed import Signed, runnable, signed
+from tflq.verification.signed import runnable
 
 #: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20

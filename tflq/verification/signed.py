@@ -1,46 +1,13 @@
-"""The signatures of a model that are compared, each as a model of its own."""
+"""Choose the signatures that a runtime can run, and those that a recording holds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tflq.errors import GoldenError, OptionError
-from tflq.ir import Model, Root, chosen_roots, rooted
-from tflq.ir.signatures import is_plain
+from tflq.ir import Signed
 from tflq.runtimes import Runtime
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Signed:
-    """One signature: its root in the file, the model rooted there, and its name in reports.
-
-    A model that callers run in one way only has one without a name, whose model is the file's. `is_first` is set for a
-    runtime that runs the first subgraph only.
-    """
-
-    root: Root
-    model: Model
-    name: str
-    is_first: bool = False
-
-    @property
-    def signature(self) -> str | None:
-        """The signature to run it by; None for the first subgraph."""
-        return self.root.signature if self.name and not self.is_first else None
-
-
-def signed(model: Model, signature: str | None = None) -> tuple[Signed, ...]:
-    """Return all signatures, or one by its name.
-
-    Raises:
-        UnknownNameError: The model has no such signature.
-        ModelError: A signature refers to a subgraph that the model does not have.
-    """
-    chosen = chosen_roots(model, signature)
-    if is_plain(model):
-        return (Signed(chosen[0], model, ""),)
-    return tuple(Signed(root, rooted(model, root), str(root)) for root in chosen)
 
 
 def runnable(parts: Sequence[Signed], runtime: Runtime) -> tuple[Signed, ...]:
