@@ -66,7 +66,7 @@ def run_command(
     tflq run model.tflite --input x=x.npy -o out.npz
     tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
     tflq run model.tflite --inputs cat.jpg --std 255 --labels labels.txt
-    tflq run decoder.tflite --signature decode --input tokens=tokens.npy --input input_pos=pos.npy ...
+    tflq run decoder.tflite --signature decode --inputs decode.npz
     tflq run models/*.tflite -o 'out/{stem}.npz'
     """
     from tflq.errors import OptionError

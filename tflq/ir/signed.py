@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.ir.model import Model
-from tflq.ir.signatures import Root, chosen_roots, is_plain, rooted
+from tflq.ir.signatures import Root, chosen_roots, is_plain, only_root, rooted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,3 +38,14 @@ def signed(model: Model, signature: str | None = None) -> tuple[Signed, ...]:
     if is_plain(model):
         return (Signed(chosen[0], model, ""),)
     return tuple(Signed(root, rooted(model, root), str(root)) for root in chosen)
+
+
+def only_signed(model: Model, signature: str | None = None) -> Signed:
+    """Return one signature by its name, or the only one.
+
+    Raises:
+        UnknownNameError: The model has no such signature.
+        InputError: The model has several signatures, and none is named.
+    """
+    root = only_root(model, signature)
+    return Signed(root, model, "") if is_plain(model) else Signed(root, rooted(model, root), str(root))
