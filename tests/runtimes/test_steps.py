@@ -1,4 +1,4 @@
-"""Steps: signatures run one after the other in one interpreter, by a real runtime and by the profile of the same name."""
+"""Steps: signatures run one after the other in one interpreter, by a real runtime and by the profile of its name."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_runtime_refuses_an_unknown_signature_and_a_missing_output() -> None:
     data, runtime = [DECODER.read_bytes()], by_name("litert-ref")
     with pytest.raises(RuntimeFailed, match="Invalid signature_key provided"):
         runtime.run_steps(data, [[Step("decod")]])
-    with pytest.raises(RuntimeFailed, match="no earlier step has an output 'kv_cache_k_0'.*step 0|kv_cache_k_0"):
+    with pytest.raises(RuntimeFailed, match="no earlier step has an output 'kv_cache_k_0'"):
         runtime.run_steps(data, [[decode(1, 0)]])
 
 

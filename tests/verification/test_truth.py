@@ -182,7 +182,7 @@ def test_subgraphs_that_an_operator_runs_are_compared_with_it() -> None:
     seen = Observation((np.array(True), X), (Y,), {2: Y})
     report = verify(whole, Golden((seen,), True, InputFacts("arrays", None, 1), {}))
     assert report.verdict == Verdict.SAME
-    assert [(one.index, one.callers) for one in report.apart] == [(1, {0: "IF"}), (2, {0: "IF"})]
+    assert [(one.index, one.callers) for one in report.apart] == [(1, {("", 0): "IF"}), (2, {("", 0): "IF"})]
     assert len(report.coverage.inside) == 2
 
 

@@ -6,7 +6,7 @@ A real runtime takes the same steps: `tflq.runtimes.Runtime.run_steps`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,14 +30,20 @@ from tflq.runtimes import Step
 class StepResult:
     """The results of one step: outputs by name, and their promises for equal inputs of this step.
 
-    `tensors` holds all tensors of its subgraph by index if they were kept.
+    `named` gives the outputs' tensors. `trace` holds all tensors of the subgraph if they were kept.
     """
 
     step: Step
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
     promises: Mapping[str, Exactness]
-    tensors: Mapping[int, Array] = field(default_factory=dict)
+    named: Mapping[str, int]
+    trace: Trace
+
+    @property
+    def tensors(self) -> Mapping[int, Array]:
+        """The tensors that were kept, by index: all, or the outputs."""
+        return self.trace.values
 
 
 class Stepper:
@@ -73,7 +79,7 @@ class Stepper:
         values = {name: session.value(tensor).copy() for name, tensor in outputs.items()}
         self.latest.update(values)
         promises = {name: trace.promise(tensor) for name, tensor in outputs.items()}
-        return StepResult(step, given, values, promises, trace.values if keep_all else {})
+        return StepResult(step, given, values, promises, outputs, trace)
 
     def _run(self, subgraph: int, given: Mapping[int, Array], *, keep_all: bool) -> tuple[Session, Trace]:
         session = self._sessions.get(subgraph)

@@ -8,7 +8,15 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
-from tflq.cli.options import html_option, json_option, limit_options, overlay_option, python_option, scaling_options
+from tflq.cli.options import (
+    html_option,
+    json_option,
+    limit_options,
+    overlay_option,
+    python_option,
+    scaling_options,
+    signature_option,
+)
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, only_of_one
 from tflq.cli.sources import float_subject
@@ -27,6 +35,7 @@ from tflq.cli.sources import float_subject
 @click.option(
     "--labels", metavar="FILE", type=click.Path(), help="The correct class of each sample: .npy, .npz (y) or text."
 )
+@signature_option
 @scaling_options
 @python_option
 @click.option("--all", "all_tensors", is_flag=True, help="List all tensors, in order of execution.")
@@ -40,6 +49,7 @@ def compare_command(
     others: tuple[str, ...],
     data: str,
     labels: str | None,
+    signature: str | None,
     scaling: Any,
     python: str | None,
     all_tensors: bool,
@@ -51,7 +61,8 @@ def compare_command(
     """Run both models on the same inputs: signal-to-noise ratio of every tensor, decisions that change.
 
     FLOAT and INT8 may be any two models with the same inputs and outputs, from any converter. Tensors are matched by
-    name. The exit code is 0 even if the models differ. Several INT8 models get a row each.
+    name. Models with several signatures need --signature. The exit code is 0 even if the models differ. Several INT8
+    models get a row each.
 
     \b
     tflq compare float.tflite int8.tflite --data samples.npz
@@ -59,6 +70,7 @@ def compare_command(
     tflq compare float.tflite int8.tflite --data photos/ --mean 127.5 --std 127.5
     """
     from tflq.api.subject import subject
+    from tflq.ir import only_signed
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.calibration.labels import read_labels
     from tflq.quantization.judge.comparison import compare
@@ -69,23 +81,24 @@ def compare_command(
     only_of_one(others, (("--html", html), ("--overlay", overlay), ("--all", all_tensors)))
     check_files([html, overlay], [reference, *others, data, labels], force=force)
     first = float_subject(reference, python)
-    samples = Calibration(first.model, data, scaling)
+    drawn = only_signed(first.model, signature).model
+    samples = Calibration(drawn, data, scaling)
     known = None if labels is None else read_labels(labels)
     if len(others) > 1:
 
         def row(path: str) -> Found:
             second = subject(path)
-            found = compare(first.model, second.model, samples, known)
+            found = compare(first.model, second.model, samples, known, signature)
             document = compare_document(first.facts, second.facts, found)
             return "compared", summary_cells(second.facts, found), document, Exit.SAME
 
         return each_model("compare", others, SUMMARY_COLUMNS, row, as_json=as_json)
     other = others[0]
     second = subject(other)
-    comparison = compare(first.model, second.model, samples, known)
+    comparison = compare(first.model, second.model, samples, known, signature)
     shown = compare_report(first.facts, second.facts, comparison, all_tensors=all_tensors)
     if html is not None:
-        write_page(html, shown, first.model)
+        write_page(html, shown, first.model, signature=signature)
     if overlay is not None:
         from tflq.report.verbs.compare.figures import fidelity_colourings
 

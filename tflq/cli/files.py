@@ -51,12 +51,17 @@ def write_text(path: str, text: str) -> None:
     write_file(path, valid(text).encode())
 
 
-def write_page(path: str, report: Report, model: Any = None, profile: Any = "litert-ref") -> None:
-    """Write a report as an HTML page; with `model`, the page draws its operators as prepared under `profile`."""
+def write_page(
+    path: str, report: Report, model: Any = None, profile: Any = "litert-ref", signature: str | None = None
+) -> None:
+    """Write a report as an HTML page; with `model`, the page draws its operators as prepared under `profile`.
+
+    Those are the operators of a signature, by default of the first.
+    """
     from tflq.report.graph.standard import view_of
     from tflq.report.render.html import page_of
 
-    write_text(path, page_of(report, None if model is None else view_of(model, profile)))
+    write_text(path, page_of(report, None if model is None else view_of(model, profile, signature)))
 
 
 def write_overlay(path: str, colourings: Iterable[Any]) -> None:

@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import html_option, json_option, limit_options, profile_option
+from tflq.cli.options import html_option, json_option, limit_options, profile_option, signature_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
@@ -22,6 +22,7 @@ from tflq.cli.several import Found, each_model, models_argument, only_of_one
     type=click.IntRange(1, 64),
     help="Width of the accumulators, for --overflow. [default: 32]",
 )
+@signature_option
 @html_option
 @force_option
 @limit_options
@@ -32,15 +33,17 @@ def inspect_command(
     op: int | None,
     overflow: bool,
     accumulator_bits: int | None,
+    signature: str | None,
     html: str | None,
     force: bool,
     as_json: bool,
 ) -> int:
     """Show MODEL's operators: real multiplier, Q31 multiplier and shift, zero points, clamp, MACs.
 
-    Nothing is run. A LiteRT-LM package (.litertlm, .task) lists its sections; FILE:SECTION is one of its models, for
-    every command. An operator that the profile does not support is listed with the reason. Several models get a row
-    each, and exit code 3 if the profile does not support one of them.
+    Nothing is run. All signatures are shown, and the subgraphs that their operators run; --op and --html show the
+    first signature unless --signature names another. A LiteRT-LM package (.litertlm, .task) lists its sections;
+    FILE:SECTION is one of its models, for every command. An operator that the profile does not support is listed with
+    the reason. Several models get a row each, and exit code 3 if the profile does not support one of them.
 
     \b
     tflq inspect model.tflite
@@ -51,28 +54,29 @@ def inspect_command(
     overflow = overflow or accumulator_bits is not None
     only_of_one(models, (("--op", op), ("--overflow", overflow), ("--html", html)))
     if len(models) > 1:
-        return each_model("inspect", models, _COLUMNS, lambda path: _row(path, profile), as_json=as_json)
+        return each_model("inspect", models, _COLUMNS, lambda path: _row(path, profile, signature), as_json=as_json)
     model = models[0]
     if overflow:
         if html is not None:
             raise click.UsageError("--html draws the operators; --overflow has no page")
-        return _show_overflow(model, profile, accumulator_bits or 32, as_json)
-    if op is None and html is None and _show_package(model, profile, as_json=as_json):
+        return _show_overflow(model, signature, profile, accumulator_bits or 32, as_json)
+    if op is None and html is None and signature is None and _show_package(model, profile, as_json=as_json):
         return Exit.SAME
     from tflq.errors import UnknownNameError
     from tflq.inspection.operators import inspect
     from tflq.report.verbs.inspect.report import inspect_report, operator_report
 
     check_files([html], [model], force=force)
-    inspection = inspect(model, profile)
+    inspection = inspect(model, profile, signature)
     if op is not None and not 0 <= op < len(inspection.operators):
         raise UnknownNameError("operator", op, (f"0 to {len(inspection.operators) - 1}",))
     if html is not None:
         from tflq.api.subject import subject
+        from tflq.ir import signed
         from tflq.report.graph.standard import ModelView
         from tflq.report.render.html import page_of
 
-        view = ModelView(subject(model).model, inspection)
+        view = ModelView(signed(subject(model).model, signature)[0].model, inspection)
         write_text(html, page_of(inspect_report(inspection, op), view))
     if as_json:
         from tflq.report.verbs.inspect.document import inspect_document
@@ -90,14 +94,17 @@ def inspect_command(
 _COLUMNS = (("operators", ">"), ("unsupported", ">"), ("constants", ">"), ("MACs", ">"))
 
 
-def _row(path: str, profile: str) -> Found:
+def _row(path: str, profile: str, signature: str | None) -> Found:
     from tflq.inspection.operators import inspect
     from tflq.report.verbs.inspect.document import inspect_document
 
-    inspection = inspect(path, profile)
-    missing, constants = len(inspection.unsupported), sum(tensor.bytes for tensor in inspection.tensors)
+    inspection = inspect(path, profile, signature)
+    missing = sum(len(one.unsupported) for one in inspection.every)
+    constants = sum(tensor.bytes for one in inspection.every for tensor in one.tensors)
     word, code = ("unsupported", Exit.UNSUPPORTED) if missing else ("supported", Exit.SAME)
-    cells = (str(len(inspection.operators)), str(missing or ""), f"{constants:,}", f"{inspection.macs:,}")
+    operators = sum(len(one.operators) for one in inspection.every)
+    macs = sum(one.macs for one in inspection.every)
+    cells = (str(operators), str(missing or ""), f"{constants:,}", f"{macs:,}")
     return word, cells, inspect_document(inspection), code
 
 
@@ -119,13 +126,13 @@ def _show_package(path: str, profile: str, *, as_json: bool) -> bool:
     return True
 
 
-def _show_overflow(model: str, profile: str, bits: int, as_json: bool) -> int:
+def _show_overflow(model: str, signature: str | None, profile: str, bits: int, as_json: bool) -> int:
     from tflq.api.subject import subject
     from tflq.inspection.overflow import overflow_bounds
     from tflq.profiles import by_name
     from tflq.report.verbs.overflow import overflow_document, overflow_report
 
-    bounds = overflow_bounds(subject(model).model, by_name(profile))
+    bounds = overflow_bounds(subject(model).model, by_name(profile), signature)
     if as_json:
         say_document(overflow_document(model, profile, bounds, bits))
     else:

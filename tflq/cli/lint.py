@@ -10,7 +10,7 @@ import click
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_page
-from tflq.cli.options import html_option, json_option
+from tflq.cli.options import html_option, json_option, signature_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
 @baseline_option
+@signature_option
 @continuous_options
 @html_option
 @force_option
@@ -35,6 +36,7 @@ def lint_command(
     models: tuple[str, ...],
     target: str | None,
     fix: str | None,
+    signature: str | None,
     baseline: str | None,
     sarif: str | None,
     accept_until: date | None,
@@ -57,10 +59,10 @@ def lint_command(
 
     only_of_one(models, (("--fix", fix), ("--html", html), ("--sarif", sarif), ("--baseline", baseline)))
     if len(models) > 1:
-        return each_model("lint", models, _COLUMNS, lambda path: _row(path, target or ""), as_json=as_json)
+        return each_model("lint", models, _COLUMNS, lambda path: _row(path, target or "", signature), as_json=as_json)
     model = models[0]
     check_files([fix, html, sarif], [model, baseline], force=force)
-    result = lint(model, target or "")
+    result = lint(model, target or "", signature)
     corrected: tuple[Finding, ...] = ()
     if fix is not None:
         from tflq.api.files import save
@@ -70,7 +72,7 @@ def lint_command(
         save(better, fix)
     shown = lint_report(result, fix, len(corrected))
     if html is not None:
-        write_page(html, shown, result.model)
+        write_page(html, shown, result.model, signature=signature)
     if as_json:
         say_document(lint_document(result, fix, len(corrected)))
     else:
@@ -86,11 +88,11 @@ def lint_command(
 _COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
 
 
-def _row(path: str, target: str) -> Found:
+def _row(path: str, target: str, signature: str | None) -> Found:
     from tflq.linting import Level, lint
     from tflq.report.verbs.lint import lint_document
 
-    result = lint(path, target)
+    result = lint(path, target, signature)
     errors = sum(finding.level is Level.ERROR for finding in result.findings)
     warnings = len(result.findings) - errors
     first = next(iter(sorted(result.findings, key=lambda finding: finding.level is not Level.ERROR)), None)

@@ -116,6 +116,9 @@ def _tolerances(_context: click.Context, option: click.Parameter, words: tuple[s
     return limits
 
 
+signature_option = click.option(
+    "--signature", metavar="NAME", help="Only this signature of the model. [default: every signature]"
+)
 tolerance_option = click.option(
     "--tolerance",
     "tolerances",

@@ -9,7 +9,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
-from tflq.cli.options import from_stdin, html_option, json_option, overlay_option
+from tflq.cli.options import from_stdin, html_option, json_option, overlay_option, signature_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, only_of_one
 
@@ -30,6 +30,7 @@ from tflq.cli.several import Found, each_model, only_of_one
 )
 @click.option("--all", "everything", is_flag=True, help="With --model: name every profile, not only the first few.")
 @click.option("--since", metavar="RELEASE", help="With --model: list the releases from this one on that agree on it.")
+@signature_option
 @html_option
 @overlay_option
 @force_option
@@ -40,6 +41,7 @@ def profiles_command(
     prove: bool,
     everything: bool,
     since: str | None,
+    signature: str | None,
     html: str | None,
     overlay: str | None,
     force: bool,
@@ -80,26 +82,31 @@ def profiles_command(
         _show(names[1], as_json)
         return Exit.SAME
     only_of_one(models, (("--html", html), ("--overlay", overlay), ("--since", since)))
-    if overlay is not None and not models:
-        raise OptionError("--overlay needs --model")
+    for option, value in (("--overlay", overlay), ("--signature", signature)):
+        if value is not None and not models:
+            raise OptionError(f"{option} needs --model")
     check_files([html, overlay], models, force=force)
     if len(models) > 1:
         return each_model(
-            "profiles --model", models, _COLUMNS, lambda path: _row(path, names, prove=prove), as_json=as_json
+            "profiles --model",
+            models,
+            _COLUMNS,
+            lambda path: _row(path, names, signature, prove=prove),
+            as_json=as_json,
         )
     model = next(iter(models), None)
     if since is not None:
         if names or prove or html is not None or model is None:
             raise OptionError("--since RELEASE goes with --model MODEL, and with neither PROFILE, --prove nor --html")
-        _say_releases(model, since, as_json)
+        _say_releases(model, since, signature, as_json)
         return Exit.SAME
     if model is not None:
-        effects = _effects(model, names, prove=prove)
+        effects = _effects(model, names, signature, prove=prove)
         from tflq.report.verbs.profiles.effects import effects_colourings, effects_report
 
         shown = effects_report(effects, all_profiles=everything)
         if html is not None:
-            write_page(html, shown, model, effects.base)
+            write_page(html, shown, model, effects.base, signature)
         if overlay is not None:
             write_overlay(overlay, effects_colourings(effects))
         if as_json:
@@ -147,33 +154,33 @@ def _show(name: str, as_json: bool) -> None:
 _COLUMNS = (("operators", ">"), ("can differ", ">"), ("the same under", ">"), ("first", "<"))
 
 
-def _effects(model: str, names: Sequence[str], *, prove: bool) -> Any:
+def _effects(model: str, names: Sequence[str], signature: str | None, *, prove: bool) -> Any:
     from tflq.inspection.profile_effects import profile_effects
     from tflq.proof.settling import settled
 
     base, *others = names or ("litert-ref",)
-    effects = profile_effects(model, base, others or None)
+    effects = profile_effects(model, base, others or None, signature)
     return settled(model, effects) if prove else effects
 
 
-def _row(path: str, names: Sequence[str], *, prove: bool) -> Found:
+def _row(path: str, names: Sequence[str], signature: str | None, *, prove: bool) -> Found:
     from tflq.report.verbs.profiles.document import effects_document
 
-    effects = _effects(path, names, prove=prove)
+    effects = _effects(path, names, signature, prove=prove)
     touched = [operator for operator in effects.operators if operator.effects]
     parting = {effect.profile for operator in touched for effect in operator.effects}
     same = f"{len(effects.profiles) - len(parting)} of {len(effects.profiles)} profiles"
-    first = f"{touched[0].index} {touched[0].op}" if touched else ""
+    first = f"{touched[0].place} {touched[0].op}" if touched else ""
     cells = (str(len(effects.operators)), str(len(touched)), same, first)
     return "can differ" if touched else "the same", cells, effects_document(effects), Exit.SAME
 
 
-def _say_releases(model: str, since: str, as_json: bool) -> None:
+def _say_releases(model: str, since: str, signature: str | None, as_json: bool) -> None:
     from tflq.inspection.releases import agreements
     from tflq.report.verbs.profiles.document import agreements_document
     from tflq.report.verbs.profiles.effects import agreements_report
 
-    found = agreements(model, since)
+    found = agreements(model, since, signature)
     if as_json:
         say_document(agreements_document(found))
     else:

@@ -8,7 +8,7 @@ import click
 
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays
-from tflq.cli.options import json_option, limit_options, model_argument
+from tflq.cli.options import json_option, limit_options, model_argument, signature_option
 from tflq.cli.output import say, say_document
 
 
@@ -16,12 +16,19 @@ from tflq.cli.output import say, say_document
 @model_argument
 @click.option("--between", nargs=2, metavar="A B", required=True, help="Two profiles (`tflq profiles` lists them).")
 @click.option("--and", "more", multiple=True, metavar="PROFILE", help="A further profile; every pair is compared.")
+@signature_option
 @click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that distinguish profiles (.npz).")
 @force_option
 @limit_options
 @json_option
 def prove_command(
-    model: str, between: tuple[str, str], more: tuple[str, ...], witnesses: str | None, force: bool, as_json: bool
+    model: str,
+    between: tuple[str, str],
+    more: tuple[str, ...],
+    signature: str | None,
+    witnesses: str | None,
+    force: bool,
+    as_json: bool,
 ) -> int:
     """Prove, operator by operator, that profiles give the same bits for every input, or show an input that differs.
 
@@ -36,7 +43,7 @@ def prove_command(
     from tflq.report.verbs.prove import prove_document, prove_report
 
     check_files([witnesses], [model], force=force)
-    proof = prove(model, (*between, *more))
+    proof = prove(model, (*between, *more), signature)
     if witnesses is not None:
         write_arrays(witnesses, _arrays(proof))
     if as_json:

@@ -8,7 +8,15 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, check_golden, force_option, write_page
-from tflq.cli.options import html_option, input_options, json_option, model_argument, preparation_options, python_option
+from tflq.cli.options import (
+    html_option,
+    input_options,
+    json_option,
+    model_argument,
+    preparation_options,
+    python_option,
+    signature_option,
+)
 from tflq.cli.output import say, say_document
 
 
@@ -25,6 +33,7 @@ from tflq.cli.output import say, say_document
 @click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
 @click.option("--all-tensors", is_flag=True, help="Record every operator's results, which isolated mode needs.")
 @input_options
+@signature_option
 @preparation_options
 @python_option
 @html_option

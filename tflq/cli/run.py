@@ -11,8 +11,17 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_page
-from tflq.cli.options import html_option, input_options, json_option, limit_options, preparation_options, profile_option
+from tflq.cli.options import (
+    html_option,
+    input_options,
+    json_option,
+    limit_options,
+    preparation_options,
+    profile_option,
+    signature_option,
+)
 from tflq.cli.output import say, say_document
+from tflq.cli.run_steps import run_signatures
 from tflq.cli.several import Found, each_model, filled, models_argument, only_of_one
 
 if TYPE_CHECKING:
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 @models_argument
 @click.option("--input", "files", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
 @input_options
+@signature_option
 @preparation_options
 @click.option(
     "--labels",
@@ -48,13 +58,15 @@ def run_command(
     """Run MODEL and write its outputs, named as in the model, to an .npz file.
 
     With several samples, names begin with s<k>_. For images, or with --labels, the 5 likeliest classes are listed.
-    Several models get a row each; --output then names a file for each by {stem} or {folder}.
+    Of a model with several signatures, every one runs, and its outputs are named as in decode/logits. Several models
+    get a row each; --output then names a file for each by {stem} or {folder}.
 
     \b
     tflq run model.tflite
     tflq run model.tflite --input x=x.npy -o out.npz
     tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
     tflq run model.tflite --inputs cat.jpg --std 255 --labels labels.txt
+    tflq run decoder.tflite --signature decode --inputs decode.npz
     tflq run models/*.tflite -o 'out/{stem}.npz'
     """
     from tflq.errors import OptionError
@@ -75,7 +87,7 @@ def run_command(
     ran = _run(models[0], options, drawn=html is not None)
     written = outputs[0] or ""
     if html is not None:
-        write_page(html, run_report(ran, written), models[0], options["profile"])
+        write_page(html, run_report(ran, written), models[0], options["profile"], options["signature"])
     if output:
         write_arrays(output if to_stdout else written, ran.arrays)
     if as_json and not to_stdout:
@@ -104,7 +116,7 @@ def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
 def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
     from tflq.api.subject import subject
     from tflq.interpreter import make_plan, run
-    from tflq.ir import view
+    from tflq.ir import signed, view
     from tflq.profiles import by_name
     from tflq.report.verbs.run import Ran, top_text
     from tflq.verification.inputs import from_files, make_inputs
@@ -113,11 +125,14 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
     files, inputs, labels = options["files"], options["inputs"], options["labels"]
     all_tensors = options["all_tensors"]
     target, how = subject(model), preparation(options["mean"], options["std"], options["quantize_inputs"])
+    words = [] if labels is None else read_words(labels)
+    parts = signed(target.model, options["signature"])
+    if parts[0].name:
+        return run_signatures(target, parts, options, words=words, drawn=drawn)
     if files:
         fed = from_files(target.model, dict(_pair(word, target.model) for word in files), how)
     else:
         fed = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
-    words = [] if labels is None else read_words(labels)
     tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, files))
     texts: list[str] = []
     chosen = by_name(options["profile"])

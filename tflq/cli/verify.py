@@ -20,6 +20,7 @@ from tflq.cli.options import (
     overlay_option,
     preparation_options,
     python_option,
+    signature_option,
     tolerance_option,
 )
 from tflq.cli.output import say, say_document
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     "--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated, if all tensors are known]"
 )
 @input_options
+@signature_option
 @preparation_options
 @click.option("--profile", metavar="NAME", help=f"{PROFILE_HELP} [default: the runtime's own]")
 @tolerance_option
@@ -81,6 +83,9 @@ def verify_command(
     isolated: each operator is fed the runtime's own inputs, so that errors of earlier operators do not spread.
     cumulative: the whole model, end to end.
 
+    Every signature is compared. Variables, and inputs that are outputs too (a cache), keep their values through the
+    steps of one interpreter. Inputs name their signature, as in decode/tokens, unless --signature chooses one.
+
     MODEL is computed under the runtime's own profile unless --profile names another. Exit code 0: the same bits; 1: a
     difference; 3: something could not be compared; 5: only differences within the bounds of results that the profile
     promises to be close, or within a --tolerance. Several models are summarized, with the worst exit
@@ -92,6 +97,7 @@ def verify_command(
     tflq verify model.tflite
     tflq verify model.tflite --inputs photos/ --mean 127.5 --std 127.5
     tflq verify model.tflite --golden model.npz
+    tflq verify decoder.tflite --signature decode
     tflq verify models/*.tflite --baseline 'goldens/{stem}.npz'
     """
     from tflq.errors import OptionError
@@ -121,7 +127,7 @@ def verify_command(
 
     shown = verify_report(report, all_operators=all_operators)
     if html is not None:
-        write_page(html, shown, models[0], report.profile)
+        write_page(html, shown, models[0], report.profile, options["signature"])
     if overlay is not None:
         from tflq.report.verbs.verify.report import verify_colourings
 

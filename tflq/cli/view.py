@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import debug_option, html_option, model_argument, profile_option
+from tflq.cli.options import debug_option, html_option, model_argument, profile_option, signature_option
 from tflq.cli.output import say, say_error
 
 
@@ -14,6 +14,7 @@ from tflq.cli.output import say, say_error
 @model_argument
 @click.argument("other", required=False, type=click.Path(), metavar="[DUMP|GOLDEN|INT8]")
 @profile_option
+@signature_option
 @click.option("--data", metavar="PATH", type=click.Path(), help="Inputs for the comparison of MODEL and INT8.")
 @click.option(
     "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Port of the page. [default: a free one]"
@@ -28,6 +29,7 @@ def view_command(
     model: str,
     other: str | None,
     profile: str,
+    signature: str | None,
     data: str | None,
     port: int,
     no_browser: bool,
@@ -39,7 +41,8 @@ def view_command(
     """Open a page about MODEL in the browser; it is updated whenever a file changes, until Ctrl-C.
 
     The page of MODEL alone is that of `inspect`; with a golden file, that of `verify`. With a dump it is that of
-    `explain`; with another model that of `diff`, or of `compare` with --data.
+    `explain`; with another model that of `diff`, or of `compare` with --data. Of several signatures it draws the first,
+    or the one that --signature names.
 
     Only this machine can open the page.
 
@@ -56,7 +59,7 @@ def view_command(
     from tflq.report.verbs.view.picture import picture
 
     def make() -> str:
-        drawn = picture(model, other, profile, data)
+        drawn = picture(model, other, profile, data, signature)
         if html is not None:
             write_text(html, drawn.page)
         if overlay is not None:

@@ -15,7 +15,7 @@ from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.session import explain
 from tflq.errors import GoldenError, TflqError
 from tflq.inspection.difference import Difference, difference
-from tflq.ir import Model, view
+from tflq.ir import Model, signed, view
 from tflq.storage.output import PathLike
 from tflq.verification.counterpart import counterpart
 from tflq.verification.curation import differing_input, same
@@ -154,7 +154,7 @@ def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
         raise GoldenError(f"{path}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
-    return fitted(golden, target.model)
+    return fitted(golden, signed(target.model))
 
 
 def _values(model: Model, observation: Observation) -> dict[int, Array]:

@@ -14,8 +14,9 @@ from tflq.errors import TflqError
 from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part, part_of, reads
+from tflq.verification.compared import readable
 from tflq.verification.dump import Dump
-from tflq.verification.localization import Localizer, readable
+from tflq.verification.localization import Localizer
 from tflq.verification.results import Located, Mode
 
 Array = NDArray[Any]

@@ -20,8 +20,9 @@ from tflq.diagnosis.rows import computation
 from tflq.display import displayed_by
 from tflq.ir import Model, view
 from tflq.profiles import PROFILES, Profile, by_name
+from tflq.verification.compared import Shared
 from tflq.verification.dump import Dump
-from tflq.verification.localization import Localizer, Shared, alone
+from tflq.verification.localization import Localizer, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
 
 #: Agreeing elements and compared elements; None if nothing was compared.

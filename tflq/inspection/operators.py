@@ -6,19 +6,35 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tflq.api.files import Source
-from tflq.api.subject import ModelFacts, subject
+from tflq.api.subject import ModelFacts, Subject, subject
 from tflq.display import displayed_by
 from tflq.errors import TflqError
 from tflq.inspection.constants import Constants, constants_of
 from tflq.interpreter import Step, make_plan
-from tflq.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, view, with_graph
+from tflq.ir import (
+    GraphView,
+    Model,
+    OperatorView,
+    Root,
+    Signed,
+    TensorSpec,
+    TensorType,
+    rooted,
+    signed,
+    view,
+    with_graph,
+)
 from tflq.ir.schema import in_words
+from tflq.ir.signatures import called, original_index, reached
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.facts.counts import Sizes
 from tflq.kernels.work import multiply_accumulates
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.surgery.tap import single_operator
+
+#: Operators that run one of several subgraphs.
+_BRANCHES = frozenset({"IF", "STABLEHLO_CASE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +75,12 @@ class OperatorFacts:
 @displayed_by("inspect.report:inspect_report")
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A model's first subgraph under a profile."""
+    """A signature's subgraph under a profile, or one that operators run.
+
+    `signatures` holds the inspections of all signatures if the model has several, this one among them. `inner` holds
+    the subgraphs that its operators run; their `callers` are these operators, by index and name. Multiply-accumulates
+    of an operator include those of the subgraphs that it runs, each run once.
+    """
 
     model: ModelFacts
     profile: str
@@ -69,6 +90,16 @@ class Inspection:
     outputs: tuple[int, ...]
     tensors: tuple[TensorFacts, ...]
     operators: tuple[OperatorFacts, ...]
+    name: str = ""
+    subgraph: int = 0
+    signatures: tuple[Inspection, ...] = ()
+    inner: tuple[Inspection, ...] = ()
+    callers: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> tuple[Inspection, ...]:
+        """The inspections of all signatures."""
+        return self.signatures or (self,)
 
     @property
     def macs(self) -> int:
@@ -81,12 +112,13 @@ class Inspection:
         return tuple(operator for operator in self.operators if operator.reason)
 
 
-def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Inspection:
+def inspect(model: Source | Model, profile: str | Profile = "litert-ref", signature: str | None = None) -> Inspection:
     """Read the model and prepare each operator by itself, so that a refused one does not hide the others.
 
     Args:
-        model: A path, the bytes of a file, or a Model. Its first subgraph is inspected, and nothing is run.
+        model: A path, the bytes of a file, or a Model. Nothing is run.
         profile: The arithmetic of the constants: a name or a Profile.
+        signature: The only signature to inspect. None: all; the result is the first, whose `signatures` holds all.
 
     Raises:
         FileAccessError, FormatError, ModelError: See `load`.
@@ -101,16 +133,48 @@ def inspect(model: Source | Model, profile: str | Profile = "litert-ref") -> Ins
     """
     chosen = profile_by_name(profile)
     target = subject(model)
-    graph = view(target.model)
+    found = tuple(_with_inner(target, part, chosen) for part in signed(target.model, signature))
+    return replace(found[0], signatures=found) if len(found) > 1 else found[0]
+
+
+def _with_inner(target: Subject, part: Signed, profile: Profile) -> Inspection:
+    """Inspect a signature, and the subgraphs that its operators run."""
+    callers: dict[int, list[str]] = {}
+    for op in view(part.model).ops:
+        for index in sorted(reached(part.model, set(called(op.record)))):
+            callers.setdefault(index, []).append(f"{op.index} {op.name}")
+    inner = []
+    for index, names in callers.items():
+        inside = rooted(part.model, Root(None, index))
+        place = original_index(part.root, index)
+        inner.append(_inspection(target, inside, profile, place, view(inside).record.name or "", callers=tuple(names)))
+    return _inspection(target, part.model, profile, part.root.subgraph, part.name, inner=tuple(inner))
+
+
+def _inspection(
+    target: Subject,
+    model: Model,
+    profile: Profile,
+    subgraph: int,
+    name: str,
+    inner: tuple[Inspection, ...] = (),
+    callers: tuple[str, ...] = (),
+) -> Inspection:
+    """Inspect the first subgraph of a model."""
+    graph = view(model)
     return Inspection(
         model=target.facts,
-        profile=chosen.name,
+        profile=profile.name,
         description=target.model.description or "",
         subgraphs=len(target.model.subgraphs),
         inputs=graph.inputs,
         outputs=graph.outputs,
         tensors=tuple(_tensor(graph, i, spec) for i, spec in enumerate(graph.tensors)),
-        operators=tuple(_operator(op, chosen) for op in graph.ops),
+        operators=tuple(_operator(op, profile) for op in graph.ops),
+        name=name,
+        subgraph=subgraph,
+        inner=inner,
+        callers=callers,
     )
 
 
@@ -147,7 +211,7 @@ def _operator(op: OperatorView, profile: Profile) -> OperatorFacts:
         inputs=op.inputs,
         outputs=op.outputs,
         options=_options(op),
-        macs=macs_of(op),
+        macs=macs_with_calls(op),
         constants=constants,
         promise=promise,
         reason=reason,
@@ -198,6 +262,25 @@ def _options(op: OperatorView) -> tuple[tuple[str, Any], ...]:
         return ()
     plain = ((name, value) for name, value in record.fields.items() if isinstance(value, (bool, int, float, str)))
     return tuple((name, in_words(record.table, name, value)) for name, value in plain)
+
+
+def macs_with_calls(op: OperatorView) -> int:
+    """Return an operator's multiply-accumulates with those of the subgraphs that it runs, each counted once.
+
+    Of the branches of IF and STABLEHLO_CASE only the one with the most counts.
+    """
+    return macs_of(op) + _macs_of_calls(op, {})
+
+
+def _macs_of_calls(op: OperatorView, known: dict[int, int]) -> int:
+    """Return the multiply-accumulates of the subgraphs that an operator runs; `known` are those of some subgraphs."""
+    inside, model = [], op.graph.model
+    for index in called(op.record):
+        if index not in known and 0 <= index < len(model.subgraphs):
+            known[index] = 0  # a subgraph that runs itself counts once
+            known[index] = sum(macs_of(one) + _macs_of_calls(one, known) for one in view(model, index).ops)
+        inside.append(known.get(index, 0))
+    return max(inside, default=0) if op.builtin in _BRANCHES else sum(inside)
 
 
 def macs_of(op: OperatorView) -> int:

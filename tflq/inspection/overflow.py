@@ -7,7 +7,7 @@ them. It is reached if each tap takes the code that contributes most.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.interpreter.plan import Step
-from tflq.ir import CARRIER, Model, TensorType, view
+from tflq.ir import CARRIER, Model, TensorType, signed, view
 from tflq.kernels.families.contraction import weights_read_as_int8
 from tflq.kernels.kernel import Operand
 from tflq.numerics.contract import Range, centred_range
@@ -39,6 +39,7 @@ class Bound:
     low: int
     high: int
     channel: int  # the output channel with the largest magnitude
+    signature: str = ""  # the signature that runs it, if the model has several
 
     @property
     def bits(self) -> int:
@@ -46,9 +47,10 @@ class Bound:
         return max((~self.low if self.low < 0 else self.low).bit_length(), self.high.bit_length()) + 1
 
 
-def overflow_bounds(model: Model, profile: Profile) -> tuple[Bound, ...]:
-    """Return the bounds of all operators that accumulate codes and whose weights are constant."""
-    return tuple(_bounds(model, profile))
+def overflow_bounds(model: Model, profile: Profile, signature: str | None = None) -> tuple[Bound, ...]:
+    """Return the bounds of all operators of all signatures, or one, that accumulate codes with constant weights."""
+    parts = signed(model, signature)
+    return tuple(replace(bound, signature=part.name) for part in parts for bound in _bounds(part.model, profile))
 
 
 def _bounds(model: Model, profile: Profile) -> Iterator[Bound]:

@@ -22,6 +22,7 @@ from tflq.inspection.operators import prepare_alone
 from tflq.inspection.profile_pairs import unwrapped
 from tflq.interpreter.plan import Step
 from tflq.ir import Model, view
+from tflq.ir.signatures import place_of, rooted_subgraphs
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
@@ -56,12 +57,18 @@ class OperatorEffects:
     types: str
     effects: tuple[Effect, ...]
     proved: tuple[str, ...] = ()
+    subgraph: int = 0
+
+    @property
+    def place(self) -> str:
+        """Its index, after that of its subgraph if this is not the first."""
+        return place_of(self.subgraph, self.index)
 
 
 @displayed_by("profiles.effects:effects_report")
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """A model's first subgraph under several profiles."""
+    """All subgraphs of a model, or those of a signature, under several profiles."""
 
     model: ModelFacts
     base: str
@@ -70,14 +77,17 @@ class Effects:
 
 
 def profile_effects(
-    model: Source | Model, base: str | Profile = "litert-ref", others: Sequence[str | Profile] | None = None
+    model: Source | Model,
+    base: str | Profile = "litert-ref",
+    others: Sequence[str | Profile] | None = None,
+    signature: str | None = None,
 ) -> Effects:
     """Prepare every operator under every profile by itself, and find those that can give other bits than `base`.
 
-    Nothing is run. `others` are all profiles if none are given.
+    Nothing is run. `others` are all profiles if none are given; `signature` leaves out subgraphs that it does not run.
 
     Raises:
-        UnknownNameError: There is no profile of that name.
+        UnknownNameError: There is no profile or signature of that name.
 
     Example:
         >>> found = tflq.profile_effects("golden/models/digits_mobilenet_int8.tflite", "litert-ref", ["tflm"])
@@ -87,16 +97,17 @@ def profile_effects(
     base = by_name(base)
     chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]
     target = subject(model)
-    graph = view(target.model)
+    graphs = rooted_subgraphs(target.model, signature)
     operators = []
-    for op in graph.ops:
-        reference = _bound(target.model, op.index, base)
-        effects = tuple(_effects(target.model, op.index, reference, chosen))
+    for number, op in ((number, op) for number, part in graphs for op in view(part).ops):
+        part = op.graph.model
+        reference = _bound(part, op.index, base)
+        effects = tuple(_effects(part, op.index, reference, chosen))
         names = [
             " ".join("none" if spec is None else getattr(spec.type, "label", "?") for spec in specs)
             for specs in (op.input_specs, op.output_specs)
         ]
-        operators.append(OperatorEffects(op.index, op.name, " -> ".join(names), effects))
+        operators.append(OperatorEffects(op.index, op.name, " -> ".join(names), effects, subgraph=number))
     return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 

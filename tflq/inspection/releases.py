@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflq.api.files import Source
@@ -12,6 +12,7 @@ from tflq.inspection.equality import same, same_operator
 from tflq.inspection.operators import prepare_alone
 from tflq.interpreter.plan import Step
 from tflq.ir import Model, view
+from tflq.ir.signatures import place_of, rooted_subgraphs
 from tflq.profiles import Profile, by_name
 from tflq.profiles.history import RELEASES, RESOLVERS
 
@@ -33,18 +34,19 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
-    """A model's first subgraph under every release from `since` on; for each resolver the newest come first.
+    """All subgraphs of a model under every release from `since` on; for each resolver the newest come first.
 
-    `operators` are names by index.
+    `operators` are names, and `places` their indices with those of their subgraphs.
     """
 
     model: ModelFacts
     since: str
     operators: tuple[str, ...]
+    places: tuple[str, ...]
     agreements: tuple[Agreement, ...]
 
 
-def agreements(model: Source | Model, since: str) -> Agreements:
+def agreements(model: Source | Model, since: str, signature: str | None = None) -> Agreements:
     """Group the releases from `since` on, such as `tflite-2.7` or `2.7`, by their results for a model's operators.
 
     Raises:
@@ -52,9 +54,11 @@ def agreements(model: Source | Model, since: str) -> Agreements:
     """
     target = subject(model)
     chosen = RELEASES[RELEASES.index(_release(since)) :]
-    names = tuple(op.name for op in view(target.model).ops)
-    found = (group for resolver in RESOLVERS for group in _groups(target.model, chosen, resolver))
-    return Agreements(target.facts, chosen[0], names, tuple(found))
+    graphs = dict(rooted_subgraphs(target.model, signature))
+    operators = [(place_of(number, op.index), op.name) for number, part in graphs.items() for op in view(part).ops]
+    places, names = (tuple(column) for column in zip(*operators, strict=True)) if operators else ((), ())
+    found = (group for resolver in RESOLVERS for group in _groups(tuple(graphs.values()), chosen, resolver))
+    return Agreements(target.facts, chosen[0], names, places, tuple(found))
 
 
 def _release(name: str) -> str:
@@ -65,10 +69,13 @@ def _release(name: str) -> str:
     raise UnknownNameError("release", name, RELEASES)
 
 
-def _groups(model: Model, releases: tuple[str, ...], resolver: str) -> Iterator[Agreement]:
+def _groups(parts: Sequence[Model], releases: tuple[str, ...], resolver: str) -> Iterator[Agreement]:
     """Yield groups of releases that prepare all operators alike, the newest first."""
     profiles = {release: profile for release in releases if (profile := _profile(release, resolver)) is not None}
-    known = {p.name: _of_every_operator(model, p) for p in dict.fromkeys(profiles.values())}
+    known = {
+        p.name: tuple(one for part in parts for one in _of_every_operator(part, p))
+        for p in dict.fromkeys(profiles.values())
+    }
     groups: list[tuple[tuple[Step | None, ...], list[str]]] = []
     for release in reversed(profiles):
         mine = known[profiles[release].name]

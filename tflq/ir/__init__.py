@@ -14,6 +14,7 @@ from tflq.ir.model import (
     UnknownField,
 )
 from tflq.ir.signatures import Root, chosen_roots, input_names, output_names, rooted, roots
+from tflq.ir.signed import Signed, only_signed, signed
 from tflq.ir.types import CARRIER, STORED_BITS, TensorType
 
 __all__ = [
@@ -29,15 +30,18 @@ __all__ = [
     "Record",
     "Root",
     "SignatureDef",
+    "Signed",
     "Subgraph",
     "TensorSpec",
     "TensorType",
     "UnknownField",
     "chosen_roots",
     "input_names",
+    "only_signed",
     "output_names",
     "rooted",
     "roots",
+    "signed",
     "view",
     "with_graph",
 ]

@@ -74,7 +74,8 @@ def only_root(model: Model, signature: str | None = None) -> Root:
     """
     some = chosen_roots(model, signature)
     if len(some) > 1:
-        raise InputError("the model has several signatures", expected=f"one of {', '.join(map(str, some))}", got=None)
+        reason = "the model has several signatures: choose one with --signature (signature=)"
+        raise InputError(reason, expected=f"one of {', '.join(map(str, some))}", got=None)
     return some[0]
 
 
@@ -159,6 +160,23 @@ def reached(model: Model, subgraphs: Sequence[int] | set[int]) -> set[int]:
             found.add(index)
             waiting += [k for operator in model.subgraphs[index].operators for k in called(operator)]
     return found
+
+
+def rooted_subgraphs(model: Model, signature: str | None = None) -> Iterator[tuple[int, Model]]:
+    """Yield every subgraph, or those that a signature runs, by index: the model with that subgraph first.
+
+    Raises:
+        UnknownNameError: The model has no such signature.
+    """
+    every = set(range(len(model.subgraphs)))
+    run = every if signature is None else reached(model, {root.subgraph for root in chosen_roots(model, signature)})
+    for number in sorted(run):
+        yield number, rooted(model, Root(None, number)) if number else model
+
+
+def place_of(subgraph: int, index: int) -> str:
+    """Return an operator's place: its index, after that of its subgraph if this is not the first."""
+    return f"{subgraph}:{index}" if subgraph else str(index)
 
 
 def _is_call(name: str) -> bool:

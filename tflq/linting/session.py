@@ -9,6 +9,7 @@ from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
 from tflq.ir import Model
+from tflq.ir.signatures import rooted_subgraphs
 from tflq.linting import activations, versions, weights
 from tflq.linting.findings import Breach, Finding, Rule
 from tflq.linting.site import Site
@@ -29,12 +30,14 @@ class Lint:
     findings: tuple[Finding, ...]
 
 
-def lint(model: Source | Model, target: str = "") -> Lint:
+def lint(model: Source | Model, target: str = "", signature: str | None = None) -> Lint:
     """Check the model against the rules, and against those of `target` ("litert", "tflm", "cmsis-nn").
+
+    `signature` leaves out subgraphs that this signature does not run.
 
     Raises:
         FileAccessError, FormatError, ModelError: See `load`.
-        UnknownNameError: There is no target of that name.
+        UnknownNameError: There is no target or signature of that name.
 
     Example:
         >>> found = tflq.lint("golden/singleop/models/add_u8_0.tflite", "tflm")
@@ -43,18 +46,18 @@ def lint(model: Source | Model, target: str = "") -> Lint:
     """
     read = subject(model)
     rules = (*RULES, *(target_rules(target) if target else ()))
-    return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules)))
+    return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules, signature)))
 
 
-def sites(model: Model) -> Iterator[Site]:
-    """Yield every operator of every subgraph."""
-    for number, graph in enumerate(model.subgraphs):
-        for index in range(len(graph.operators)):
-            yield Site(model, number, index)
+def sites(model: Model, signature: str | None = None) -> Iterator[Site]:
+    """Yield every operator of every subgraph, or of those that a signature runs."""
+    for number, first in rooted_subgraphs(model, signature):
+        for index in range(len(model.subgraphs[number].operators)):
+            yield Site(model, number, index, first)
 
 
-def _findings(model: Model, rules: tuple[Rule, ...]) -> Iterator[Finding]:
-    for site in sites(model):
+def _findings(model: Model, rules: tuple[Rule, ...], signature: str | None) -> Iterator[Finding]:
+    for site in sites(model, signature):
         for rule in rules:
             for breach in rule.check(site):
                 yield _finding(site, rule, breach)

@@ -17,11 +17,15 @@ QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """Operator `index` of subgraph `subgraph`. Tensors are its indices; those out of range count as absent."""
+    """Operator `index` of subgraph `subgraph`. Tensors are its indices; those out of range count as absent.
+
+    `first` is the model with that subgraph first.
+    """
 
     model: Model
     subgraph: int
     index: int
+    first: Model | None = None
 
     @property
     def graph(self) -> GraphView:

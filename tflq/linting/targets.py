@@ -10,7 +10,7 @@ from functools import partial
 
 from tflq.errors import TflqError, UnknownNameError
 from tflq.inspection.operators import prepare_alone
-from tflq.ir import TensorType
+from tflq.ir import Root, TensorType, rooted
 from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import Site
 from tflq.profiles import Profile, by_name
@@ -40,11 +40,9 @@ CMSIS_NN = frozenset(
 
 
 def refused(profile: Profile, site: Site) -> Iterator[Breach]:
-    """Yield an operator of the first subgraph that the target's kernels refuse."""
-    if site.subgraph:
-        return
+    """Yield an operator that the target's kernels refuse."""
     try:
-        prepare_alone(site.model, site.index, profile)
+        prepare_alone(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
     except TflqError as error:
         reason = error.statement
         yield Breach(-1, f"an operator that {profile.name} takes", reason)

@@ -22,11 +22,12 @@ from tflq.display import displayed_by
 from tflq.errors import OptionError, TflqError
 from tflq.inspection.equality import same_operator
 from tflq.ir import Model, view
+from tflq.ir.signatures import rooted_subgraphs
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.profiles import Profile, by_name
 from tflq.proof import codes, products
 from tflq.proof.operator import Bound, Refusal, bind, compare
-from tflq.proof.surroundings import Surroundings, put_first
+from tflq.proof.surroundings import Surroundings
 from tflq.proof.trials import search
 from tflq.proof.verdicts import ON_ONE_LIBM, OperatorProof, Verdict, Word
 
@@ -52,7 +53,7 @@ class Proof:
         return next((w for w in (Word.DIFFERS, Word.UNDECIDED) if w in words), Word.EQUAL)
 
 
-def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
+def prove(model: Source | Model, profiles: Sequence[str | Profile], signature: str | None = None) -> Proof:
     """Prove or disprove, operator by operator, that profiles give the same bits for every input of the operator.
 
     Inputs have the shapes that the file declares.
@@ -60,9 +61,10 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
     Args:
         model: A path, the bytes of a file, or a Model. Operators of all its subgraphs are decided.
         profiles: Two or more, by name or value; each pair is compared.
+        signature: Only the subgraphs that this signature runs.
 
     Raises:
-        UnknownNameError: No profile has that name.
+        UnknownNameError: No profile or signature has that name.
         OptionError: There are fewer than two profiles.
 
     Example:
@@ -74,12 +76,12 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile]) -> Proof:
         raise OptionError("a proof compares at least two profiles")
     target = subject(model)
     chosen = [by_name(p) if isinstance(p, str) else p for p in profiles]
-    operators = [o for number in range(len(target.model.subgraphs)) for o in _subgraph(target.model, number, chosen)]
+    graphs = rooted_subgraphs(target.model, signature)
+    operators = [o for number, part in graphs for o in _subgraph(part, number, chosen)]
     return Proof(target.facts, tuple(p.name for p in chosen), tuple(operators))
 
 
-def _subgraph(model: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
-    part = put_first(model, number)
+def _subgraph(part: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
     around = Surroundings(part, profiles)
     for op in view(part).ops:
         reason = around.objection(op.index)

@@ -8,6 +8,7 @@ from tflq.api.files import Source
 from tflq.api.subject import subject
 from tflq.inspection.profile_effects import Effects, OperatorEffects
 from tflq.ir import Model
+from tflq.ir.signatures import rooted_subgraphs
 from tflq.profiles import by_name
 from tflq.proof.proof import contrast
 from tflq.proof.verdicts import Word
@@ -16,7 +17,9 @@ from tflq.proof.verdicts import Word
 def settled(model: Source | Model, effects: Effects) -> Effects:
     """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
     target = subject(model).model
-    return replace(effects, operators=tuple(_settled(target, effects.base, one) for one in effects.operators))
+    parts = dict(rooted_subgraphs(target))
+    operators = (_settled(parts[one.subgraph], effects.base, one) for one in effects.operators)
+    return replace(effects, operators=tuple(operators))
 
 
 def _settled(model: Model, base: str, operator: OperatorEffects) -> OperatorEffects:

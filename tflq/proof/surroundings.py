@@ -7,20 +7,12 @@ compute its shapes at run time, or write to a tensor whose buffer has data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tflq.errors import TflqError
 from tflq.interpreter import make_plan
 from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.proof.operator import UNKNOWN_SHAPES
-
-
-def put_first(model: Model, subgraph: int) -> Model:
-    """Return the model with that subgraph in place of the first."""
-    graphs = list(model.subgraphs)
-    graphs[0], graphs[subgraph] = graphs[subgraph], graphs[0]
-    return replace(model, subgraphs=tuple(graphs), signature_defs=None) if subgraph else model
 
 
 class Surroundings:

@@ -9,6 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tflq.ir.signatures import place_of
+
 Array = NDArray[Any]
 
 
@@ -64,4 +66,4 @@ class OperatorProof:
     @property
     def place(self) -> str:
         """Its index, after that of its subgraph if this is not the first."""
-        return f"{self.subgraph}:{self.index}" if self.subgraph else str(self.index)
+        return place_of(self.subgraph, self.index)

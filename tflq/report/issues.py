@@ -77,10 +77,11 @@ def compared_of_report(report: Report) -> dict[str, int]:
 def _things(report: Report) -> Iterator[tuple[str, Status, tuple[TensorResult, ...], str]]:
     """Yield the place, the status, the tensors and the gaps of everything that a verdict speaks of."""
     for operator in report.operators:
-        yield f"{operator.index} {operator.op}", operator.status, operator.tensors, operator.gaps
-    for number, output in enumerate(report.outputs):
+        yield f"{operator.place} {operator.op}", operator.status, operator.tensors, operator.gaps
+    for number, output in report.numbered_outputs:
         if output.covered_by is None:
-            yield f"output {number} {shown(output.name)}".rstrip(), output.status, (output,), output.reason
+            start = f"{output.signature}/" if output.signature else ""
+            yield f"output {start}{number} {shown(output.name)}".rstrip(), output.status, (output,), output.reason
     for one in report.apart:
         if not one.callers:
             place = f"subgraph {one.index} {shown(one.name)}".rstrip()

@@ -39,6 +39,7 @@ class ProcessRuntime:
     delegate: str = ""  # the delegate that the resolver applies by default
     python: str | None = None
     threads: int = 1
+    signatures: bool = True  # False for a runtime that runs the first subgraph only
     timeout: float = 900.0  # seconds, for all models and samples together
 
     def describe(self) -> Description:

@@ -2,4 +2,4 @@
 
 from tflq.runtimes.process import ProcessRuntime
 
-RUNTIMES = (ProcessRuntime("tflm", "tflite-micro", "tflite_micro", "reference kernels"),)
+RUNTIMES = (ProcessRuntime("tflm", "tflite-micro", "tflite_micro", "reference kernels", signatures=False),)

@@ -38,15 +38,19 @@ def tapped_signatures(model: Model) -> tuple[Model, Mapping[Root, Mapping[str, i
     """Return `model` with every tensor of every signature's subgraph as an output, and their names by signature.
 
     Each signature keeps its key, inputs and outputs, and has more outputs: names, which are also returned with tensor
-    indices. A subgraph that operators call, or that several signatures run, keeps its outputs; the signature runs a
-    copy.
+    indices. So does a first subgraph that no signature runs, with positions for names. A subgraph that operators call,
+    or that several signatures run, keeps its outputs; the signature runs a copy.
     """
     graphs = list(model.subgraphs)
     shared = {k for graph in graphs for operator in graph.operators for k in called(operator)}
     signatures, names = [], {}
     for root in roots(model):
         signature = signature_of(model, root)
-        if signature is None:
+        if signature is None:  # the first subgraph, which runs by position
+            first = view(model)
+            tensors = visible(first)
+            graphs[0] = replace(first.record, outputs=(*first.outputs, *tensors))
+            names[root] = {str(len(first.outputs) + i): tensor for i, tensor in enumerate(tensors)}
             continue
         graph, place = view(model, root.subgraph), root.subgraph
         if place in shared:

@@ -27,8 +27,9 @@ from tflq.storage.documents import BYTES, check_size, read_json
 from tflq.storage.output import PathLike
 from tflq.storage.remote import is_url, local_path
 from tflq.storage.stores import Sink, Store, is_zip, opened_store, written_store
+from tflq.verification.archive import RUNTIME, check_types, step_of
 from tflq.verification.counterpart import counterpart
-from tflq.verification.golden import EMPTY, RUNTIME, Golden, Observation, Stored, Tolerance, check_types
+from tflq.verification.golden import EMPTY, Golden, Observation, Stored, Tolerance
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
@@ -91,11 +92,15 @@ def save_bundle(path: PathLike, parts: Iterable[Golden]) -> None:
 
 
 def _row(sink: Sink, names: set[str], observation: Observation) -> bytes:
-    row = {
+    row: dict[str, Any] = {
         "inputs": [_put(sink, names, value) for value in observation.inputs],
         "outputs": [None if value is None else _put(sink, names, value) for value in observation.outputs],
         "tensors": {str(t): _put(sink, names, v) for t, v in sorted(observation.tensors.items()) if v is not None},
     }
+    if observation.signature is not None:
+        row["signature"] = observation.signature
+    if observation.continues:
+        row["continues"] = True
     return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
 
@@ -147,13 +152,14 @@ def load_bundle(path: PathLike) -> Golden:
     with _named(source), opened_store(path) as store:
         facts = _manifest(store, source)
         rows = _rows(store, facts["samples"], source)
+        steps = [_step(row) for row in rows]
 
     def read(k: int, whole: bool) -> Observation:
         with _named(source), opened_store(path) as store:
             return _observation(store, rows[k], whole=whole)
 
     return Golden(
-        observations=Stored(len(rows), read),
+        observations=Stored(len(rows), read, steps=steps),
         tensors=facts["tensors"],
         inputs=InputFacts(source, None, len(rows)),
         runtime=facts["runtime"],
@@ -236,19 +242,27 @@ def _rows(store: Store, count: int, source: str) -> list[bytes]:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     row = read_json(line, SAMPLES)
-    if not isinstance(row, dict) or set(row) != {"inputs", "outputs", "tensors"}:
-        raise ValueError("a sample has inputs, outputs and tensors, and nothing else")
+    known = {"inputs", "outputs", "tensors"}
+    if not isinstance(row, dict) or not known <= set(row) <= known | {"signature", "continues"}:
+        raise ValueError("a sample has inputs, outputs and tensors, perhaps signature and continues, and nothing else")
+    step_of(row, SAMPLES)
     lists = isinstance(row["inputs"], list) and isinstance(row["outputs"], list)
     if not lists or not isinstance(row["tensors"], dict) or not all(t.isdecimal() for t in row["tensors"]):
         raise ValueError("a sample's inputs and outputs are lists, its tensors are named by numbers")
     return row
 
 
+def _step(line: bytes) -> tuple[str | None, bool]:
+    """Return a sample's signature and whether it continues; only rows that may name them are parsed."""
+    return step_of(_parsed(line), SAMPLES) if b'"signature"' in line or b'"continues"' in line else (None, False)
+
+
 def _observation(store: Store, line: bytes, *, whole: bool) -> Observation:
     row = _parsed(line)
     tensors = {int(t): _get(store, said) for t, said in row["tensors"].items()} if whole else EMPTY
     outputs = tuple(None if said is None else _get(store, said) for said in row["outputs"])
-    return Observation(tuple(_get(store, said) for said in row["inputs"]), outputs, MappingProxyType(dict(tensors)))
+    inputs = tuple(_get(store, said) for said in row["inputs"])
+    return Observation(inputs, outputs, MappingProxyType(dict(tensors)), *step_of(row, SAMPLES))
 
 
 def _get(store: Store, said: Any) -> Array:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
 from tflq.inspection.difference import difference
 from tflq.interpreter import Plan, State, Trace
-from tflq.ir import Model, view
+from tflq.ir import Model, Signed, view
 from tflq.profiles import Profile
+from tflq.surgery.cut import OPAQUE
+from tflq.verification.compared import REWRITTEN, UNKNOWN, constants_after, require_shape
 from tflq.verification.dump import dumps_of
-from tflq.verification.golden import Golden, Stored
-from tflq.verification.localization import REWRITTEN, UNKNOWN, Localizer, constants_after, require_shape
+from tflq.verification.golden import Golden, Observation, Stored
+from tflq.verification.handles import Handled, Memory, has_results
+from tflq.verification.localization import Localizer
 from tflq.verification.outputs import Outputs, WholeModel, tensor_result
-from tflq.verification.results import Located, OperatorResult, TensorResult, merged_samples
+from tflq.verification.results import Located, Mode, OperatorResult, TensorResult, merged_samples
+from tflq.verification.signed import named
 
 Array = NDArray[Any]
 #: progress(what, done, total): called during the work.
@@ -34,52 +38,137 @@ class Comparison:
     notes: tuple[str, ...]
 
 
+def compared(
+    model: Model, parts: Sequence[Signed], profile: Profile, golden: Golden, progress: Progress, mode: Mode
+) -> tuple[Comparison, ...]:
+    """Compare each signature's samples; those that continue do so with the state that earlier ones left."""
+    steps = golden.steps
+    own = [[k for k, (signature, _) in enumerate(steps) if named(parts, signature) == p] for p in range(len(parts))]
+    if any(continues for _, continues in steps):
+        return _in_order(model, parts, profile, golden, progress, mode)
+    compare = isolated if mode == Mode.ISOLATED else cumulative
+    return tuple(
+        compare(model, part, profile, golden.chosen(numbers), progress)
+        for part, numbers in zip(parts, own, strict=True)
+    )
+
+
 # --- isolated --------------------------------------------------------------------------------------------------------
 
 
-def isolated(model: Model, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
+def isolated(model: Model, part: Signed, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
     """Run every operator alone on the observed inputs, so that faults do not spread to later operators.
 
     If the profile cannot run an operator, or its inputs are unknown, it is not compared, and the reason is reported.
     Variable tensors are not observed between operators: their values come from this package's own operators.
     """
-    names = [op.name for op in view(model).ops]
+    names = [op.name for op in view(part.model).ops]
     count = len(names)
-    localizer = Localizer(model, profile, assumes=False, is_expected=True)
+    localizer = _localizer(model, part, profile)
     step = _AT_ONCE if isinstance(golden.observations, Stored) else max(1, len(golden.observations))
     located: list[list[Located]] = [[] for _ in range(count)]
-    outputs = Outputs(model, profile)
+    outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph))
     for first in range(0, len(golden.observations), step):
         observations = golden.observations[first : first + step]
-        dumps = dumps_of(model, observations)
+        dumps = dumps_of(part.model, observations)
         rows = localizer.operators(dumps, first)
         for index in range(count):
             progress(names[index], index, count)
             located[index] += next(rows)
         for k, (observation, dump) in enumerate(zip(observations, dumps, strict=True), first):
             outputs.add(observation, dump.tensors, [row[k] for row in located])
-    operators = tuple(_operator(model, index, row) for index, row in enumerate(located))
-    return Comparison(operators, outputs.results(), outputs.notes())
+    return _comparison(part, located, outputs)
+
+
+def _localizer(model: Model, part: Signed, profile: Profile) -> Localizer:
+    handled = Handled(model, part.root.subgraph, profile)
+    return Localizer(part.model, profile, assumes=False, is_expected=True, handled=handled)
 
 
 # --- cumulative ------------------------------------------------------------------------------------------------------
 
 
-def cumulative(model: Model, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
+def cumulative(model: Model, part: Signed, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
     """Run the model end to end; compare every operator's results (if they are known) and the graph's outputs."""
-    graph = view(model)
-    makers = graph.last_writers
-    rows: list[list[Located]] = [[] for _ in graph.ops]
-    whole, outputs = WholeModel(model, profile), Outputs(model, profile)
+    walk = _EndToEnd(model, part, profile, golden.tensors)
     for k, observation in enumerate(golden.observations):
         progress("running", k, len(golden.observations))
-        plan, state, trace = whole.run(observation.inputs, keep_all=golden.tensors)
-        known = dumps_of(model, [observation])[0].tensors
-        for index in range(len(graph.ops)) if golden.tensors else ():
-            rows[index].append(_of_run(plan, state, trace, known, k, index, makers))
-        outputs.add(observation, known, [row[k] for row in rows if row], (plan, trace))
-    operators = tuple(_operator(model, i, row) for i, row in enumerate(rows)) if golden.tensors else ()
-    return Comparison(operators, outputs.results(), outputs.notes())
+        walk.add(observation, Memory())
+    return walk.comparison()
+
+
+class _EndToEnd:
+    """One signature's samples, each run end to end."""
+
+    def __init__(self, model: Model, part: Signed, profile: Profile, tensors: bool) -> None:
+        self._part, self._tensors = part, tensors
+        self._graph = view(part.model)
+        self._rows: list[list[Located]] = [[] for _ in self._graph.ops]
+        self._whole = WholeModel(model, profile, part.root.subgraph)
+        self._outputs = Outputs(part.model, self._whole)
+        self._count = 0
+
+    def add(self, observation: Observation, memory: Memory) -> None:
+        """Run the next sample."""
+        makers, k = self._graph.last_writers, self._count
+        self._count += 1
+        plan, state, trace = self._whole.run(observation.inputs, keep_all=self._tensors, state=memory.state)
+        known = dumps_of(self._part.model, [observation])[0].tensors
+        for index in range(len(self._rows)) if self._tensors else ():
+            self._rows[index].append(_of_run(plan, state, trace, known, k, index, makers))
+        self._outputs.add(observation, known, [row[k] for row in self._rows if row], (plan, trace))
+
+    def comparison(self) -> Comparison:
+        """Return the comparison of all samples."""
+        return _comparison(self._part, self._rows if self._tensors else [], self._outputs)
+
+
+# --- in order --------------------------------------------------------------------------------------------------------
+
+
+class _OneByOne:
+    """One signature's samples, each operator alone, in an order that other signatures share."""
+
+    def __init__(self, model: Model, part: Signed, profile: Profile) -> None:
+        self._part, self._localizer = part, _localizer(model, part, profile)
+        self._rows: list[list[Located]] = [[] for _ in view(part.model).ops]
+        self._outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph))
+        self._count = 0
+
+    def add(self, observation: Observation, memory: Memory) -> None:
+        """Compare the next sample; its variables then are those that were observed."""
+        k = self._count
+        self._count += 1
+        (dump,) = dumps_of(self._part.model, [observation])
+        operators = [row for (row,) in self._localizer.operators([dump], k, [memory])]
+        for row, located in zip(self._rows, operators, strict=True):
+            row.append(located)
+        self._outputs.add(observation, dump.tensors, operators, is_fresh=not observation.continues)
+        specs = view(self._part.model).tensors
+        memory.variables.update({t: value for t, value in dump.tensors.items() if specs[t].is_variable})
+
+    def comparison(self) -> Comparison:
+        """Return the comparison of all samples."""
+        return _comparison(self._part, self._rows, self._outputs)
+
+
+def _in_order(
+    model: Model, parts: Sequence[Signed], profile: Profile, golden: Golden, progress: Progress, mode: Mode
+) -> tuple[Comparison, ...]:
+    """Compare samples in the order in which they ran; resources are shared by all signatures of one interpreter."""
+    if mode == Mode.ISOLATED:
+        walks: list[_OneByOne | _EndToEnd] = [_OneByOne(model, part, profile) for part in parts]
+    else:
+        walks = [_EndToEnd(model, part, profile, golden.tensors) for part in parts]
+    memories: dict[int, Memory] = {}
+    for k, observation in enumerate(golden.observations):
+        progress("running", k, len(golden.observations))
+        p = named(parts, observation.signature)
+        if not observation.continues or not memories:
+            memories, resources = {}, dict[Hashable, Any]()
+        memory = memories.setdefault(p, Memory(state=State(resources=resources)))
+        walks[p].add(observation, memory)
+    return tuple(walk.comparison() for walk in walks)
 
 
 def _of_run(
@@ -94,7 +183,8 @@ def _of_run(
     """Return one operator of one run next to the observed values."""
     graph, op = plan.graph, plan.graph.op(index)
     step = next((s for s in plan.steps if s.index == index), None)
-    results = {t: trace.values[t] for t in op.writes if t in trace.values and t not in graph.inputs}
+    readable = (t for t in op.writes if t not in graph.inputs and graph.tensors[t].type not in OPAQUE)
+    results = {t: trace.values[t] for t in readable if t in trace.values}
     differences, notes = {}, {}
     for tensor, value in results.items():
         expected = known.get(tensor)
@@ -113,10 +203,19 @@ def _of_run(
         shapes={t: v.shape for t, v in results.items()},
         notes=notes,
         constants=None if step is None else constants_after(step.prepared, state, index),
+        silent=not has_results(op),
     )
 
 
 # --- both ------------------------------------------------------------------------------------------------------------
+
+
+def _comparison(part: Signed, rows: Sequence[Sequence[Located]], outputs: Outputs) -> Comparison:
+    """Return one signature's comparison; its results name it."""
+    operators = tuple(replace(_operator(part.model, i, row), signature=part.name) for i, row in enumerate(rows))
+    results = tuple(replace(result, signature=part.name) for result in outputs.results())
+    notes = tuple(f"{part.name}: {note}" if part.name else note for note in outputs.notes())
+    return Comparison(operators, results, notes)
 
 
 def _operator(model: Model, index: int, row: Sequence[Located]) -> OperatorResult:
@@ -142,6 +241,7 @@ def _operator(model: Model, index: int, row: Sequence[Located]) -> OperatorResul
         op=located.op,
         version=op.version,
         tensors=results,
-        reason=located.failure or ("" if results else "it has no results that can be compared"),
+        reason=located.failure or ("" if results or located.silent else "it has no results that can be compared"),
         constants=located.constants,
+        silent=located.silent,
     )

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.ir import Model, view
-from tflq.ir.signatures import called, reached
+from tflq.ir import Model, Signed, view
+from tflq.ir.signatures import called, reached, roots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apart:
-    """A subgraph other than the first, whose operators are not compared one by one.
+    """A subgraph that no signature runs, whose operators are not compared one by one.
 
-    `callers` are the operators of the first subgraph that run it, directly or through other subgraphs: their names by
-    their indices. Without callers a verification never runs it.
+    `callers` are the operators that run it, directly or through other subgraphs: their names by the signature ("" if
+    the model has one) and their indices. Without callers a verification never runs it.
     """
 
     index: int
     name: str
     operators: int
-    callers: Mapping[int, str]
+    callers: Mapping[tuple[str, int], str]
 
     def __str__(self) -> str:
         """Return the number of its operators, with its index and name."""
@@ -30,7 +30,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Operators of the first subgraph and outputs of the graph: the numbers of fully compared ones, and of all.
+    """Operators and outputs of the signatures' graphs: the numbers of fully compared ones, and of all.
 
     `missing` describes everything that was not compared, or not in all samples; `inside` describes operators that were
     compared only through the results of the operators that call them.
@@ -47,14 +47,16 @@ class Coverage:
         return not self.missing
 
 
-def apart(model: Model) -> tuple[Apart, ...]:
-    """Return the subgraphs after the first that have operators."""
-    callers: dict[int, dict[int, str]] = {}
-    for op in view(model).ops:
-        for index in reached(model, set(called(op.record))):
-            callers.setdefault(index, {})[op.index] = op.name
+def apart(model: Model, parts: Sequence[Signed]) -> tuple[Apart, ...]:
+    """Return the subgraphs with operators that no signature runs."""
+    callers: dict[int, dict[tuple[str, int], str]] = {}
+    for part in parts:
+        for op in view(model, part.root.subgraph).ops:
+            for index in reached(model, set(called(op.record))):
+                callers.setdefault(index, {})[part.name, op.index] = op.name
+    run = {root.subgraph for root in roots(model)}
     return tuple(
         Apart(k, graph.name or "", len(graph.operators), callers.get(k, {}))
         for k, graph in enumerate(model.subgraphs)
-        if k and graph.operators
+        if k not in run and graph.operators
     )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tflq.errors import LimitError, UnsupportedError
 from tflq.interpreter.limits import current_limits
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.verification.bounds import bound_of
 
 Array = NDArray[Any]
 
@@ -33,10 +34,6 @@ _CODES: Mapping[TensorType, tuple[int, int]] = MappingProxyType(
 )
 #: Integers of unknown meaning stay small: they may be counts or sizes.
 _PLAIN_INTEGERS = (-100, 100)
-#: Operand positions that hold indices: operator -> (position of the indices, position of the indexed operand).
-_INDEXED: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"GATHER": (1, 0), "GATHER_ND": (1, 0), "EMBEDDING_LOOKUP": (0, 1)}
-)
 _INTEGERS = frozenset({TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64})
 #: Bytes per element of the largest input that are needed to generate it: a few arrays of float64.
 _SCRATCH = 32
@@ -126,6 +123,8 @@ def _value(model: Model, tensor: int, spec: TensorSpec, generator: Generator, st
         real, imaginary = (generator(spec.shape, Range(-1, 1, False), stream) for _ in range(2))
         return (real + 1j * imaginary).astype(CARRIER[TensorType(spec.type)])
     value = _structural(model, tensor, spec)
+    if value is None:
+        value = _positions(model, tensor, spec)
     if value is not None:
         return value
     range_ = _range(model, tensor, spec)
@@ -144,15 +143,9 @@ def _range(model: Model, tensor: int, spec: TensorSpec) -> Range:
 
 
 def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
-    graph = view(model)
-    for operator in view(model).readers(tensor):
-        op = operator.builtin
-        indices, indexed = _INDEXED.get(op, (-1, -1))
-        if 0 <= indices < len(operator.inputs) and operator.inputs[indices] == tensor:
-            shape = graph.tensors[operator.inputs[indexed]].shape
-            axis = int(operator.options.get("axis", 0) or 0) if operator.options and op == "GATHER" else 0
-            size = min(shape) if op == "GATHER_ND" and shape else shape[axis] if shape else 1
-            return Range(0, max(size - 1, 0), True)
+    bound = bound_of(model, tensor)
+    if bound is not None:
+        return Range(0, bound.largest, True)
     low, high = _PLAIN_INTEGERS
     return Range(max(low, 0) if type_ in (TensorType.UINT32, TensorType.UINT64) else low, high, True)
 
@@ -168,6 +161,16 @@ def _structural(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
                 value = _STRUCTURES[kind](spec.shape, operator.output().shape)
                 return value.astype(CARRIER[TensorType(spec.type)])
     return None
+
+
+def _positions(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
+    """Return 0, 1, 2 ... for an input that holds the rows of a cache to update."""
+    if spec.type not in (TensorType.INT32, TensorType.INT64):
+        return None
+    bound = bound_of(model, tensor)
+    if bound is None or bound.start is None:
+        return None
+    return np.arange(math.prod(spec.shape)).reshape(spec.shape).astype(CARRIER[TensorType(spec.type)])
 
 
 def _output_shape(shape: tuple[int, ...], output: tuple[int, ...]) -> Array:

@@ -11,8 +11,9 @@ from tflq.errors import GoldenError
 from tflq.storage.output import PathLike, check_apart, check_outputs
 from tflq.storage.remote import check_remote, is_url, local_path
 from tflq.storage.stores import check_folder, is_zip
+from tflq.verification.archive import load_archive, model_of_archive
 from tflq.verification.bundle import MANIFEST, is_bundle, is_bundle_name, load_bundle, manifest, save_bundle
-from tflq.verification.golden import Golden, load_archive, model_of_archive
+from tflq.verification.golden import Golden
 
 
 def load_golden(path: PathLike) -> Golden:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import FileAccessError, InputError, UnknownNameError, UnsupportedError, memory_named
 from tflq.interpreter.arrays import fits, open_shape
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType, input_names, view
 from tflq.runtimes import Sample
 from tflq.runtimes.transport import unpack
 from tflq.storage.archive import opened
@@ -80,10 +80,11 @@ def _is_many(source: SampleSource | Sequence[SampleSource]) -> TypeGuard[Sequenc
 
 def from_files(model: Model, paths: Mapping[str, str | os.PathLike[str]], how: Preparation = PLAIN) -> Inputs:
     """Return one sample, each input by name from an `.npy` file, a raw file or an image."""
-    specs = {spec.name or "": spec for spec in input_specs(model)}
+    names = input_names(model)
+    specs = {spec.name or "": spec for spec in input_specs(model)} | dict(zip(names, input_specs(model), strict=True))
     for name in paths:
         if name not in specs:
-            raise UnknownNameError("input", name, tuple(specs))
+            raise UnknownNameError("input", name, names)
     arrays = {}
     for name, path in paths.items():
         samples = _samples(specs[name], Path(path), how)
@@ -101,15 +102,20 @@ def input_specs(model: Model) -> tuple[TensorSpec, ...]:
 
 
 def _by_name(model: Model, arrays: Mapping[str, ArrayLike], how: Preparation) -> Sample:
-    specs = input_specs(model)
-    known = {name: spec for spec in specs if (name := spec.name or "")}
+    """Return a sample from arrays by the signature's names of inputs, or by their tensors' names."""
+    specs, names = input_specs(model), input_names(model)
+    known = {**{spec.name: i for i, spec in enumerate(specs) if spec.name}, **{n: i for i, n in enumerate(names)}}
+    given: dict[int, ArrayLike] = {}
     for name in arrays:
         if name not in known:
-            raise UnknownNameError("input", name, tuple(known))
-    missing = [spec.name for spec in specs if spec.name not in arrays]
+            raise UnknownNameError("input", name, names)
+        if known[name] in given:
+            raise InputError("is given twice, by the signature's name and by the tensor's", name=names[known[name]])
+        given[known[name]] = arrays[name]
+    missing = [name for i, name in enumerate(names) if i not in given]
     if missing:
-        raise InputError("no value is given", name=str(missing[0]))
-    return tuple(how.checked(spec, arrays[spec.name or ""]) for spec in specs)
+        raise InputError("no value is given", name=missing[0])
+    return tuple(how.checked(spec, given[i]) for i, spec in enumerate(specs))
 
 
 def _by_position(model: Model, arrays: Sequence[ArrayLike], how: Preparation) -> Sample:

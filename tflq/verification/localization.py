@@ -2,67 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from tflq.errors import ShapeError, TflqError
-from tflq.inspection.constants import Constants, constants_of
+from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
-from tflq.ir import Model, TensorSpec, view
-from tflq.kernels.kernel import Prepared
+from tflq.ir import Model, OperatorView, view
 from tflq.profiles import Profile
+from tflq.surgery.cut import OPAQUE
 from tflq.surgery.part import Part
 from tflq.surgery.tap import single_operator
+from tflq.verification.compared import REWRITTEN, UNKNOWN, Compared, Shared, constants_after, readable, require_shape
 from tflq.verification.dump import Dump
+from tflq.verification.handles import Handled, Memory, has_results
 from tflq.verification.results import Located, Mode
 
 Array = NDArray[Any]
 #: The later tensor whose bytes a dump holds in place of a tensor's, or None; `known` are earlier values.
 Overwritten: TypeAlias = "Callable[[Dump, int, Mapping[int, Array]], int | None]"
-
-UNKNOWN = "the runtime holds no value for it"
-REWRITTEN = "several operators write it, and only its last value is known"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """One run of an operator: its comparison, its results, and its variables afterwards, by original index."""
-
-    located: Located
-    results: Mapping[int, Array] = field(default_factory=dict)
-    variables: Mapping[int, Array] = field(default_factory=dict)
-
-    @property
-    def apart(self) -> int:
-        """The distance of all elements, by histograms, whose reach limits each element's share."""
-        found = self.located.differences.values()
-        return sum(d.differing + sum(abs(step) * count for step, count in d.histogram) for d in found)
-
-
-class Shared:
-    """Comparisons of one operator at a time that several profiles share: equal keys of `computes` mean equal bits."""
-
-    def __init__(self, computes: Callable[[Part, Profile], Hashable]) -> None:
-        self._computes = computes
-        self._index = -1
-        self._known: dict[Hashable, tuple[Part, Mapping[int, Array], Compared]] = {}
-
-    def get(
-        self, part: Part, profile: Profile, sample: int, variables: Mapping[int, Array], compare: Callable[[], Compared]
-    ) -> Compared:
-        """Return the earlier comparison of the same arrays, or a new one."""
-        if part.index != self._index:
-            self._index, self._known = part.index, {}
-        arrays = (*sorted(part.inputs.items()), *sorted(variables.items()))
-        key = self._computes(part, profile), sample, tuple((t, id(value)) for t, value in arrays)
-        if key not in self._known:
-            self._known[key] = part, dict(variables), compare()  # the arrays stay alive, so their identities stay valid
-        return self._known[key][2]
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +35,7 @@ class _Sample:
     computed: dict[int, Array]
     variables: dict[int, Array] = field(default_factory=dict)
     lost: dict[int, int] = field(default_factory=dict)
+    state: State = field(default_factory=State)
 
     def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
         """Return the final values of the part's variables that are not `known`: as dumped, else as computed."""
@@ -89,7 +52,7 @@ class Localizer:
     `is_expected`: the observed values are the expected ones, and the profile's results are compared with them. `parts`
     are the model's single operators, if they are at hand; `shared` holds results of other profiles with the same
     computation. `reads_constants`: the operators' prepared constants are kept. `carries`: variables may start with the
-    values that the sample before left, as on a device without reset.
+    values that the sample before left, as on a device without reset. `handled` runs operators that have handles.
     """
 
     model: Model
@@ -102,9 +65,15 @@ class Localizer:
     shared: Shared | None = None
     reads_constants: bool = True
     carries: bool = False
+    handled: Handled | None = None
 
-    def operators(self, dumps: Sequence[Dump], first: int = 0) -> Iterator[tuple[Located, ...]]:
+    def operators(
+        self, dumps: Sequence[Dump], first: int = 0, memories: Sequence[Memory] = ()
+    ) -> Iterator[tuple[Located, ...]]:
         """Yield each operator in order of execution, for every sample; `first` is the number of the first sample.
+
+        `memories` hold what each sample begins with, and in the end what it leaves; without them, all samples are
+        fresh.
 
         If the profile cannot run an operator, it is replayed from the dump. A tensor that several operators write is
         compared after the last of them only. Variables continue with the profile's own values.
@@ -114,7 +83,9 @@ class Localizer:
         """
         graph = view(self.model)
         makers = graph.last_writers
-        samples = [self._begun(dump) for dump in dumps]
+        samples = [
+            self._begun(dump, memory) for dump, memory in zip(dumps, memories or map(_fresh, dumps), strict=True)
+        ]
         for index in range(len(graph.ops)):
             one = self.parts[index] if self.parts else alone(self.model, index)
             plans: dict[object, Plan] = {}
@@ -122,13 +93,14 @@ class Localizer:
             walked = enumerate(zip(samples, before, strict=True), first)
             yield tuple(self._located(one, sample, last, k, makers, plans) for k, (sample, last) in walked)
 
-    def _begun(self, dump: Dump) -> _Sample:
+    def _begun(self, dump: Dump, memory: Memory) -> _Sample:
         inputs = {t: dump.tensors[t] for t in view(self.model).inputs if t in dump.tensors}
         lost: dict[int, int] = {}
         for tensor in inputs if self.overwritten is not None else ():
             other = self._other(dump, tensor, {t: v for t, v in inputs.items() if t != tensor})
             lost |= {} if other is None else {tensor: other}
-        return _Sample(dump.without(lost), {t: v for t, v in inputs.items() if t not in lost}, lost=lost)
+        known = {t: v for t, v in inputs.items() if t not in lost}
+        return _Sample(dump.without(lost), known, memory.variables, lost, memory.state)
 
     def _other(self, dump: Dump, tensor: int, known: Mapping[int, Array]) -> int | None:
         return None if self.overwritten is None else self.overwritten(dump, tensor, known)
@@ -144,7 +116,9 @@ class Localizer:
     ) -> Located:
         operator = view(self.model).op(one.index)
         fed, assumed, missing = self._inputs(one, sample, makers)
-        if missing:
+        if self.handled is not None and one.index in self.handled.operators:
+            compared = self._with_handles(self.handled, one, fed, sample, k, makers, missing)
+        elif missing:
             compared = Compared(self._not_run(one, missing))
         else:
             part = replace(one, inputs=fed)
@@ -199,20 +173,11 @@ class Localizer:
             return Compared(self._not_run(part, error.statement))
         values = part.values(trace)
         results = {t: values[t] for t in graph.op(part.index).writes if t in values}
-        differences: dict[int, Difference] = {}
-        notes = {}
-        for tensor in (t for t in results if t not in graph.inputs):
-            dumped = dump.tensors.get(tensor)
-            if makers[tensor] != part.index:
-                notes[tensor] = REWRITTEN
-            elif dumped is None:
-                notes[tensor] = UNKNOWN
-            else:
-                require_shape(plan, part.tensors.index(tensor), graph.tensors[tensor], dumped)
-                differences[tensor] = self._difference(results[tensor], dumped, k)
+        op = graph.op(part.index)
+        differences, notes = self._differences(plan, part.tensors, op, results, dump, k, makers)
         located = Located(
             part.index,
-            graph.op(part.index).name,
+            op.name,
             differences,
             promises=dict.fromkeys(results, plan.steps[0].promise),
             shapes={t: v.shape for t, v in results.items()},
@@ -220,6 +185,65 @@ class Localizer:
             constants=constants_after(plan.steps[0].prepared, state, 0) if self.reads_constants else None,
         )
         return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
+
+    def _with_handles(
+        self,
+        handled: Handled,
+        one: Part,
+        fed: Mapping[int, Array],
+        sample: _Sample,
+        k: int,
+        makers: Mapping[int, int],
+        missing: str,
+    ) -> Compared:
+        """Return the comparison of an operator that has handles; they and the resources are the profile's own."""
+        if missing:
+            return Compared(self._not_run(one, missing))
+        op = view(self.model).op(one.index)
+        try:
+            plan, results = handled.run(one.index, {one.tensors[i]: value for i, value in fed.items()}, sample.state)
+        except TflqError as error:
+            return Compared(self._not_run(one, error.statement))
+        promise = next(step.promise for step in plan.steps if step.index == one.index)
+        differences, notes = self._differences(plan, range(len(plan.operands)), op, results, sample.dump, k, makers)
+        located = Located(
+            one.index,
+            op.name,
+            differences,
+            promises=dict.fromkeys(results, promise),
+            shapes={t: v.shape for t, v in results.items()},
+            notes=notes,
+            silent=not has_results(op),
+        )
+        return Compared(located, results)
+
+    def _differences(
+        self,
+        plan: Plan,
+        tensors: Sequence[int],
+        op: OperatorView,
+        results: Mapping[int, Array],
+        dump: Dump,
+        k: int,
+        makers: Mapping[int, int],
+    ) -> tuple[dict[int, Difference], dict[int, str]]:
+        """Return the differences of an operator's results, and why others have none.
+
+        `tensors` are the original indices of the plan's tensors.
+        """
+        graph = op.graph
+        differences: dict[int, Difference] = {}
+        notes = {}
+        for tensor in (t for t in results if t not in graph.inputs and graph.tensors[t].type not in OPAQUE):
+            dumped = dump.tensors.get(tensor)
+            if makers[tensor] != op.index:
+                notes[tensor] = REWRITTEN
+            elif dumped is None:
+                notes[tensor] = UNKNOWN
+            else:
+                require_shape(plan, tensors.index(tensor), graph.tensors[tensor], dumped)
+                differences[tensor] = self._difference(results[tensor], dumped, k)
+        return differences, notes
 
     def _not_run(self, part: Part, reason: str) -> Located:
         return Located(part.index, view(self.model).op(part.index).name, {}, failure=reason)
@@ -235,14 +259,16 @@ class Localizer:
         sources = [observed, *([sample.computed] if self.assumes else [])]
         if self.mode == Mode.CUMULATIVE:
             sources.reverse()
-        fed, assumed = {}, []
+        fed, assumed, graph = {}, [], view(self.model)
         for position in one.graph.inputs:
             tensor = one.tensors[position]
             source = next((values for values in sources if tensor in values), None)
+            if source is None and self.handled is not None and graph.tensors[tensor].type in OPAQUE:
+                source = sample.computed if tensor in sample.computed else None  # no runtime shows a handle
             if source is None:
                 return {}, (), self._missing(sample.dump, tensor)
             fed[position] = source[tensor]
-            if source is not observed:
+            if source is not observed and graph.tensors[tensor].type not in OPAQUE:
                 assumed.append(tensor)
         return fed, tuple(assumed), ""
 
@@ -257,6 +283,10 @@ class Localizer:
         )
 
 
+def _fresh(_dump: Dump) -> Memory:
+    return Memory()
+
+
 def alone(model: Model, index: int) -> Part:
     """Return one operator cut out of a model, still without inputs."""
     return Part((index,), *single_operator(model, index))
@@ -268,29 +298,3 @@ def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
     if shapes not in plans:
         plans[shapes] = part.plan(profile)
     return plans[shapes]
-
-
-def readable(dump: Dump, makers: Mapping[int, int], index: int) -> dict[int, Array]:
-    """Return the dumped values from before operator `index`.
-
-    Tensors that it or a later operator writes are left out.
-    """
-    return {t: value for t, value in dump.tensors.items() if makers.get(t, -1) < index}
-
-
-def require_shape(plan: Plan, tensor: int, spec: TensorSpec, value: Array | None) -> None:
-    """Raise a ShapeError if a dumped value has neither the file's shape nor the planned one.
-
-    It is raised only if the planned shape is certain.
-    """
-    if value is not None and plan.known[tensor]:
-        shape = plan.operands[tensor].shape
-        if value.shape not in (shape, spec.shape):
-            raise ShapeError(spec.name or f"#{tensor}", shape, value.shape)
-
-
-def constants_after(prepared: Prepared | None, state: State, index: int) -> Constants | None:
-    """Return the prepared constants of step `index`, from before the run or during it."""
-    if prepared is None and index in state.bound:
-        prepared = state.bound[index][1]
-    return None if prepared is None else constants_of(prepared)

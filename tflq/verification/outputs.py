@@ -19,35 +19,37 @@ from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.ir import Model, TensorSpec, TensorType, view
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.profiles import Profile
+from tflq.verification.compared import UNKNOWN, require_shape
 from tflq.verification.golden import Observation
-from tflq.verification.localization import UNKNOWN, require_shape
 from tflq.verification.results import Located, TensorResult
 
 Array = NDArray[Any]
 
 
 class WholeModel:
-    """A model that runs end to end; plans are kept for samples of equal shapes."""
+    """A subgraph that runs end to end; plans are kept for samples of equal shapes."""
 
-    def __init__(self, model: Model, profile: Profile) -> None:
-        self._model, self._profile = model, profile
+    def __init__(self, model: Model, profile: Profile, subgraph: int = 0) -> None:
+        self._model, self._profile, self._subgraph = model, profile, subgraph
         self._plans: dict[object, Plan] = {}
 
     def plan(self, sample: Sequence[Array]) -> Plan:
         """Return the plan for a sample's shapes."""
-        graph = view(self._model)
+        graph = view(self._model, self._subgraph)
         if len(sample) != len(graph.inputs):
             raise GoldenError(f"expected {len(graph.inputs)} inputs a sample, got {len(sample)}")
         shapes = tuple(value.shape for value in sample)
         if shapes not in self._plans:
             named = dict(zip(graph.inputs, shapes, strict=True))
-            self._plans[shapes] = make_plan(self._model, self._profile, input_shapes=named)
+            self._plans[shapes] = make_plan(self._model, self._profile, self._subgraph, named)
         return self._plans[shapes]
 
-    def run(self, sample: Sequence[Array], *, keep_all: bool = False) -> tuple[Plan, State, Trace]:
-        """Run one sample."""
-        plan, state = self.plan(sample), State()
-        fed = dict(zip(view(self._model).inputs, sample, strict=True))
+    def run(
+        self, sample: Sequence[Array], *, keep_all: bool = False, state: State | None = None
+    ) -> tuple[Plan, State, Trace]:
+        """Run one sample, in a fresh state or in one that earlier samples left."""
+        plan, state = self.plan(sample), State() if state is None else state
+        fed = dict(zip(plan.inputs, sample, strict=True))
         return plan, state, run(plan, fed, state, keep_all=keep_all)
 
 
@@ -66,10 +68,10 @@ class _Output:
 class Outputs:
     """Comparisons of the graph's outputs, collected sample by sample."""
 
-    def __init__(self, model: Model, profile: Profile) -> None:
+    def __init__(self, model: Model, whole: WholeModel) -> None:
         self._graph = view(model)
         self._makers = self._graph.last_writers
-        self._whole = WholeModel(model, profile)
+        self._whole = whole
         self._rows = [_Output() for _ in self._graph.outputs]
         self._samples = 0
 
@@ -79,6 +81,8 @@ class Outputs:
         known: Mapping[int, Array],
         operators: Sequence[Located],
         ran: tuple[Plan, Trace] | None = None,
+        *,
+        is_fresh: bool = True,
     ) -> None:
         """Compare the outputs of the next sample.
 
@@ -87,6 +91,7 @@ class Outputs:
             known: The values that the operators were compared with, by tensor.
             operators: The comparisons of this sample's operators; empty if none were made.
             ran: The whole model's run of this sample, if it was made.
+            is_fresh: No step before this one left a state.
         """
         k, failure = self._samples, ""
         self._samples += 1
@@ -102,6 +107,8 @@ class Outputs:
                 self._cover(row, operators[maker], tensor)
                 continue
             row.contradictory += bool(operators) and maker is not None
+            if ran is None and not is_fresh:
+                failure = "it continues a step: mode cumulative compares it"
             if ran is None and not failure:
                 try:
                     plan, _, trace = self._whole.run(observation.inputs)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflq.api.subject import ModelFacts
 from tflq.display import displayed_by
@@ -18,8 +19,9 @@ class Report:
     """The outcome of one verification.
 
     `operators` are in execution order; empty for a golden that holds outputs only. `outputs` are the graph's outputs,
-    end to end or as an operator's recorded results. `operator_count` is the number of the first subgraph's operators,
-    `apart` describes other subgraphs. `golden` is the path of the golden file, if any.
+    end to end or as an operator's recorded results. `operator_count` is the number of the operators of the subgraphs
+    that were to be compared, `apart` describes others. `golden` is the path of the golden file, if any. `signatures`
+    names those of a model with several, in the file's order; `others` are those that were not asked for.
     """
 
     model: ModelFacts
@@ -33,6 +35,8 @@ class Report:
     notes: tuple[str, ...]
     operator_count: int = 0
     apart: tuple[Apart, ...] = ()
+    signatures: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -47,6 +51,18 @@ class Report:
         statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
         return verdict_of(statuses & {Status.CLOSE}, self.compared)
 
+    def of(self, signature: str) -> Report:
+        """Return the report of one signature alone; subgraphs that none runs are left out."""
+        return replace(
+            self,
+            operators=tuple(o for o in self.operators if o.signature == signature),
+            outputs=tuple(t for t in self.outputs if t.signature == signature),
+            operator_count=sum(o.signature == signature for o in self.operators),
+            apart=tuple(one for one in self.apart if any(name == signature for name, _ in one.callers)),
+            signatures=(signature,),
+            others=(),
+        )
+
     @property
     def coverage(self) -> Coverage:
         """The number of compared parts, the number of all, and a list of missing ones."""
@@ -55,16 +71,21 @@ class Report:
         inside = [
             f"{one}, {_callers(one)}, as far as these inputs run them" for one in self.apart if self._reaches(one)
         ]
+        silent = [o for o in self.operators if o.silent and not o.reason]
+        if silent:
+            inside.append(
+                f"{len(silent)} operators without results, such as {silent[0].op}: by what reads their effects"
+            )
         return Coverage(whole, outputs, tuple(self._missing()), tuple(inside))
 
     def _missing(self) -> Iterator[str]:
         """Yield the parts that were not compared, with reasons."""
-        yield from (f"operator {o.index} {o.op} ({o.gaps})" for o in self.operators if not o.is_whole)
+        yield from (f"operator {o.place} {o.op} ({o.gaps})" for o in self.operators if not o.is_whole)
         if not self.operators and self.operator_count:
             yield f"{self.operator_count} operators one by one (only the graph's outputs are known)"
         yield from (
-            f"output {k} ({t.reason or 'no value is known'})"
-            for k, t in enumerate(self.outputs)
+            f"output {_output(k, t)} ({t.reason or 'no value is known'})"
+            for k, t in self.numbered_outputs
             if not t.is_whole and t.covered_by is None
         )
         for one in self.apart:
@@ -73,11 +94,21 @@ class Report:
             elif not self._reaches(one):
                 yield f"{one} ({_callers(one)}, of which nothing was compared)"
 
+    @property
+    def numbered_outputs(self) -> tuple[tuple[int, TensorResult], ...]:
+        """The outputs with their position in their signature's graph."""
+        counts: Counter[str] = Counter()
+        numbered = []
+        for output in self.outputs:
+            numbered.append((counts[output.signature], output))
+            counts[output.signature] += 1
+        return tuple(numbered)
+
     def _reaches(self, one: Apart) -> bool:
         """Return whether results that depend on a subgraph's operators were compared, or outputs end to end."""
         if not self.operators:
             return bool(one.callers)
-        return any(o.index in one.callers and any(t.difference is not None for t in o.tensors) for o in self.operators)
+        return any((o.signature, o.index) in one.callers and _ran(o) for o in self.operators)
 
     @property
     def first_divergent(self) -> OperatorResult | None:
@@ -100,5 +131,15 @@ class Report:
         return (*(t for o in self.operators for t in o.tensors), *(t for t in self.outputs if t.covered_by is None))
 
 
+def _ran(operator: OperatorResult) -> bool:
+    """Return whether any of its results was compared, or it ran and has none."""
+    return operator.status == Status.EXACT or any(t.difference is not None for t in operator.tensors)
+
+
 def _callers(one: Apart) -> str:
-    return "through operator " + ", ".join(f"{index} {name}" for index, name in one.callers.items())
+    named = ((f"{signature}/{index}" if signature else index, name) for (signature, index), name in one.callers.items())
+    return "through operator " + ", ".join(f"{place} {name}" for place, name in named)
+
+
+def _output(position: int, output: TensorResult) -> str:
+    return f"{output.signature}/{position}" if output.signature else str(position)

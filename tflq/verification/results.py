@@ -85,7 +85,8 @@ class Located:
     compared, `failure` why the operator was not run. `assumed` are inputs that were computed, not observed.
     `overwritten` are results whose memory had been reused when the dump was taken, each with the later tensor in its
     place; a graph input is listed at its first reader. They are neither compared nor read. `began` are its variables as
-    the sample before left them, if they explain more than the model's values.
+    the sample before left them, if they explain more than the model's values. `silent` operators ran, and have no
+    results that can be read: their effects show in later operators.
     """
 
     index: int
@@ -99,6 +100,7 @@ class Located:
     overwritten: Mapping[int, int] = field(default_factory=dict)
     constants: Constants | None = None
     began: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    silent: bool = False
 
     @property
     def status(self) -> Status:
@@ -141,6 +143,7 @@ def merged_samples(operators: Sequence[Located]) -> Located:
         assumed=tuple(dict.fromkeys(t for o in operators for t in o.assumed)),
         overwritten={t: other for o in operators for t, other in o.overwritten.items()},
         constants=next((o.constants for o in reversed(operators) if o.constants is not None), None),
+        silent=all(o.silent for o in operators),
     )
 
 
@@ -164,6 +167,7 @@ class TensorResult:
     promise: Exactness | None = None
     tolerance: int | None = None
     covered_by: int | None = None
+    signature: str = ""
 
     @property
     def status(self) -> Status:
@@ -184,7 +188,11 @@ class TensorResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorResult:
-    """The results of one operator in execution order. `constants` are its prepared constants."""
+    """The results of one operator in execution order. `constants` are its prepared constants.
+
+    `signature` is the one that runs it, if the model has several. If it is `silent`, it ran and has no results that can
+    be read, such as an assignment to a variable, which shows in what later operators read.
+    """
 
     index: int
     op: str
@@ -192,17 +200,26 @@ class OperatorResult:
     tensors: tuple[TensorResult, ...]
     reason: str = ""
     constants: Constants | None = None
+    signature: str = ""
+    silent: bool = False
+
+    @property
+    def place(self) -> str:
+        """Its index, after its signature if the model has several."""
+        return f"{self.signature}/{self.index}" if self.signature else str(self.index)
 
     @property
     def status(self) -> Status:
-        """The worst status of its tensors; not compared if it has none."""
+        """The worst status of its tensors; not compared if it has none, unless it is silent."""
+        if self.silent and not self.reason:
+            return Status.EXACT
         statuses = {t.status for t in self.tensors} | ({Status.NOT_COMPARED} if self.reason else set())
         return next((status for status in _WORST_FIRST if status in statuses), Status.NOT_COMPARED)
 
     @property
     def is_whole(self) -> bool:
         """True if all of its results were compared, in all samples."""
-        return bool(self.tensors) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
+        return bool(self.tensors or self.silent) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
 
     @property
     def gaps(self) -> str:

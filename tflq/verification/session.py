@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from tflq.api.files import Source
 from tflq.api.subject import Subject, subject
 from tflq.errors import GoldenError, OptionError, UnknownNameError
-from tflq.ir import Model, view
+from tflq.ir import Model, Signed, signed, view
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.storage.remote import is_url
 from tflq.verification.bundle import is_bundle_name
-from tflq.verification.comparison import Progress, cumulative, isolated
+from tflq.verification.comparison import Progress, compared
 from tflq.verification.counterpart import counterpart
 from tflq.verification.coverage import apart
+from tflq.verification.feeding import Feed, Feeds, make_feeds
 from tflq.verification.golden import Golden, Tolerance, fitted
 from tflq.verification.goldens import check_golden_output, load_golden, save_golden
 from tflq.verification.guards import guards
-from tflq.verification.inputs import Inputs, InputSource, make_inputs
+from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.observation import observe
 from tflq.verification.preparation import Numbers, Preparation, preparation
 from tflq.verification.processor import matched
 from tflq.verification.report import Report
 from tflq.verification.results import Mode, OperatorResult, TensorResult
+from tflq.verification.signed import runnable
 
 #: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20
@@ -43,7 +45,7 @@ Against: TypeAlias = "str | os.PathLike[str] | Runtime | Golden"
 def verify(
     model: Source | Model,
     against: Against = "litert-ref",
-    inputs: InputSource = None,
+    inputs: Feed = None,
     mode: str | Mode | None = None,
     profile: str | Profile | None = None,
     samples: int = 1,
@@ -54,6 +56,7 @@ def verify(
     mean: Numbers | None = None,
     std: Numbers | None = None,
     quantize_inputs: bool = False,
+    signature: str | None = None,
 ) -> Report:
     """Compare every tensor of every operator, bit by bit, with a real runtime or a golden file.
 
@@ -72,6 +75,7 @@ def verify(
             differences. The verdict is then CLOSE, never SAME.
         mean, std: Inputs are (stored - mean) / std for numbers in images and arrays; one number, or one per channel.
         quantize_inputs: Floats for integer inputs are real values, which become codes.
+        signature: The only signature to compare; None for all.
 
     Example:
         >>> report = tflq.verify("golden/models/digits_mobilenet_int8.tflite", against="litert-ref")
@@ -90,12 +94,13 @@ def verify(
     report_progress = progress or _silent
     target = subject(model)
     how = preparation(mean, std, quantize_inputs)
-    golden, path = _expectation(target, against, inputs, samples, seed, python, report_progress, how)
+    every, parts = signed(target.model), signed(target.model, signature)
+    golden, path = _expectation(target, parts, against, inputs, samples, seed, python, report_progress, how)
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
         raise GoldenError(
             f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
         )
-    golden, note = fitted(golden, target.model), ""
+    golden, note = fitted(golden, every), ""
     late = _late(golden.tolerances, date.today())
     allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}
     tolerances = {**allowed, **(tolerances or {})}
@@ -103,18 +108,18 @@ def verify(
         chosen, note = counterpart(golden.runtime)
     chosen, processor_note = matched(chosen, golden.runtime)
     fed = Mode(mode or (Mode.ISOLATED if golden.tensors else Mode.CUMULATIVE))
-    if fed == Mode.ISOLATED:
-        if not golden.tensors:
-            raise GoldenError(
-                f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
-            )
-        compared = isolated(target.model, chosen, golden, report_progress)
-    else:
-        compared = cumulative(target.model, chosen, golden, report_progress)
-    operators, outputs = compared.operators, compared.outputs
+    if fed == Mode.ISOLATED and not golden.tensors:
+        raise GoldenError(
+            f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
+        )
+    found = compared(target.model, every, chosen, golden, report_progress, fed)
+    names = {part.name for part in parts}
+    found = tuple(one for part, one in zip(every, found, strict=True) if part.name in names)
+    operators = tuple(operator for one in found for operator in one.operators)
+    outputs = tuple(output for one in found for output in one.outputs)
     if tolerances:
         operators = tuple(_tolerating(operator, tolerances) for operator in operators)
-        outputs = tuple(_tolerating_output(target.model, output, tolerances) for output in outputs)
+        outputs = tuple(_tolerating_output(parts, output, tolerances) for output in outputs)
     return Report(
         model=target.facts,
         profile=chosen.name,
@@ -127,19 +132,21 @@ def verify(
         notes=(
             *filter(None, (note, processor_note)),
             *golden.notes,
-            *compared.notes,
+            *(note for one in found for note in one.notes),
             *map(_expired, late),
             *guards(target.model, golden),
         ),
-        operator_count=len(view(target.model).ops),
-        apart=apart(target.model),
+        operator_count=sum(len(view(part.model).ops) for part in parts),
+        apart=apart(target.model, every),
+        signatures=tuple(part.name for part in parts if part.name),
+        others=tuple(part.name for part in every if part.name not in names),
     )
 
 
 def record(
     model: Source | Model,
     against: str | Runtime = "litert-ref",
-    inputs: InputSource = None,
+    inputs: Feed = None,
     all_tensors: bool = False,
     path: str | os.PathLike[str] | None = None,
     samples: int = 1,
@@ -148,6 +155,7 @@ def record(
     mean: Numbers | None = None,
     std: Numbers | None = None,
     quantize_inputs: bool = False,
+    signature: str | None = None,
 ) -> Golden:
     """Run a real runtime and return its results as a golden, saved at `path` if one is given.
 
@@ -166,7 +174,8 @@ def record(
         sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]
         check_golden_output(path, sources, replaces=True)
     target, runtime = subject(model), runtime_by_name(against, python=python)
-    fed = make_inputs(target.model, inputs, samples, seed, preparation(mean, std, quantize_inputs))
+    parts = runnable(signed(target.model, signature), runtime)
+    fed = make_feeds(parts, inputs, samples, seed, preparation(mean, std, quantize_inputs))
     if path is not None and is_bundle_name(path):
         save_golden(_observed(target, runtime, fed, all_tensors=all_tensors), path)
         return load_golden(path)
@@ -176,20 +185,22 @@ def record(
     return golden
 
 
-def _observed(target: Subject, runtime: Runtime, fed: Inputs, *, all_tensors: bool) -> Iterator[Golden]:
+def _observed(target: Subject, runtime: Runtime, fed: Feeds, *, all_tensors: bool) -> Iterator[Golden]:
     """Yield the runtime's results for the samples, in batches of bounded size."""
-    kept = view(target.model).tensors if all_tensors else ()
+    kept = [t for graph in target.model.subgraphs for t in graph.tensors] if all_tensors else []
     size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
     step = max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
-    for first in range(0, len(fed.samples), step):
-        part = replace(fed, samples=fed.samples[first : first + step])
-        yield observe(target, runtime, part, all_tensors=all_tensors)
+    sequences = fed.sequences()
+    for first in range(0, len(sequences), step):
+        steps = tuple(one for sequence in sequences[first : first + step] for one in sequence)
+        yield observe(target, runtime, replace(fed, steps=steps), all_tensors=all_tensors)
 
 
 def _expectation(
     target: Subject,
+    parts: Sequence[Signed],
     against: Against,
-    inputs: InputSource,
+    inputs: Feed,
     samples: int,
     seed: int,
     python: str | None,
@@ -204,21 +215,22 @@ def _expectation(
         path = "" if isinstance(against, Golden) else os.fspath(against)  # type: ignore[arg-type]
         return _with_inputs(golden, path, target.model, inputs, how), path
     runtime = runtime_by_name(against, python=python)  # type: ignore[arg-type]
-    fed = make_inputs(target.model, inputs, samples, seed, how)
+    fed = make_feeds(runnable(parts, runtime), inputs, samples, seed, how)
     progress(f"running {runtime.name}", 0, 1)
     return observe(target, runtime, fed, all_tensors=True), ""
 
 
-def _with_inputs(golden: Golden, path: str, model: Model, inputs: InputSource, how: Preparation) -> Golden:
+def _with_inputs(golden: Golden, path: str, model: Model, inputs: Feed, how: Preparation) -> Golden:
     """Return the golden with the inputs that it lacks; its own inputs cannot be replaced."""
-    if any(observation.inputs for observation in golden.observations) or not view(model).inputs:
+    several = any(signature is not None for signature, _ in golden.steps)
+    if several or any(observation.inputs for observation in golden.observations) or not view(model).inputs:
         if inputs is not None:
             raise OptionError("a golden file brings its own inputs: do not give inputs")
         return golden
     place, count = path or "golden", len(golden.observations)
     if inputs is None:
         raise GoldenError(f"{place}: holds no inputs (entries s0_in0 ...): give them with --inputs (inputs=)")
-    fed = make_inputs(model, inputs, count, 0, how)
+    fed = make_inputs(model, cast(InputSource, inputs), count, 0, how)
     if len(fed.samples) != count:
         raise GoldenError(f"{place}: expected inputs of {count} samples, got {len(fed.samples)}")
     observations = (replace(o, inputs=s) for o, s in zip(golden.observations, fed.samples, strict=True))
@@ -248,8 +260,9 @@ def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> Oper
     return replace(operator, tensors=tuple(replace(tensor, tolerance=limit) for tensor in operator.tensors))
 
 
-def _tolerating_output(model: Model, output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
+def _tolerating_output(parts: Sequence[Signed], output: TensorResult, tolerances: Mapping[str, int]) -> TensorResult:
     """Return the output of the graph with the tolerance of the operator that makes it."""
+    model = next(part.model for part in parts if part.name == output.signature)
     maker = view(model).maker(output.index)
     limit = _limit(tolerances, None, "") if maker is None else _limit(tolerances, maker.index, maker.name)
     return replace(output, tolerance=limit)

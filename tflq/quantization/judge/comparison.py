@@ -14,7 +14,7 @@ import numpy as np
 from tflq.api.files import Source, load
 from tflq.display import displayed_by
 from tflq.errors import InputError
-from tflq.ir import GraphView, Model, TensorSpec, TensorType, view
+from tflq.ir import GraphView, Model, TensorSpec, TensorType, only_signed, view
 from tflq.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
@@ -63,11 +63,13 @@ def compare(
     other: Source | Model,
     data: CalibrationSource | Calibration,
     labels: Iterable[int] | None = None,
+    signature: str | None = None,
 ) -> Comparison:
     """Run two models on data for the first and summarize the differences.
 
     Each model is a path, the bytes of a file or a Model. `data` is a path or an iterable of samples, as `quantize`
-    takes them; `labels` are the right classes, one per sample.
+    takes them; `labels` are the right classes, one per sample. Of models with several signatures, `signature` names the
+    one to compare.
 
     Raises:
         InputError: The models' inputs or outputs do not correspond, the number of labels differs from the number of
@@ -80,9 +82,10 @@ def compare(
         >>> found.samples, found.sqnr > 20
         (20, True)
     """
-    model, quantized = load(reference), load(other)
-    check_structure(model)
-    check_structure(quantized)
+    models = load(reference), load(other)
+    for model in models:
+        check_structure(model)
+    model, quantized = (only_signed(one, signature).model for one in models)
     return compare_models(model, quantized, Calibration(model, data), labels)
 
 

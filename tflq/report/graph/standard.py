@@ -11,7 +11,7 @@ from tflq.api.files import Source
 from tflq.api.subject import subject
 from tflq.inspection.live_memory import live_bytes
 from tflq.inspection.operators import Inspection, OperatorFacts, inspect
-from tflq.ir import GraphView, Model, view
+from tflq.ir import GraphView, Model, signed, view
 from tflq.profiles import Profile
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.graph.drawing import model_picture
@@ -38,9 +38,12 @@ class ModelView:
         return view(self.model)
 
 
-def view_of(source: Source | Model, profile: str | Profile = "litert-ref") -> ModelView:
-    """Read a model and prepare its operators under a profile. Raises what `subject` and `inspect` raise."""
-    return ModelView(subject(source).model, inspect(source, profile))
+def view_of(source: Source | Model, profile: str | Profile = "litert-ref", signature: str | None = None) -> ModelView:
+    """Read a model and prepare a signature's operators under a profile: by default the first one's.
+
+    Raises what `subject` and `inspect` raise.
+    """
+    return ModelView(signed(subject(source).model, signature)[0].model, inspect(source, profile, signature))
 
 
 def graph_section(

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Any
 
 from tflq.escaping import shown
+from tflq.ir.signatures import place_of
 from tflq.linting import Finding, Level, Lint
 from tflq.report.blocks import (
     Badge,
@@ -78,7 +79,7 @@ def _brief(result: Lint) -> Brief:
 
 def _row(f: Finding) -> tuple[str, ...]:
     """Return the rule, its level, the operator, what is required, what was found, and the tensor."""
-    place = f"{f.operator} {f.op}" if not f.subgraph else f"{f.subgraph}:{f.operator} {f.op}"
+    place = f"{place_of(f.subgraph, f.operator)} {f.op}"
     tensor = "" if f.tensor is None else f"{f.tensor} {shown(f.name)}".rstrip()
     return f.rule, f.level.value, place, f.required, f.found, tensor
 
@@ -100,7 +101,7 @@ def _rules(result: Lint) -> Bars:
 def _graph(view: ModelView, result: Lint) -> Graph:
     here: dict[int, list[Finding]] = {}
     for finding in result.findings:
-        if not finding.subgraph:
+        if finding.subgraph == view.inspection.subgraph:
             here.setdefault(finding.operator, []).append(finding)
     statuses = {o.index: _status(here.get(o.index, [])) for o in view.inspection.operators}
     return Graph([states("findings", statuses)], lambda i: _panel(here.get(i, [])), min(here, default=None))

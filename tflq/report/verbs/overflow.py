@@ -30,13 +30,17 @@ def _verdict(bounds: Sequence[Bound], bits: int) -> Verdict:
     if not beyond:
         text = f"{bits} bits hold every accumulator of {len(bounds)} operators, in any order of summation"
         return Verdict(text, "good")
-    named = ", ".join(f"{bound.index} {bound.op}" for bound in beyond)
+    named = ", ".join(f"{_place(bound)} {bound.op}" for bound in beyond)
     return Verdict(f"{len(beyond)} of {len(bounds)} operators can overflow {bits} bits: {named}", "bad")
 
 
 def _row(bound: Bound, bits: int) -> list[str]:
     numbers = (f"{bound.low:,}", f"{bound.high:,}", str(bound.channel), str(bound.bits))
-    return [str(bound.index), bound.op, *numbers, "overflows" if bound.bits > bits else ""]
+    return [_place(bound), bound.op, *numbers, "overflows" if bound.bits > bits else ""]
+
+
+def _place(bound: Bound) -> str:
+    return f"{bound.signature}/{bound.index}" if bound.signature else str(bound.index)
 
 
 def overflow_document(model: str, profile: str, bounds: Sequence[Bound], bits: int) -> dict[str, Any]:
@@ -48,6 +52,7 @@ def overflow_document(model: str, profile: str, bounds: Sequence[Bound], bits: i
         "bits": bits,
         "operators": [
             {
+                "signature": bound.signature or None,
                 "index": bound.index,
                 "op": bound.op,
                 "low": bound.low,

@@ -18,6 +18,19 @@ def inspect_document(inspection: Inspection) -> dict[str, Any]:
         "profile": inspection.profile,
         "description": inspection.description,
         "subgraphs": inspection.subgraphs,
+        **_graph(inspection),
+        "signatures": [_signature(one) for one in inspection.every],
+    }
+
+
+def _signature(inspection: Inspection) -> dict[str, Any]:
+    inner = [{**_graph(one), "name": one.name, "callers": list(one.callers)} for one in inspection.inner]
+    return {"name": inspection.name or None, **_graph(inspection), "inner": inner}
+
+
+def _graph(inspection: Inspection) -> dict[str, Any]:
+    return {
+        "subgraph": inspection.subgraph,
         "inputs": list(inspection.inputs),
         "outputs": list(inspection.outputs),
         "macs": inspection.macs,

@@ -47,6 +47,8 @@ _COLUMNS = (
 )
 
 
+#: Subgraphs that operators run.
+_INNER = (("subgraph", ">"), ("name", "<"), ("operators", ">"), ("MACs", ">"), ("run by", "<"))
 #: Operators with the most multiply-accumulates that a page charts.
 _LARGEST = 20
 #: Refused operators that a card names.
@@ -76,11 +78,9 @@ def _blocks(inspection: Inspection, focus: int | None) -> Iterator[Block]:
     sizes = f"{model.size:,} bytes, SHA-256 {model.sha256}"
     yield Verdict(sizes, "warning" if refused else "strong", subject=model.path or "model", headline=headline)
     yield _brief(inspection)
-    yield Fact(counts_text(inspection))
-    for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs)):
-        yield from (Fact(f"{kind} {tensor_text(inspection, index)}") for index in indices)
     rows = [_row(inspection, operator) for operator in inspection.operators]
-    yield InText([Table(_COLUMNS, rows)])
+    for one in inspection.every:
+        yield from _signature(one)
     if refused:
         head = InText([Text(f"{len(refused)} not supported under {inspection.profile}:", "warning")])
         reasons = Listing([f"{o.index} {o.op}: {o.reason}" for o in refused], "warning")
@@ -94,6 +94,22 @@ def _blocks(inspection: Inspection, focus: int | None) -> Iterator[Block]:
             Next([f"tflq verify {quote(model.path or 'MODEL')}"]),
         ]
     )
+
+
+def _signature(inspection: Inspection) -> Iterator[Block]:
+    """Yield what is known of one signature: counts, inputs, outputs, operators, and the subgraphs that these run."""
+    if inspection.name:
+        yield Text(f"{inspection.name} (subgraph {inspection.subgraph})", "strong")
+    yield Fact(counts_text(inspection))
+    for kind, indices in (("input", inspection.inputs), ("output", inspection.outputs)):
+        yield from (Fact(f"{kind} {tensor_text(inspection, index)}") for index in indices)
+    yield InText([Table(_COLUMNS, [_row(inspection, operator) for operator in inspection.operators])])
+    rows: list[list[Inline]] = [
+        [str(one.subgraph), one.name, str(len(one.operators)), f"{one.macs:,}", ", ".join(one.callers)]
+        for one in inspection.inner
+    ]
+    if rows:
+        yield Table(_INNER, rows)
 
 
 def _brief(inspection: Inspection) -> Brief:
@@ -121,7 +137,7 @@ def counts_text(inspection: Inspection) -> str:
     return (
         f"{counted(len(inspection.operators), 'operator')}, {counted(len(inspection.tensors), 'tensor')}, "
         f"{constants:,} bytes of constants, {inspection.macs:,} MACs; profile {inspection.profile}"
-        + (f"; {inspection.subgraphs} subgraphs, the first is shown" if inspection.subgraphs > 1 else "")
+        + ("; MACs of subgraphs that operators run count once for each operator" if inspection.inner else "")
     )
 
 

@@ -42,6 +42,7 @@ def effects_document(effects: Effects) -> dict[str, Any]:
         "against": list(effects.profiles),
         "operators": [
             {
+                "subgraph": o.subgraph,
                 "index": o.index,
                 "op": o.op,
                 "types": o.types,
@@ -60,6 +61,7 @@ def agreements_document(found: Agreements) -> dict[str, Any]:
         "model": asdict(found.model),
         "since": found.since,
         "operators": list(found.operators),
+        "places": list(found.places),
         "agreements": [
             {"resolver": a.resolver, "releases": list(a.releases), "apart": list(a.apart)} for a in found.agreements
         ],

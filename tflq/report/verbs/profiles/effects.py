@@ -65,7 +65,7 @@ def _brief(effects: Effects, touched: Sequence[OperatorEffects]) -> Brief:
     where = f"{counted(len(effects.operators), 'operator')} under {', '.join(effects.profiles[:_ON_CARD])}"
     if touched:
         first, effect = touched[0], touched[0].effects[0]
-        where = f"First: operator {first.index} {first.op} under {effect.profile}: {effect.field}"
+        where = f"First: operator {first.place} {first.op} under {effect.profile}: {effect.field}"
     return Brief(where, "Next: .operators[i].effects")
 
 
@@ -73,7 +73,7 @@ def _proved_texts(effects: Effects) -> Iterator[str]:
     for operator in effects.operators:
         if operator.proved:
             under = ", ".join(operator.proved)
-            yield f"same bits for every input, proved: {operator.index} {operator.op} under {under}"
+            yield f"same bits for every input, proved: {operator.place} {operator.op} under {under}"
 
 
 def _table(effects: Effects, touched: Sequence[OperatorEffects], most: int) -> Iterator[Block]:
@@ -109,8 +109,10 @@ def _profiles(effects: Effects) -> Section:
 
 
 def _graph(effects: Effects, touched: Sequence[OperatorEffects]) -> Graph:
-    panels = {operator.index: _panel(effects, operator) for operator in effects.operators}
-    return Graph(effects_colourings(effects), panels, touched[0].index if touched else None)
+    drawn = min((operator.subgraph for operator in effects.operators), default=0)
+    panels = {o.index: _panel(effects, o) for o in effects.operators if o.subgraph == drawn}
+    focus = next((o.index for o in touched if o.subgraph == drawn), None)
+    return Graph(effects_colourings(effects), panels, focus)
 
 
 def _panel(effects: Effects, operator: OperatorEffects) -> list[Block]:
@@ -125,14 +127,14 @@ def _panel(effects: Effects, operator: OperatorEffects) -> list[Block]:
 
 def effects_colourings(effects: Effects) -> list[Colouring]:
     """Return colourings of operators by the number of profiles that part, and by what each such profile changes."""
-    numbers = {o.index: float(len({e.profile for e in o.effects})) for o in effects.operators}
+    drawn = min((operator.subgraph for operator in effects.operators), default=0)  # a page draws one subgraph
+    operators = [operator for operator in effects.operators if operator.subgraph == drawn]
+    numbers = {o.index: float(len({e.profile for e in o.effects})) for o in operators}
     texts = {index: f"{n:.0f} of {len(effects.profiles)} profiles" if n else "the same" for index, n in numbers.items()}
-    parting = [
-        name for name in effects.profiles if any(e.profile == name for o in effects.operators for e in o.effects)
-    ]
+    parting = [name for name in effects.profiles if any(e.profile == name for o in operators for e in o.effects)]
     return [
         scale("profiles that disagree", numbers, "profiles", texts=texts),
-        *(states(f"under {name}", {o.index: _state(o, name) for o in effects.operators}) for name in parting),
+        *(states(f"under {name}", {o.index: _state(o, name) for o in operators}) for name in parting),
     ]
 
 
@@ -152,7 +154,7 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 def _effect_rows(operators: Sequence[OperatorEffects], most: int) -> Iterator[tuple[str, ...]]:
     """Yield one row for all operators of a type that the same profiles compute alike; one line for each difference."""
-    alike: dict[tuple[object, ...], list[int]] = {}
+    alike: dict[tuple[object, ...], list[str]] = {}
     for operator in operators:
         groups: dict[tuple[str, str, str], list[str]] = {}
         for effect in operator.effects:
@@ -160,9 +162,9 @@ def _effect_rows(operators: Sequence[OperatorEffects], most: int) -> Iterator[tu
         columns = ["\n".join(column) for column in zip(*groups, strict=True)]
         profiles = "\n".join(_listed(names, most) for names in groups.values())
         row: tuple[object, ...] = (operator.op, short_types(operator.types), profiles, *columns)
-        alike.setdefault(row, []).append(operator.index)
+        alike.setdefault(row, []).append(operator.place)
     for row, indices in alike.items():
-        yield (", ".join(map(str, indices)), *map(str, row))
+        yield (", ".join(indices), *map(str, row))
 
 
 def _in_short(base: str, there: str) -> tuple[str, str]:
@@ -188,7 +190,7 @@ def _agreement_row(found: Agreements, agreement: Agreement) -> tuple[str, str, s
     """Return the resolver, the releases, and the operators for which the newest can give other bits, by type."""
     by_type: dict[str, list[str]] = {}
     for index in agreement.apart:
-        by_type.setdefault(found.operators[index], []).append(str(index))
+        by_type.setdefault(found.operators[index], []).append(found.places[index])
     apart = "\n".join(f"{op} {', '.join(indices)}" for op, indices in by_type.items())
     return agreement.resolver, "\n".join(_spans(agreement.releases)), apart
 

@@ -30,8 +30,13 @@ def verify_document(report: Report) -> dict[str, Any]:
         "golden": report.golden or None,
         "mode": report.mode.value,
         "inputs": asdict(report.inputs),
+        "signatures": {
+            name: {"verdict": part.verdict.value, "compared": part.compared, "differing": part.differing}
+            for name, part in ((name, report.of(name)) for name in report.signatures)
+        },
         "elements": {"compared": report.compared, "differing": report.differing},
         "first_divergent": first.index if first else None,
+        "first_divergent_signature": first.signature or None if first else None,
         "coverage": _coverage(report.coverage),
         "operators": [_operator(operator) for operator in report.operators],
         "outputs": [_tensor(tensor) for tensor in report.outputs],
@@ -41,6 +46,7 @@ def verify_document(report: Report) -> dict[str, Any]:
 
 def _operator(operator: OperatorResult) -> dict[str, Any]:
     return {
+        "signature": operator.signature or None,
         "index": operator.index,
         "op": operator.op,
         "version": operator.version,
@@ -54,6 +60,7 @@ def _operator(operator: OperatorResult) -> dict[str, Any]:
 
 def _tensor(tensor: TensorResult) -> dict[str, Any]:
     return {
+        "signature": tensor.signature or None,
         "index": tensor.index,
         "name": tensor.name,
         "type": tensor.type,

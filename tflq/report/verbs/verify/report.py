@@ -79,8 +79,8 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     yield _brief(found)
     details: list[Block] = []
     if first is not None and first.worst is not None:
-        head = Text(f"First divergent operator: {first.index} {first.op} {first_text(first.worst, sides_of(found))}")
-        title = f"First divergent operator: {first.index} {first.op} (version {first.version})"
+        head = Text(f"First divergent operator: {first.place} {first.op} {first_text(first.worst, sides_of(found))}")
+        title = f"First divergent operator: {first.place} {first.op} (version {first.version})"
         details = list(_tensor_blocks(found, first.worst, first.constants))
         yield InText([head])
         yield OnPage(lambda _view: [Section("first", title, details)])
@@ -93,7 +93,7 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     yield from map(Fact, promise_texts(found))
     yield from map(Fact, coverage_texts(found))
     yield Section("notes", "Notes", list(map(Note, found.notes)))
-    yield OnPage(lambda _view: [_graph(found)])
+    yield OnPage(lambda _view: [] if len(found.signatures) > 1 else [_graph(found)])
     yield Section("operators", "Operators", list(_operators(found, all_operators)))
     yield OnPage(lambda _view: [Section("outputs", "Outputs", [b for t in found.outputs for b in _output(found, t)])])
     yield Fact(what_ran(found), "faint")
@@ -109,7 +109,7 @@ def _first_output(found: Verification) -> TensorResult | None:
 def _brief(found: Verification) -> Brief:
     first, output = found.first_divergent, _first_output(found)
     if first is not None:
-        where = f"First divergent operator: {first.index} {first.op} {first_text(first.worst, sides_of(found))}"
+        where = f"First divergent operator: {first.place} {first.op} {first_text(first.worst, sides_of(found))}"
         return Brief(where, f"Next: .first_divergent; tflq.inspect(model).operators[{first.index}]")
     if output is not None:
         where = f"First divergent output: {first_text(output, sides_of(found))}"
@@ -159,19 +159,22 @@ _COLUMNS = (
 )
 
 
-def _row(operator: OperatorResult) -> list[Inline]:
-    """Return the cells of _COLUMNS; the last one is the tensor, or the reason why it was not compared."""
+def _row(operator: OperatorResult, many: bool) -> list[Inline]:
+    """Return the cells of _COLUMNS; the last one is the tensor, or the reason why it was not compared.
+
+    With `many` signatures, operators are not links.
+    """
     tensor = operator.worst or (operator.tensors[0] if operator.tensors else None)
     difference = tensor.difference if tensor else None
     return [
-        str(operator.index),
-        Operator(operator.index, operator.op),
+        operator.place,
+        operator.op if many else Operator(operator.index, operator.op),
         operator.status.value,
         f"{difference.differing:,} of {difference.elements:,}" if difference else "",
         f"{difference.largest:,} {difference.unit}" if difference and difference.differing else "",
         f"{difference.bias:+.3f}" if difference and difference.differing else "",
         str(operator.promise or ""),
-        operator.reason or _place(tensor),
+        operator.reason or ("has no results" if operator.silent else _place(tensor)),
     ]
 
 
@@ -183,11 +186,12 @@ def _place(tensor: TensorResult | None) -> str:
 
 def _operators(found: Verification, all_operators: bool) -> Iterator[Block]:
     """Yield the operators that are not exact; on a page, or if all are asked for, the exact ones too."""
+    many = len(found.signatures) > 1  # a page links to operators of the subgraph that it draws
     if all_operators:
-        yield Table(_COLUMNS, list(map(_row, found.operators)))
+        yield Table(_COLUMNS, [_row(o, many) for o in found.operators])
         return
-    exact = [_row(operator) for operator in found.operators if operator.status == Status.EXACT]
-    yield Table(_COLUMNS, [_row(o) for o in found.operators if o.status != Status.EXACT], most=LISTED)
+    exact = [_row(operator, many) for operator in found.operators if operator.status == Status.EXACT]
+    yield Table(_COLUMNS, [_row(o, many) for o in found.operators if o.status != Status.EXACT], most=LISTED)
     yield OnPage(lambda _view: [Table(_COLUMNS, exact, fold=f"{counted(len(exact), 'operator')} exact")])
 
 
@@ -198,7 +202,7 @@ def verify_colourings(found: Verification) -> tuple[Colouring, ...]:
     """Return colourings of operators by difference and by status (first if nothing differs); none without operators."""
     from tflq.report.html.differences import difference_colourings
 
-    if not found.operators:
+    if not found.operators or len(found.signatures) > 1:  # a page draws one subgraph
         return ()
     differences = {o.index: [t.difference for t in o.tensors if t.difference is not None] for o in found.operators}
     statuses = {o.index: (_SHADES[o.status], o.status.value) for o in found.operators}

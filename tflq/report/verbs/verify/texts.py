@@ -19,12 +19,14 @@ LISTED = 20
 def summary(found: Verification) -> str:
     """Return how many elements and operators differ, in one line."""
     counts = {status: sum(o.status == status for o in found.operators) for status in Status}
-    what = [f"{found.differing:,} of {found.compared:,} elements differ"]
+    what = [", ".join(found.signatures)] if found.signatures else []
+    what += [f"{found.differing:,} of {found.compared:,} elements differ"]
     if found.operators:
         parts = [f"{counts[Status.EXACT]} of {counted(len(found.operators), 'operator')} exact"]
         parts += [f"{counts[s]} {s.value}" for s in (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
         what.append(", ".join(parts))
-    return "; ".join(what) + f" ({found.mode.value}, {counted(found.inputs.samples, 'sample')})"
+    count = counted(found.inputs.samples, "step" if found.signatures else "sample")
+    return "; ".join(what) + f" ({found.mode.value}, {count})"
 
 
 def coverage_texts(found: Verification) -> Iterator[str]:
@@ -32,10 +34,24 @@ def coverage_texts(found: Verification) -> Iterator[str]:
     coverage = found.coverage
     (operators, of_operators), (outputs, of_outputs) = coverage.operators, coverage.outputs
     yield f"Compared: {operators:,} of {of_operators:,} operators, {outputs:,} of {of_outputs:,} outputs"
-    yield from (f"  only with what runs it: {text}" for text in coverage.inside)
+    yield from map(" ".join, signature_verdicts(found).items())
+    if found.others:
+        yield f"  not asked for: {', '.join(found.others)}"
+    yield from (f"  only with what runs it: {text}" for text in coverage.inside[:LISTED])
+    if len(coverage.inside) > LISTED:
+        yield f"  only with what runs it: {len(coverage.inside) - LISTED} more (--json has all)"
     yield from (f"  not compared: {text}" for text in coverage.missing[:LISTED])
     if len(coverage.missing) > LISTED:
         yield f"  not compared: {len(coverage.missing) - LISTED} more (--json has all)"
+
+
+def signature_verdicts(found: Verification) -> dict[str, str]:
+    """Return the verdict on each signature of a model that has several."""
+    parts = {name: found.of(name) for name in found.signatures}
+    return {
+        f"  {name}:": f"{part.verdict.value.upper()}, {part.differing:,} of {part.compared:,} elements differ"
+        for name, part in parts.items()
+    }
 
 
 def promise_texts(found: Verification) -> Iterator[str]:
@@ -79,7 +95,8 @@ def next_steps(found: Verification) -> Iterator[str]:
         profile = "" if found.profile == "litert-ref" else f" --profile {quote(found.profile)}"
         yield f"tflq explain {model} --dump {quote(found.golden)}{profile}"
     elif first is not None:
-        yield f"tflq inspect {model} --op {first.index}"
+        signature = f" --signature {quote(first.signature)}" if first.signature else ""
+        yield f"tflq inspect {model}{signature} --op {first.index}"
     elif found.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and found.mode == Mode.CUMULATIVE:
         yield f"tflq verify {model} --mode isolated"
     elif found.verdict in (Verdict.INCOMPLETE, Verdict.NOTHING):

@@ -13,7 +13,6 @@ from tflq.diagnosis.findings import investigate
 from tflq.errors import TflqError
 from tflq.inspection.model_diff import diff
 from tflq.profiles import by_name
-from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import compare
 from tflq.report.graph.colouring import Colouring
 from tflq.report.graph.standard import facts_of, view_of
@@ -37,7 +36,13 @@ class Picture:
     colourings: Sequence[Colouring]
 
 
-def picture(model: str, other: str | None = None, profile: str = "litert-ref", data: str | None = None) -> Picture:
+def picture(
+    model: str,
+    other: str | None = None,
+    profile: str = "litert-ref",
+    data: str | None = None,
+    signature: str | None = None,
+) -> Picture:
     """Make the page about a model.
 
     Args:
@@ -46,29 +51,30 @@ def picture(model: str, other: str | None = None, profile: str = "litert-ref", d
             `compare` does on `data`, as `diff` does without). None for the model alone, as `inspect` does.
         profile: Whose arithmetic is computed.
         data: Inputs for both models.
+        signature: The signature to draw; None for the first.
 
     Raises:
         TflqError: As the verbs do.
     """
     if other is None:
-        view = view_of(model, profile)
+        view = view_of(model, profile, signature)
         return Picture(page_of(inspect_report(view.inspection), view), facts_of(view.inspection))
     if other.endswith(".tflite"):
-        return _two_models(model, other, profile, data)
-    view = view_of(model, profile)
+        return _two_models(model, other, profile, data, signature)
+    view = view_of(model, profile, signature)
     if _is_recording(other):
-        report = verify(model, Path(other), profile=profile)
+        report = verify(model, Path(other), profile=profile, signature=signature)
         return Picture(page_of(verify_report(report), view), verify_colourings(report) or facts_of(view.inspection))
     findings = investigate(view.model, load_dumps(view.model, other, None, None), by_name(profile))
     return Picture(page_of(explain_report(findings, model, other), view), explain_colourings(findings))
 
 
-def _two_models(model: str, other: str, profile: str, data: str | None) -> Picture:
-    view = view_of(model, profile)
+def _two_models(model: str, other: str, profile: str, data: str | None, signature: str | None) -> Picture:
+    view = view_of(model, profile, signature)
     if data is None:
         differences = diff(model, other, profile)
         return Picture(page_of(diff_report(differences), view), diff_colourings(view, differences))
-    comparison = compare(model, other, Calibration(view.model, data))
+    comparison = compare(model, other, data, signature=signature)
     page = page_of(compare_report(subject(model).facts, subject(other).facts, comparison), view)
     return Picture(page, fidelity_colourings(comparison))
 
