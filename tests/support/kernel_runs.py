@@ -24,6 +24,7 @@ from opfuzz.session import draw_case, numbers
 from opfuzz.worker import invoke
 from support import suites
 from support.live import LITERT
+from support.processors import own
 from support.running import Array, samples_of
 from tflq.errors import TflqError
 from tflq.interpreter import binding, make_plan
@@ -121,7 +122,7 @@ def live_outputs(case: Case, profile: str) -> list[list[Array]] | None:
 
 def _outputs(case: Case, profile: str) -> list[list[Array]] | None:
     """Outputs of every sample; None where the model is refused or the profile promises no bits."""
-    chosen = by_name(profile)
+    chosen = by_name(own(profile))
     try:
         (step,) = make_plan(tflq.load(case.model()), chosen).steps
         if step.promise.word == "close":

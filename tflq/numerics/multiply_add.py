@@ -53,6 +53,12 @@ def sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.flo
 @compiled
 def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
     """Return `fused` of three float32."""
+    return np.float32(product_and_sum_to_odd(a, b, c))
+
+
+@compiled
+def product_and_sum_to_odd(a: Real, b: Real, c: Real) -> Real:
+    """Return a * b + c of three float32 in float64, rounded to odd: see `sum_to_odd`."""
     product = np.float64(a) * np.float64(b)
     total = product + np.float64(c)
     second = total - product
@@ -62,4 +68,4 @@ def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
         if bits & 1 == 0:
             bits += 1 if (lost > 0) == (total > 0) else -1
             total = np.int64(bits).view(np.float64)
-    return np.float32(total)
+    return total

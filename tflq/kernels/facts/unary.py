@@ -75,7 +75,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "DEQUANTIZE",
@@ -87,7 +87,7 @@ FACTS = (
         converts=True,
     ),
     Fact(
-        "ELU", opt="1.15:1", ref="1.15:1 2.5:0", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=UNCLAIMED
+        "ELU", opt="1.15:1", ref="1.15:1 2.5:0", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_3
     ),
     Fact(
         "EXP",
@@ -96,7 +96,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("FAKE_QUANT", opt="1.15:2", ref="1.15:1 2.5:2"),
     Fact(
@@ -115,9 +115,9 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 1, uint8_too=True),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
-    Fact("HARD_SWISH", both="1.15:1", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=UNCLAIMED),
+    Fact("HARD_SWISH", both="1.15:1", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_3),
     Fact("IMAG", room="complex_numbers", both="2.5:1"),
     Fact(
         "LEAKY_RELU",
@@ -138,7 +138,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("LOGICAL_NOT", room="logic", both="1.15:1", micro="taken"),
     Fact(
@@ -152,7 +152,7 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=PROBABILITY,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "NEG",
@@ -243,7 +243,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "SQRT",
@@ -272,6 +272,6 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=SIGNED_UNIT,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
 )
