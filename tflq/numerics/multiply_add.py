@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.jit.compiled import Real, compiled
+from tflq.numerics.flushing import ROUNDS_TO_TINY, TINY
 
 Floats = NDArray[np.float32]
 
@@ -53,6 +54,12 @@ def sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.flo
 @compiled
 def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
     """Return `fused` of three float32."""
+    return np.float32(_exact_to_odd(a, b, c))
+
+
+@compiled
+def _exact_to_odd(a: Real, b: Real, c: Real) -> Real:
+    """Return a * b + c of three float32 as `sum_to_odd` rounds it."""
     product = np.float64(a) * np.float64(b)
     total = product + np.float64(c)
     second = total - product
@@ -62,4 +69,19 @@ def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
         if bits & 1 == 0:
             bits += 1 if (lost > 0) == (total > 0) else -1
             total = np.int64(bits).view(np.float64)
+    return total
+
+
+@compiled
+def multiply_add_flushed(a: Real, b: Real, c: Real) -> Real:
+    """Return a * b + c of three float32, rounded once, on a processor that flushes subnormal numbers to zero."""
+    total = _exact_to_odd(flushed(a), flushed(b), flushed(c))
+    if abs(total) < ROUNDS_TO_TINY:
+        return np.float32(np.copysign(0.0, total))
     return np.float32(total)
+
+
+@compiled
+def flushed(x: Real) -> Real:
+    """Return a float32 as such a processor reads it: a subnormal one is a zero of its sign."""
+    return np.float32(np.copysign(0.0, x)) if abs(x) < TINY else x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.kernels.facts import counts
-from tflq.kernels.facts.fact import FREE, NO_INTEGERS, UNCLAIMED, Fact, Needs, Rule, Weights
+from tflq.kernels.facts.fact import FREE, NO_INTEGERS, SINCE_2_3, UNCLAIMED, Fact, Needs, Rule, Weights
 
 FACTS = (
     Fact(
@@ -14,7 +14,7 @@ FACTS = (
         by_rows=True,
         quantize=Rule(weights=Weights(0, 1, None)),
         needs=Needs(2, 3, hybrid=(4, 4)),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
         products=counts.matrices,
     ),  # batch_matmul.h BatchMatMul
     Fact(
@@ -68,7 +68,7 @@ FACTS = (
         by_channel=True,
         quantize=Rule(weights=Weights(0, 1, 0, 2)),
         needs=Needs(4, 1, hybrid=(9, 12), int4=10, hybrid_int4=13),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
         products=counts.dense,
     ),  # fully_connected.h FullyConnected
     Fact(
