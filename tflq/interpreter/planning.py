@@ -22,6 +22,7 @@ from tflq.interpreter.program import Program, Surroundings
 from tflq.interpreter.promises import promises_of
 from tflq.ir import CARRIER, Model, OperatorView, view
 from tflq.ir.structure import check_graph
+from tflq.kernels.delegation import unpacks
 from tflq.kernels.kernel import Kernel, Node, Operand, Shape
 from tflq.kernels.table import find, nearest
 from tflq.profiles import Profile
@@ -63,7 +64,7 @@ def make_plan(
         step = _step(program, operands, known, op, uses[op.index], estimate)
         steps.append(step)
         for operand in step.node.outputs:
-            operands[operand.index] = operand
+            operands[operand.index] = replace(operand, is_unpacked=True) if unpacks(step.node) else operand
         announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
         for tensor, shape in zip(step.outputs, announced, strict=True):
             known[tensor] = shape is not None

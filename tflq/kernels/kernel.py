@@ -33,7 +33,8 @@ class Operand:
     """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
-    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
+    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. `is_unpacked`: an operator
+    makes it of a constant by unpacking alone.
     """
 
     index: int
@@ -46,6 +47,7 @@ class Operand:
     sparsity: Record | None = None
     block_scales: Array | None = None
     is_revealed: bool = False
+    is_unpacked: bool = False
 
     @property
     def scale(self) -> np.float32:

@@ -1,6 +1,6 @@
 """FULLY_CONNECTED of float32 by XNNPACK. Operands and options: tflq/kernels/fully_connected/reference.py.
 
-A chain of fused multiply-adds from the bias on. Weights and bias may be computed.
+A chain of fused multiply-adds from the bias on.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitFullyConnectedNode; XNNPACK's fully_connected_nc_f32, f32-gemm.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.delegation import delegate, has_shape
+from tflq.kernels.delegation import delegate, has_shape, is_static
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.fused_products import FusedProduct, open_range
 from tflq.kernels.filling import Call, filling
@@ -23,7 +23,7 @@ from tflq.numerics.codes import NumberClamp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """Constants. `product` is None if the weights are computed."""
+    """Constants. `product` is None if the weights are unpacked when the model runs."""
 
     shape: Shape  # of the output
     rows: int
@@ -32,12 +32,13 @@ class OpData:
 
 
 def takes(node: Node) -> bool:
-    """Return whether no operand is empty, and XNNPACK has the activation."""
+    """Return whether weights and bias are constant, no operand is empty, and XNNPACK has the activation."""
     bias = node.optional(2)
     return (
         has_shape(node.input(0))
         and has_shape(node.input(1), 2, 2)
-        and (bias is None or has_shape(bias))
+        and is_static(node.input(1))
+        and (bias is None or (is_static(bias) and has_shape(bias)))
         and int(node.options["fused_activation_function"]) <= 3
     )
 
@@ -60,7 +61,7 @@ def evaluate(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = 
 
 
 def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Evaluate with weights that another operator computed."""
+    """Evaluate with weights that another operator unpacked."""
     return evaluate(replace(data, product=FusedProduct.of_rows(np.asarray(w).T, data.rows)), x, w, bias)
 
 
