@@ -39,6 +39,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "xnnpack_rescale": {"fused": rescale_fused, "apart": rescale_apart},
         "xnnpack_blocks": {"unknown": None, "four-lanes": summed_in_four_lanes, "by-block": summed_by_block},
         "xnnpack_negative": {"sign-bit": np.signbit, "below-zero": below_zero},
+        "xnnpack_lanes": {"eight": 8, "sixteen": 16},
         "scale_type": {"float32": np.float32, "float64": np.float64},
     }
 )

@@ -9,6 +9,7 @@ from tflq.kernels.facts.fact import (
     LOG_PROBABILITY,
     MOVES,
     PROBABILITY,
+    SINCE_2_3,
     UNCLAIMED,
     UNIT_8BIT,
     Fact,
@@ -150,7 +151,7 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=PROBABILITY,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "STABLEHLO_REDUCE_WINDOW",

@@ -60,7 +60,7 @@ ROWS = (
         "zeros.",
         "litert-xnnpack",
         {"cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
-        arithmetic={"xnnpack_blocks": "by-block", "xnnpack_negative": "below-zero"},
+        arithmetic={"xnnpack_blocks": "by-block", "xnnpack_negative": "below-zero", "xnnpack_lanes": "sixteen"},
     ),
     Row(
         "litert-js",
