@@ -12,14 +12,10 @@ import numpy as np
 
 from tflq.kernels.batch_matmul.shapes import shapes
 from tflq.kernels.delegation import delegate, has_shape
-from tflq.kernels.families.fused_products import FusedProduct
+from tflq.kernels.families.fused_products import matrix_products
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.codes import NumberClamp
-
-_OPEN = NumberClamp(np.float32(-np.inf), np.float32(np.inf))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
@@ -44,19 +40,7 @@ def evaluate(data: OpData, x: Array, y: Array) -> Array:
     """Rounding: one for each product and sum, in order of k."""
     left = np.ascontiguousarray(x.swapaxes(-1, -2) if data.adjoint[0] else x)
     right = y.swapaxes(-1, -2) if data.adjoint[1] else y
-    return multiplied(left, right, data.shape)
-
-
-def multiplied(left: Array, right: Array, shape: Shape) -> Array:
-    """Return the products (..., R, N) of matrices (..., R, K) and (..., K, N), whose leading dimensions broadcast."""
-    leading, out = shape[:-2], np.empty(shape, np.float32)
-    nothing = np.zeros(shape[-1], np.float32)
-    lefts = np.broadcast_to(left, leading + left.shape[-2:])
-    rights = np.broadcast_to(right, leading + right.shape[-2:])
-    for index in np.ndindex(*leading):
-        product = FusedProduct.of_rows(rights[index], shape[-2])
-        product.into(np.ascontiguousarray(lefts[index])[None, None], nothing, _OPEN, out[index])()
-    return out
+    return matrix_products(left, right, data.shape)
 
 
 KERNELS = valid(

@@ -16,7 +16,7 @@ from tflq.kernels.families.activation import limits
 from tflq.kernels.families.ordered_products import driver
 from tflq.kernels.filling import Call
 from tflq.kernels.geometry.windows import Window
-from tflq.kernels.kernel import Array, Node
+from tflq.kernels.kernel import Array, Node, Shape
 from tflq.microkernels import fused_tiles
 from tflq.microkernels.float_tiles import packed
 from tflq.numerics.codes import NumberClamp
@@ -50,3 +50,18 @@ def open_range(node: Node) -> NumberClamp:
     """Return the clamp of the fused activation, with infinities for open ends. Source: ConvertActivationToOutputRange."""
     low, high = limits(node)
     return NumberClamp(np.float32(-np.inf if low is None else low), np.float32(np.inf if high is None else high))
+
+
+_OPEN = NumberClamp(np.float32(-np.inf), np.float32(np.inf))
+
+
+def matrix_products(left: Array, right: Array, shape: Shape) -> Array:
+    """Return the products (..., R, N) of matrices (..., R, K) and (..., K, N), whose leading dimensions broadcast."""
+    leading, out = shape[:-2], np.empty(shape, np.float32)
+    nothing = np.zeros(shape[-1], np.float32)
+    lefts = np.broadcast_to(left, leading + left.shape[-2:])
+    rights = np.broadcast_to(right, leading + right.shape[-2:])
+    for index in np.ndindex(*leading):
+        product = FusedProduct.of_rows(rights[index], shape[-2])
+        product.into(np.ascontiguousarray(lefts[index])[None, None], nothing, _OPEN, out[index])()
+    return out
