@@ -1,7 +1,8 @@
 """Fused multiply-adds of float32 that flush subnormal numbers to zero: by the processor, or computed in float64.
 
 Compiled code writes `before = begin_flushing()`, computes floats that it loads from arrays and stores to arrays, and ends
-with `end_flushing(before)`. Where the processor does not flush, `multiply_add` does.
+with `end_flushing(before)`. Where the processor does not flush, `multiply_add` does, and `add` and `multiply`, which
+are made of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tflq.jit.compiled import Compiled, Int, Real, compiling_is_off
+import numpy as np
+
+from tflq.jit.compiled import Compiled, Int, Real, compiled, compiling_is_off
 from tflq.microkernels.forms import features
 from tflq.numerics.multiply_add import multiply_add_flushed
 
@@ -65,3 +68,15 @@ def _end(before: Int) -> None:
 begin_flushing = Native(_begin, 0)
 end_flushing = Native(_end, 1)
 multiply_add = Native(multiply_add_flushed.python, 2)
+
+
+@compiled
+def add(a: Real, b: Real) -> Real:
+    """Return a + b."""
+    return multiply_add(a, np.float32(1), b)
+
+
+@compiled
+def multiply(a: Real, b: Real) -> Real:
+    """Return a * b."""
+    return multiply_add(a, b, np.float32(-0.0))

@@ -24,7 +24,7 @@ FACTS = (
         micro="taken",
         quantize=MOVES,
         needs=Needs(2, 3),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
         passes=counts.pool,
     ),  # pooling.h AveragePool
     Fact("AudioSpectrogram", room="audio_spectrogram", passes=counts.transform),  # spectrogram.cc ProcessCoreFFT
@@ -125,7 +125,7 @@ FACTS = (
         traced=False,
         quantize=MOVES,
         needs=Needs(2, 4),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "RESIZE_NEAREST_NEIGHBOR",

@@ -15,7 +15,7 @@ from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.rows import as_rows
 from tflq.kernels.kernel import Array
-from tflq.microkernels.flushed import begin_flushing, end_flushing, multiply_add
+from tflq.microkernels.flushed import add, begin_flushing, end_flushing, multiply, multiply_add
 
 _LOG2E, _MAGIC = np.float32(float.fromhex("0x1.715476p+0")), np.float32(float.fromhex("0x1.8000FEp23"))
 _LN2_HIGH, _LN2_LOW = np.float32(float.fromhex("-0x1.62E400p-1")), np.float32(float.fromhex("-0x1.7F7D1Cp-20"))
@@ -24,7 +24,7 @@ _C3, _C2 = np.float32(float.fromhex("0x1.555A80p-3")), np.float32(float.fromhex(
 _C1 = np.float32(float.fromhex("0x1.FFFFF6p-1"))
 #: Below it, exps are 0.
 _CUTOFF = np.float32(float.fromhex("-0x1.5D589Ep6"))
-_ONE, _NOTHING = np.float32(1), np.float32(-0.0)
+_ONE = np.float32(1)
 
 
 def softmax(x: Array, lanes: int) -> Array:
@@ -42,13 +42,13 @@ def exp_of_difference(x: Real) -> Real:
         return np.float32(0)
     shifted = multiply_add(x, _LOG2E, _MAGIC)
     power = np.int32(np.float32(shifted).view(np.int32) << 23).view(np.float32)
-    whole = multiply_add(shifted, _ONE, -_MAGIC)
+    whole = add(shifted, -_MAGIC)
     t = multiply_add(whole, _LN2_LOW, multiply_add(whole, _LN2_HIGH, x))
     p = multiply_add(_C5, t, _C4)
     p = multiply_add(p, t, _C3)
     p = multiply_add(p, t, _C2)
     p = multiply_add(p, t, _C1)
-    return multiply_add(multiply_add(t, power, _NOTHING), p, power)
+    return multiply_add(multiply(t, power), p, power)
 
 
 @in_pieces(lambda x, sums, out: 8 * x.size, x="r", out="r")
@@ -66,10 +66,10 @@ def softmax_rows(x: Array, sums: Array, out: Array) -> None:
         for c in range(width):
             largest = row[c] if row[c] > largest else largest
         for c in range(width):
-            result[c] = exp_of_difference(multiply_add(row[c], _ONE, -largest))
+            result[c] = exp_of_difference(add(row[c], -largest))
         scale = _ONE / _sum(result, sums, lanes)
         for c in range(width):
-            result[c] = multiply_add(result[c], scale, _NOTHING)
+            result[c] = multiply(result[c], scale)
     end_flushing(before)
 
 
@@ -81,16 +81,16 @@ def _sum(values: Array, sums: Array, lanes: Int) -> Real:
     for first in range(0, rounds, lanes):
         total = sums[first // lanes % 2]
         for i in range(lanes):
-            total[i] = multiply_add(values[first + i], _ONE, total[i])
+            total[i] = add(values[first + i], total[i])
     total = sums[0]
     for i in range(lanes):
-        total[i] = multiply_add(sums[1, i], _ONE, total[i])
+        total[i] = add(sums[1, i], total[i])
     for first in range(rounds, values.size, lanes):
         for i in range(min(lanes, values.size - first)):
-            total[i] = multiply_add(values[first + i], _ONE, total[i])
+            total[i] = add(values[first + i], total[i])
     half = lanes // 2
     while half:
         for i in range(half):
-            total[i] = multiply_add(total[i + half], _ONE, total[i])
+            total[i] = add(total[i + half], total[i])
         half //= 2
     return total[0]
