@@ -29,14 +29,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.families.subgraph_calls import (
-    Branches,
-    callee,
-    prepare_branches,
-    present,
-    single_value,
-    take,
-)
+from tflq.kernels.families.subgraph_calls import Branches, callee, prepare_branches, present, single_value, take
 from tflq.kernels.kernel import Array, Callee, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.operands import integers_option, require_same_quantization, require_same_type
 from tflq.numerics.arithmetic import Arithmetic

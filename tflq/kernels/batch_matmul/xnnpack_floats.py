@@ -17,6 +17,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
     """Constants."""

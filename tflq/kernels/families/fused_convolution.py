@@ -1,9 +1,11 @@
 """Convolutions of float32 as XNNPACK makes them on x86-64 with FMA, by the kernel that it chooses for a geometry.
 
-One channel in and out a group: up to 25 taps are a depthwise kernel, whose chain goes down the columns of the filter; a
-single tap without steps is a product and a sum, rounded apart. All others are matrix products.
+One channel in and out a group: up to 25 taps are a depthwise kernel, whose chain goes down the columns of the filter.
+All others are matrix products. Depthwise kernels have 3, 4, 9 or 25 taps: for filters of fewer, they multiply what lies
+behind the window by 0, so that infinities and NaN there would count. Such images are refused. A single tap is one, too:
+the release does not use XNNPACK's kernel for a product and a sum.
 Source: XNNPACK src/operators/convolution-nhwc.c select_microkernel_type; src/reference/packing.cc
-xnn_pack_f32_dwconv_ghw_w; f32-dwconv minmax for FMA3 and AVX-512F; f32-vmulcaddc minmax for SSE.
+xnn_pack_f32_dwconv_ghw_w; f32-dwconv minmax for FMA3 and AVX-512F.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.fused_products import FusedProduct
@@ -19,10 +22,9 @@ from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Shape
 from tflq.microkernels.flushed import begin_flushing, end_flushing, multiply_add
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
 
-#: The largest number of taps of XNNPACK's depthwise kernels.
-_MOST_TAPS = 25
+#: Taps of XNNPACK's depthwise kernels.
+_TAPS = (3, 4, 9, 25)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,15 +46,15 @@ class OpData:
     @property
     def is_depthwise(self) -> bool:
         """True if a group has one channel out, and XNNPACK's depthwise kernels have the taps."""
-        return self.shape[3] == self.group_count and self.window.taps <= _MOST_TAPS
+        return self.shape[3] == self.group_count and self.window.taps <= _TAPS[-1]
 
 
 def convolved(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Return the convolution of an image with the filter (O, KH, KW, C/G) from a bias (O) on."""
     image, out = np.ascontiguousarray(x), np.empty(data.shape, np.float32)
     if w.shape[3] == 1 and data.is_depthwise:
-        if data.window.is_pointwise:
-            return _scaled(data, image, w, bias)
+        if data.window.taps not in _TAPS and not np.isfinite(image).all():
+            raise UndefinedResultError("convolution", "XNNPACK multiplies infinities or NaN outside of the window by 0")
         taps = np.ascontiguousarray(w[..., 0].transpose(2, 1, 0))
         convolve_depthwise(image, taps, bias, data.window, *data.clamp, out)
         return out
@@ -65,16 +67,6 @@ def convolved(data: OpData, x: Array, w: Array, bias: Array) -> Array:
         product.into(channels, np.ascontiguousarray(bias[here]), data.clamp, part)()
         pixels[:, here] = part
     return out
-
-
-def _scaled(data: OpData, x: Array, w: Array, bias: Array) -> Array:
-    """Return x * w + bias, each rounded. NaN becomes the lower limit, a zero at a limit that limit."""
-    low, high = data.clamp
-    with np.errstate(all="ignore"):
-        product = to_normal_float32(subnormals_as_zeros(x).astype(np.float64) * subnormals_as_zeros(w.reshape(-1)))
-        out = to_normal_float32(product.astype(np.float64) + subnormals_as_zeros(bias))
-    out = np.where(out > low, out, low)
-    return np.where(out < high, out, high)
 
 
 @in_pieces(

@@ -48,7 +48,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape, w = output_shape(node), node.input(1)
     rows = int(np.prod(shape[:-1]))
     product = FusedProduct.of_rows(w.value.T, rows) if w.value is not None else None
-    return Prepared((shape,), OpData(shape, rows, open_range(node), product), eval_variable if product is None else evaluate)
+    return Prepared(
+        (shape,), OpData(shape, rows, open_range(node), product), eval_variable if product is None else evaluate
+    )
 
 
 @filling(lambda data, *_: (data.shape, np.float32))

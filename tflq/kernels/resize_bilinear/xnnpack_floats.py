@@ -41,9 +41,7 @@ def evaluate(data: OpData, x: Array, size: Array) -> Array:
     out = np.empty(data.shape, np.float32)
     rows, columns = data.rows, data.columns
     image = np.ascontiguousarray(x)
-    _pixels(
-        image, out, rows.lower, rows.upper, rows.upper_weight, columns.lower, columns.upper, columns.upper_weight
-    )
+    _pixels(image, out, rows.lower, rows.upper, rows.upper_weight, columns.lower, columns.upper, columns.upper_weight)
     return out
 
 
