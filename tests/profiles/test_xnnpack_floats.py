@@ -221,6 +221,20 @@ def test_resized_images(seed: int) -> None:
     check(build("RESIZE_BILINEAR", operands, output, ("ResizeBilinearOptions", options), 3), [x], (x.shape, size))
 
 
+@pytest.mark.parametrize("op", ["MEAN", "SUM"])
+@pytest.mark.parametrize("seed", range(40))
+def test_reductions(op: str, seed: int) -> None:
+    rng = np.random.default_rng([13, seed])
+    shape = tuple(int(n) for n in rng.integers(1, [4, 9, 9, 90 if seed % 2 else 500])[-int(rng.integers(1, 5)) :])
+    axes = sorted(rng.choice(len(shape), int(rng.integers(1, len(shape) + 1)), replace=False).tolist())
+    keep = bool(rng.random() < 0.5)
+    x = normal(rng, *shape, strange=0.01 * (seed % 5 == 4))
+    made = np.sum(np.empty(shape), axis=tuple(axes), keepdims=keep).shape
+    operands = [T("float32", shape), T("int32", (len(axes),), value=np.array(axes, np.int32))]
+    model = build(op, operands, [T("float32", made)], ("ReducerOptions", {"keep_dims": keep}), 2)
+    check(model, [x], (op, shape, axes))
+
+
 def attention(query: tuple[int, ...], key: tuple[int, ...], mask: tuple[int, ...] | None, attributes: Any) -> bytes:
     """A model of one attention, whose decomposition returns the query."""
     inputs = [T("float32", query), T("float32", key), T("float32", key)]

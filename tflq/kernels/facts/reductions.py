@@ -78,7 +78,7 @@ FACTS = (
         sums=True,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("Mfcc"),
     Fact(
@@ -173,7 +173,7 @@ FACTS = (
             "int8": "LiteRT's reference kernel reads int8 codes as uint8",
             "int16": "LiteRT's kernel reads and writes int16 codes as uint8",
         },
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "TFLite_Detection_PostProcess",
