@@ -278,3 +278,17 @@ def test_a_logit_cap_is_refused() -> None:
     query, key = np.zeros((1, 2, 2, 4), np.float32), np.zeros((1, 3, 2, 4), np.float32)
     with pytest.raises(ModelError, match="logit cap"):
         run(attention(query.shape, key.shape, None, {"logit_cap": 3.5}), [query, key, key], XNNPACK or "litert-xnnpack")
+
+
+@pytest.mark.parametrize("op", ["MEAN", "SUM"])
+@pytest.mark.parametrize("square", ["MUL", "SQUARE", "MUL and RELU"])
+@pytest.mark.parametrize("axes", [[2], [1], [0, 2]])
+def test_sums_of_squares(op: str, square: str, axes: list[int]) -> None:
+    """The squares are an output, too: the sum is made in one go all the same."""
+    rng = np.random.default_rng(14)
+    whole, made = T("float32", (3, 7, 101)), tuple(n for i, n in enumerate((3, 7, 101)) if i not in axes)
+    tensors = [whole, T("int32", (len(axes),), value=np.array(axes, np.int32)), whole, T("float32", made)]
+    function = {"fused_activation_function": int("RELU" in square)}
+    first = Op("SQUARE", [0], [2]) if square == "SQUARE" else Op("MUL", [0, 0], [2], ("MulOptions", function))
+    second = Op(op, [2, 1], [3], ("ReducerOptions", {"keep_dims": False}))
+    check(build_graphs(Graph(tensors, [0], [2, 3], [first, second])), [normal(rng, 3, 7, 101)], (op, square, axes))

@@ -1,12 +1,14 @@
 """MEAN and SUM of float32 by XNNPACK on x86-64. Operands and options: tflq/kernels/mean_sum/reference.py.
 
 The order of the sums: tflq/kernels/families/xnnpack_sums.py. A mean is scaled by the reciprocal of the number of elements.
+Squares of another operator (MUL of a tensor with itself, SQUARE) are summed in one go with the multiplication.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from tflq.kernels.delegation import delegate, has_shape
@@ -29,7 +31,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Merge the axes."""
     x = node.input(0)
     axes = {resolve_axis(node, int(v), len(x.shape), node.input(1)) for v in node.constant(1).reshape(-1)}
-    sums = Sums.over(x.shape, axes, arithmetic.xnnpack_lanes, squared=False, mean=node.op == "MEAN")
+    sums = Sums.over(x.shape, axes, arithmetic.xnnpack_lanes, squared=node.is_of_squares, mean=node.op == "MEAN")
     shape = reduced_axes(node).shape
     return Prepared((shape,), sums, partial(evaluate, shape=shape))
 
@@ -40,7 +42,7 @@ def evaluate(sums: Sums, x: Array, axes: Array, *, shape: Shape) -> Array:
 
 
 def _taken(rows: Callable[..., tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
-    return tuple(delegate(row, takes) for row in rows(prepare, "float32"))
+    return tuple(replace(delegate(row, takes), sums_squares=True) for row in rows(prepare, "float32"))
 
 
 KERNELS = valid(xnnpack("litert-2.3", cpu="x86-64"), *_taken(mean_rows), *_taken(sum_rows))
