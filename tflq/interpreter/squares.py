@@ -23,6 +23,14 @@ def squared_tensors(graph: GraphView, profile: Profile) -> dict[int, int]:
     }
 
 
+def squaring(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
+    """Return the operator, if there is one, whose squares operator `index` may sum in one go."""
+    if not _sums_squares(graph.op(index), profile):
+        return ()
+    read = graph.op(index).inputs[:1]
+    return tuple(op.index for op in graph.ops if op.outputs == read and is_square(graph, op))
+
+
 def is_square(graph: GraphView, op: OperatorView) -> bool:
     """Return whether an operator multiplies a float32 tensor by itself, without an activation."""
     if op.name not in ("MUL", "SQUARE") or len(op.outputs) != 1 or len(set(op.inputs)) != 1 or min(op.inputs) < 0:

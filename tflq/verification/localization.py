@@ -13,10 +13,12 @@ from tflq.errors import ShapeError, TflqError
 from tflq.inspection.constants import Constants, constants_of
 from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
+from tflq.interpreter.squares import squaring
 from tflq.ir import Model, TensorSpec, view
 from tflq.kernels.kernel import Prepared
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
+from tflq.surgery.cut import cut
 from tflq.surgery.tap import single_operator
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode
@@ -116,7 +118,7 @@ class Localizer:
         makers = graph.last_writers
         samples = [self._begun(dump) for dump in dumps]
         for index in range(len(graph.ops)):
-            one = self.parts[index] if self.parts else alone(self.model, index)
+            one = self.parts[index] if self.parts else alone(self.model, index, self.profile)
             plans: dict[object, Plan] = {}
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
             walked = enumerate(zip(samples, before, strict=True), first)
@@ -214,10 +216,10 @@ class Localizer:
             part.index,
             graph.op(part.index).name,
             differences,
-            promises=dict.fromkeys(results, plan.steps[0].promise),
+            promises=dict.fromkeys(results, plan.steps[-1].promise),
             shapes={t: v.shape for t, v in results.items()},
             notes=notes,
-            constants=constants_after(plan.steps[0].prepared, state, 0) if self.reads_constants else None,
+            constants=constants_after(plan.steps[-1].prepared, state, len(plan.steps) - 1) if self.reads_constants else None,
         )
         return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
 
@@ -257,9 +259,14 @@ class Localizer:
         )
 
 
-def alone(model: Model, index: int) -> Part:
-    """Return one operator cut out of a model, still without inputs."""
-    return Part((index,), *single_operator(model, index))
+def alone(model: Model, index: int, profile: Profile | None = None) -> Part:
+    """Return one operator cut out of a model, still without inputs.
+
+    If the profile computes an operator before it in one go with it, both are in the part.
+    """
+    graph = view(model)
+    fused = () if profile is None else squaring(graph, index, profile)
+    return Part((index,), *(cut(model, (*fused, index)) if fused else single_operator(model, index)))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
