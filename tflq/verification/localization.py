@@ -219,7 +219,9 @@ class Localizer:
             promises=dict.fromkeys(results, plan.steps[-1].promise),
             shapes={t: v.shape for t, v in results.items()},
             notes=notes,
-            constants=constants_after(plan.steps[-1].prepared, state, len(plan.steps) - 1) if self.reads_constants else None,
+            constants=constants_after(plan.steps[-1].prepared, state, len(plan.steps) - 1)
+            if self.reads_constants
+            else None,
         )
         return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
 
