@@ -22,13 +22,15 @@ def block_model(
     bias: bool = True,
     scale: float = 1,
     counts: tuple[int, int] | None = None,
+    type_: str = "int4",
 ) -> bytes:
-    """One FULLY_CONNECTED of x (rows, length) with int4 weights, their scales log-uniform below `scale`."""
+    """One FULLY_CONNECTED of x (rows, length) with narrow weights, their scales log-uniform below `scale`."""
+    codes = {"int8": 128, "int4": 8, "int2": 2}[type_]
     counts = counts or (units, length // block)
     factors = (scale * 2.0 ** rng.uniform(-9, 0, counts)).astype(np.float16)
     tensors = [
         T("float16", counts, value=factors),
-        T("int4", (units, length), value=rng.integers(-8, 8, (units, length)).astype(np.int8)),
+        T(type_, (units, length), value=rng.integers(-codes, codes, (units, length)).astype(np.int8)),
         T("float32", (rows, length)),
         T("float32", (units,), value=rng.standard_normal(units).astype(np.float32)),
         T("float32", (rows, units)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tflq.errors import ModelError
 from tflq.ir import GraphView
@@ -40,12 +40,15 @@ def kept_results(graph: GraphView) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*graph.outputs, *(t for t in graph.computed if not graph.readers(t)))))
 
 
-def last_uses(graph: GraphView) -> list[tuple[int, ...]]:
-    """Return, for every operator, the tensors with their last use there that are not kept."""
+def last_uses(graph: GraphView, also: Mapping[int, int]) -> list[tuple[int, ...]]:
+    """Return, for every operator, the tensors with their last use there that are not kept.
+
+    `also` has one more tensor for some operators.
+    """
     kept = set(kept_results(graph))
     last: dict[int, int] = {}
     for op in graph.ops:
-        for tensor in (*op.inputs, *op.outputs):
+        for tensor in (*op.inputs, *op.outputs, also.get(op.index, -1)):
             if tensor >= 0 and tensor not in kept:
                 last[tensor] = op.index
     uses: list[list[int]] = [[] for _ in graph.ops]

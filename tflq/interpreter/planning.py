@@ -20,8 +20,10 @@ from tflq.interpreter.order import check_order, kept_results, known_at_start, la
 from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.program import Program, Surroundings
 from tflq.interpreter.promises import promises_of
+from tflq.interpreter.squares import of_squares, squared_tensors
 from tflq.ir import CARRIER, Model, OperatorView, view
 from tflq.ir.structure import check_graph
+from tflq.kernels.delegation import unpacks
 from tflq.kernels.kernel import Kernel, Node, Operand, Shape
 from tflq.kernels.table import find, nearest
 from tflq.profiles import Profile
@@ -57,13 +59,15 @@ def make_plan(
     for operand in operands:
         if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
             estimate.start(operand)
-    uses = last_uses(graph)
+    squared = squared_tensors(graph, profile)
+    uses = last_uses(graph, squared)
     steps = []
     for op in graph.ops:
-        step = _step(program, operands, known, op, uses[op.index], estimate)
+        base = operands[squared[op.index]] if op.index in squared else None
+        step = _step(program, operands, known, op, uses[op.index], estimate, base)
         steps.append(step)
         for operand in step.node.outputs:
-            operands[operand.index] = operand
+            operands[operand.index] = replace(operand, is_unpacked=True) if unpacks(step.node) else operand
         announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
         for tensor, shape in zip(step.outputs, announced, strict=True):
             known[tensor] = shape is not None
@@ -112,14 +116,18 @@ def _step(
     op: OperatorView,
     last_uses: tuple[int, ...],
     estimate: Estimate,
+    squared: Operand | None,
 ) -> Step:
-    """Return the step; its work and calls are counted in `estimate`."""
+    """Return the step; its work and calls are counted in `estimate`. `squared` is what its operand squares."""
     around = Surroundings(program)
     node = node_of(operands, op, around, estimate.room)
     kernel = _kernel(program.profile, node)
     if kernel.makes is not None:
         node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))
-    present = [tensor for tensor in op.inputs if tensor >= 0]
+    if squared is not None:
+        node = of_squares(node, kernel, squared)
+    inputs = (squared.index, *op.inputs[1:]) if squared is not None and node.is_of_squares else op.inputs
+    present = [tensor for tensor in inputs if tensor >= 0]
     values_known = all(
         position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant
         for position in kernel.shape_operands
@@ -132,7 +140,7 @@ def _step(
     promise = kernel.exactness.after(around.promises)
     dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
     step = Step(
-        op.index, node.op, node, kernel, prepared, op.inputs, outputs, last_uses, dtypes, promise, estimate.live_bytes
+        op.index, node.op, node, kernel, prepared, inputs, outputs, last_uses, dtypes, promise, estimate.live_bytes
     )
     estimate.call(step, around)
     return step

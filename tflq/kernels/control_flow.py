@@ -1,4 +1,4 @@
-"""CALL_ONCE, IF, WHILE, STABLEHLO_CASE, STABLEHLO_COMPOSITE: operators that run subgraphs.
+"""CALL_ONCE, IF, WHILE, STABLEHLO_CASE: operators that run subgraphs.
 
 | operator            | operands                              | outputs                                       |
 |---------------------|---------------------------------------|-----------------------------------------------|
@@ -7,7 +7,6 @@
 | WHILE               | x ...: any                            | y ...: as the body makes them, x if it never  |
 |                     |                                       | runs; the body's quantization                 |
 | STABLEHLO_CASE      | index: one int32; x ...: any          | y ...: the branch's                           |
-| STABLEHLO_COMPOSITE | x ...: any, at least one              | y ...: the subgraph's                         |
 
 CALL_ONCE: option init_subgraph_index. It runs once in an interpreter's life: allocations and resizes do not count.
 IF: options then_subgraph_index, else_subgraph_index; both take x ... and give y ... .
@@ -18,9 +17,8 @@ values, which are its inputs, so that a later output may be what an earlier one 
 STABLEHLO_CASE: option branch_subgraph_indices; an index outside of them takes the last. LiteRT overwrites the
 quantization of the branches' inputs and outputs with the caller's: branches that have another are refused. BUILTIN_REF
 lacks it: the kernel is that of the full resolver.
-STABLEHLO_COMPOSITE: option decomposition_subgraph_index. The name, the attributes and their version do not count.
 Source: LiteRT 2.3, call_once.cc; if.cc Prepare, Eval_static, Eval_dynamic; while.cc Prepare_impl, Eval_static,
-Eval_dynamic; stablehlo_case.cc; stablehlo_composite.cc.
+Eval_dynamic; stablehlo_case.cc.
 """
 
 from __future__ import annotations
@@ -31,15 +29,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.families.subgraph_calls import (
-    Branches,
-    callee,
-    prepare_branches,
-    prepare_call,
-    present,
-    single_value,
-    take,
-)
+from tflq.kernels.families.subgraph_calls import Branches, callee, prepare_branches, present, single_value, take
 from tflq.kernels.kernel import Array, Callee, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.operands import integers_option, require_same_quantization, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -183,15 +173,6 @@ def eval_case(data: Branches, session: Session, index: Array, *values: Array) ->
     return take(data, session, chosen if 0 <= chosen <= last else last, values)
 
 
-_COMPOSITE = "decomposition_subgraph_index"
-
-
-def prepare_composite(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Require at least one input, as LiteRT does."""
-    node.input(0)
-    return prepare_call(node, int(node.options[_COMPOSITE]))
-
-
 KERNELS = (
     Kernel("CALL_ONCE", "->", prepare_call_once, (1, 1), session=True, calls=(_ONCE,)),
     Kernel("IF", "bool any* -> any*", prepare_if, (1, 1), session=True, calls=_IF),
@@ -199,5 +180,4 @@ KERNELS = (
     Kernel(
         "STABLEHLO_CASE", "int32 any* -> any*", prepare_case, (1, 1), session=True, calls=("branch_subgraph_indices",)
     ),
-    Kernel("STABLEHLO_COMPOSITE", "any* -> any*", prepare_composite, (1, 1), session=True, calls=(_COMPOSITE,)),
 )

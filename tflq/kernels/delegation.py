@@ -95,6 +95,25 @@ def enabled(row: Kernel, runtime: Runtime) -> Kernel | None:
     return None if signature is None else row.taking(signature)
 
 
+def unpacks(node: Node) -> bool:
+    """Return whether the node unpacks a constant, so that XNNPACK takes its output for one.
+
+    Source: Delegate::PrepareOpsToDelegate, quasi-static tensors.
+    """
+    x = node.optional(0)
+    if x is None or not (x.is_constant or x.is_unpacked):
+        return False
+    if node.op == "DENSIFY":
+        return x.sparsity is not None
+    is_narrow = x.type == TensorType.FLOAT16 or (x.type == TensorType.INT8 and x.is_quantized)
+    return node.op == "DEQUANTIZE" and x.sparsity is None and is_narrow
+
+
+def is_static(operand: Operand) -> bool:
+    """Return whether XNNPACK takes the operand for a constant."""
+    return operand.is_constant or operand.is_unpacked
+
+
 def is_quantized(operand: Operand) -> bool:
     """Return whether an 8-bit operand has one scale, along dimension 0. Source: CheckTensorFloat32OrQUInt8Type."""
     q = operand.quantization

@@ -33,7 +33,8 @@ class Operand:
     """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
-    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat.
+    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. `is_unpacked`: an operator
+    makes it of a constant by unpacking alone.
     """
 
     index: int
@@ -46,6 +47,7 @@ class Operand:
     sparsity: Record | None = None
     block_scales: Array | None = None
     is_revealed: bool = False
+    is_unpacked: bool = False
 
     @property
     def scale(self) -> np.float32:
@@ -132,6 +134,7 @@ class Node:
     custom_options: bytes = b""
     surroundings: Surroundings | None = None
     room: int | None = None  # bytes that prepare may take; None: any number
+    is_of_squares: bool = False  # the first input stands for its squares
 
     def around(self) -> Surroundings:
         """Return the rest of the model; raise ModelError for an operator outside a model."""
@@ -214,7 +217,7 @@ class Kernel:
     `sparse` are the input positions whose constants the file stores sparsely: a row takes exactly those. `makes` is the
     type that all outputs have from prepare on, regardless of the declared type; None if the declared type counts.
     `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` is the condition on
-    runtimes that have the row.
+    runtimes that have the row. If `sums_squares`, it takes what is squared instead of squares: `Node.is_of_squares`.
     """
 
     op: str
@@ -228,6 +231,7 @@ class Kernel:
     sparse: tuple[int, ...] = ()
     makes: TensorType | None = None
     takes: Callable[[Node], bool] | None = field(default=None, compare=False)
+    sums_squares: bool = False
     when: When = field(default=ALWAYS, compare=False)
     signature: Signature = field(init=False, repr=False)
 

@@ -1,4 +1,7 @@
-"""One tile of float32 sums as LLVM code: a loop over blocks of k, in it one over k, with all sums in registers."""
+"""One tile of float32 sums as LLVM code: a loop over blocks of k, in it one over k, with all sums in registers.
+
+A fused tile has one block, whose sums begin with the bias.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from tflq.microkernels import flushed_emission
 from tflq.microkernels.kernel import FloatTile
 from tflq.microkernels.vectors import FLOAT, I8, I64, Value, Vectors
 
@@ -28,7 +32,7 @@ class Operands(NamedTuple):
 
 def emit_function(module: ir.Module, tile: FloatTile) -> ir.Function:
     """Return the tile as a function of `module` that takes Operands; it is written there once."""
-    name = f"tflq.float32.{tile.rows}x{tile.vectors}x{tile.lanes}"
+    name = f"tflq.float32.{tile.rows}x{tile.vectors}x{tile.lanes}{'.fused' if tile.fused else ''}"
     if name in module.globals:
         return module.globals[name]
     address = I8.as_pointer()
@@ -40,16 +44,43 @@ def emit_function(module: ir.Module, tile: FloatTile) -> ir.Function:
         if kind == address:
             argument.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block())
-    _emit(builder, tile, Operands(*function.args))
+    (_emit_fused if tile.fused else _emit)(builder, tile, Operands(*function.args))
     builder.ret_void()
     return function
 
 
+def _numbers(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> list[Value]:
+    """Emit the number of each row of the tile, at most the last row's."""
+    last = builder.sub(at.count, ir.Constant(I64, 1))
+    return [_smaller(builder, ir.Constant(I64, r), last) for r in range(tile.rows)]
+
+
+def _emit_fused(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> None:
+    before = flushed_emission.begin(builder)
+    v, kind = Vectors(builder, tile.lanes), ir.VectorType(FLOAT, tile.lanes)
+    numbers = _numbers(builder, tile, at)
+    starts = [builder.gep(at.rows, [builder.mul(at.row_step, number)]) for number in numbers]
+    biases = [v.load(at.biases, 4 * tile.lanes * i, kind) for i in range(tile.vectors)] * tile.rows
+    first, over_k, after = builder.block, builder.append_basic_block("over_k"), builder.append_basic_block("finish")
+    builder.branch(over_k)
+
+    builder.position_at_end(over_k)
+    k, sums = builder.phi(I64), [builder.phi(kind) for _ in biases]
+    following = _one_k(v, tile, at, starts, k, sums)
+    next_k = builder.add(k, ir.Constant(I64, 1))
+    _join(k, (ir.Constant(I64, 0), first), (next_k, over_k))
+    for total, bias, end in zip(sums, biases, following, strict=True):
+        _join(total, (bias, first), (end, over_k))
+    builder.cbranch(builder.icmp_signed("<", next_k, at.length), over_k, after)
+
+    builder.position_at_end(after)
+    _write(v, tile, at, numbers, following)
+    flushed_emission.end(builder, before)
+
+
 def _emit(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> None:
     v, kind = Vectors(builder, tile.lanes), ir.VectorType(FLOAT, tile.lanes)
-    numbers = [
-        _smaller(builder, ir.Constant(I64, r), builder.sub(at.count, ir.Constant(I64, 1))) for r in range(tile.rows)
-    ]
+    numbers = _numbers(builder, tile, at)
     starts = [builder.gep(at.rows, [builder.mul(at.row_step, number)]) for number in numbers]
     zeros = [ir.Constant(kind, [0.0] * tile.lanes)] * (tile.rows * tile.vectors)
     before, over_blocks = builder.block, builder.append_basic_block("over_blocks")
@@ -79,20 +110,23 @@ def _emit(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> None:
     builder.cbranch(builder.icmp_signed("<", last, at.length), over_blocks, after)
 
     builder.position_at_end(after)
+    biases = [v.load(at.biases, 4 * tile.lanes * i, kind) for i in range(tile.vectors)] * tile.rows
+    _write(v, tile, at, numbers, [builder.fadd(total, bias) for total, bias in zip(added, biases, strict=True)])
+
+
+def _write(v: Vectors, tile: FloatTile, at: Operands, numbers: list[Value], totals: list[Value]) -> None:
+    """Emit the clamp of all sums, and write them."""
+    builder, size = v.builder, 4 * tile.lanes
     low, high = v.spread(at.low), v.spread(at.high)
-    size = 4 * tile.lanes
-    biases = [v.load(at.biases, size * i, kind) for i in range(tile.vectors)]
     for r, number in enumerate(numbers):
         target = builder.gep(at.out, [builder.mul(at.out_step, number)])
-        for i, bias in enumerate(biases):
-            value = builder.fadd(added[r * tile.vectors + i], bias)
-            value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
-            value = builder.select(builder.fcmp_ordered("<", high, value), high, value)
-            v.store(value, target, size * i)
+        for i, value in enumerate(totals[r * tile.vectors : (r + 1) * tile.vectors]):
+            floored = builder.select(builder.fcmp_ordered("<", value, low), low, value)
+            v.store(builder.select(builder.fcmp_ordered("<", high, floored), high, floored), target, size * i)
 
 
 def _one_k(v: Vectors, tile: FloatTile, at: Operands, starts: list[Value], k: Value, sums: list[Value]) -> list[Value]:
-    """Emit the sums with one more product each: rounded, then added and rounded again; nothing is contracted."""
+    """Emit the sums with one more product each: rounded, then added and rounded again, or fused with one rounding."""
     builder, kind = v.builder, ir.VectorType(FLOAT, tile.lanes)
     panel = builder.gep(at.weights, [builder.mul(k, ir.Constant(I64, 4 * tile.columns))])
     weights = [v.load(panel, 4 * tile.lanes * i, kind) for i in range(tile.vectors)]
@@ -101,7 +135,9 @@ def _one_k(v: Vectors, tile: FloatTile, at: Operands, starts: list[Value], k: Va
     for r, start in enumerate(starts):
         value = v.spread(v.load(builder.gep(start, [place]), 0, FLOAT))
         for i, weight in enumerate(weights):
-            following.append(builder.fadd(sums[r * tile.vectors + i], builder.fmul(value, weight)))
+            total = sums[r * tile.vectors + i]
+            fused = tile.fused and flushed_emission.multiply_add(builder, value, weight, total)
+            following.append(fused or builder.fadd(total, builder.fmul(value, weight)))
     return following
 
 

@@ -30,8 +30,8 @@ def chosen() -> FloatTile:
 class EmittedFloatTile(Compiled[..., None]):
     """A tile: `python` defines it, compiled code calls what `float_emission` writes."""
 
-    def __init__(self, tile: FloatTile) -> None:
-        super().__init__(definition(tile))
+    def __init__(self, tile: FloatTile, defined: Callable[..., None] | None = None) -> None:
+        super().__init__(defined or definition(tile))
         self.tile = tile
 
     def digest(self) -> str:
@@ -49,7 +49,7 @@ class EmittedFloatTile(Compiled[..., None]):
 def _sources() -> str:
     folder = Path(__file__).parent
     digest = hashlib.sha256()
-    for name in ("float_emission", "float_tiles", "vectors"):
+    for name in ("float_emission", "float_tiles", "flushed_emission", "vectors"):
         digest.update((folder / f"{name}.py").read_bytes())
     return digest.hexdigest()
 

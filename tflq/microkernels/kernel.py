@@ -29,11 +29,15 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class FloatTile:
-    """Sums of `rows` rows by `vectors` registers of `lanes` columns."""
+    """Sums of `rows` rows by `vectors` registers of `lanes` columns.
+
+    If `fused`, a sum begins with the bias, takes each product by one fused multiply-add, and flushes subnormal numbers.
+    """
 
     rows: int
     vectors: int
     lanes: int
+    fused: bool = False
 
     @property
     def columns(self) -> int:

@@ -52,6 +52,8 @@ class Arithmetic:
     xnnpack_negative: Callable[[NDArray[np.float32]], NDArray[np.bool_]] = np.signbit
     #: what is added to weights of four bits that are packed for float activations
     int4_offset: int = 7
+    #: the number of float32 that XNNPACK's reductions along rows take at a time
+    xnnpack_lanes: int = 8
     #: type in which real multipliers are computed from scales, step by step; float64 afterwards
     scale_type: type[np.float32] | type[np.float64] = np.float32
     #: bytes of the first-level data cache that Eigen fits panels of float products to

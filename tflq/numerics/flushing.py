@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: The smallest normal number, 2**-126.
-_TINY = np.finfo(np.float32).tiny
+TINY = float(np.finfo(np.float32).tiny)
 #: The smallest value that 24 bits without a lowest exponent round up to it: 2**-126 - 2**-151.
-_ROUNDS_TO_TINY = float(_TINY) - 2.0**-151
+ROUNDS_TO_TINY = TINY - 2.0**-151
 
 
 def subnormals_as_zeros(x: NDArray[Any]) -> NDArray[np.float32]:
     """Return `x` (float32) with subnormals read as zeros of their sign."""
-    return np.where(np.abs(x) < _TINY, np.copysign(np.float32(0), x), x)
+    return np.where(np.abs(x) < TINY, np.copysign(np.float32(0), x), x)
 
 
 def to_normal_float32(x: NDArray[Any]) -> NDArray[np.float32]:
@@ -23,4 +23,4 @@ def to_normal_float32(x: NDArray[Any]) -> NDArray[np.float32]:
 
     Sums, products and quotients of float32 may be rounded to float64 first: rounding twice gives the same.
     """
-    return np.where(np.abs(x) < _ROUNDS_TO_TINY, np.copysign(np.float32(0), x), x).astype(np.float32)
+    return np.where(np.abs(x) < ROUNDS_TO_TINY, np.copysign(np.float32(0), x), x).astype(np.float32)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
+from tflq.interpreter.squares import squaring
 from tflq.ir import Model, OperatorView, view
 from tflq.profiles import Profile
-from tflq.surgery.cut import OPAQUE
+from tflq.surgery.cut import OPAQUE, cut
 from tflq.surgery.part import Part
 from tflq.surgery.tap import single_operator
 from tflq.verification.compared import REWRITTEN, UNKNOWN, Compared, Shared, constants_after, readable, require_shape
@@ -87,7 +88,7 @@ class Localizer:
             self._begun(dump, memory) for dump, memory in zip(dumps, memories or map(_fresh, dumps), strict=True)
         ]
         for index in range(len(graph.ops)):
-            one = self.parts[index] if self.parts else alone(self.model, index)
+            one = self.parts[index] if self.parts else alone(self.model, index, self.profile)
             plans: dict[object, Plan] = {}
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
             walked = enumerate(zip(samples, before, strict=True), first)
@@ -179,10 +180,12 @@ class Localizer:
             part.index,
             op.name,
             differences,
-            promises=dict.fromkeys(results, plan.steps[0].promise),
+            promises=dict.fromkeys(results, plan.steps[-1].promise),
             shapes={t: v.shape for t, v in results.items()},
             notes=notes,
-            constants=constants_after(plan.steps[0].prepared, state, 0) if self.reads_constants else None,
+            constants=constants_after(plan.steps[-1].prepared, state, len(plan.steps) - 1)
+            if self.reads_constants
+            else None,
         )
         return Compared(located, results, {part.tensors[i]: value for i, value in state.variables.items()})
 
@@ -287,9 +290,14 @@ def _fresh(_dump: Dump) -> Memory:
     return Memory()
 
 
-def alone(model: Model, index: int) -> Part:
-    """Return one operator cut out of a model, still without inputs."""
-    return Part((index,), *single_operator(model, index))
+def alone(model: Model, index: int, profile: Profile | None = None) -> Part:
+    """Return one operator cut out of a model, still without inputs.
+
+    If the profile computes an operator before it in one go with it, both are in the part.
+    """
+    graph = view(model)
+    fused = () if profile is None else squaring(graph, index, profile)
+    return Part((index,), *(cut(model, (*fused, index)) if fused else single_operator(model, index)))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:

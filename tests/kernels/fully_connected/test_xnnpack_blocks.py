@@ -63,3 +63,22 @@ def test_blocks_that_do_not_divide_the_inputs_are_refused() -> None:
     content = block_model(rng, 1, 128, 3, 96, counts=(1, 4))  # 3 x 128 codes
     with pytest.raises(ModelError, match="block size"):
         tflq(content, np.zeros((1, 128), np.float32), "litert-xnnpack")
+
+
+@pytest.mark.parametrize(
+    ("type_", "scale", "counts"), [("int2", 1, (4, 2)), ("int8", 1, (4, 2)), ("int4", 0, (4, 2)), ("int4", 1, (4, 1))]
+)
+def test_what_the_delegate_takes_and_cannot_run_is_refused(type_: str, scale: float, counts: tuple[int, int]) -> None:
+    rng = np.random.default_rng(9)
+    content, x = block_model(rng, 2, 64, 4, 32, scale=scale, counts=counts, type_=type_), np.zeros((2, 64), np.float32)
+    with pytest.raises(ModelError, match="block"):
+        tflq(content, x, "litert-xnnpack")
+    with pytest.raises(RuntimeError, match="XNNPACK delegate"):
+        litert(content, [x], "BUILTIN")
+
+
+@pytest.mark.parametrize("type_", ["int2", "int8"])
+def test_blocks_of_other_sizes_and_types_are_left_to_the_kernels_below(type_: str) -> None:
+    rng = np.random.default_rng(10)
+    content, x = block_model(rng, 2, 64, 4, 16, type_=type_), rng.standard_normal((2, 64)).astype(np.float32)
+    np.testing.assert_array_equal(tflq(content, x, "litert-xnnpack"), litert(content, [x], "BUILTIN")[0])

@@ -24,7 +24,7 @@ FACTS = (
     Fact("READ_VARIABLE", room="variables", opt="2.7:1", ref="2.13:1", micro="uint8", rounds_once=True),
     Fact("SHAPE", both="1.15:1", micro="uint8", reads_shapes=True),
     Fact("STABLEHLO_CASE", room="control_flow", opt="1.4:1", rounds_once=True),
-    Fact("STABLEHLO_COMPOSITE", room="control_flow", opt="1.0:1", ref="1.4:1", rounds_once=True),
+    Fact("STABLEHLO_COMPOSITE", opt="1.0:1", ref="1.4:1", rounds_once=True),
     Fact("STABLEHLO_RNG_BIT_GENERATOR", room="random_numbers", both="1.0:1"),
     Fact(
         "TOPK_V2",

@@ -17,7 +17,8 @@ from tflq.jit.pieces import in_pieces
 from tflq.kernels.filling import Call
 from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array
-from tflq.microkernels import float_tiles
+from tflq.microkernels import float_tiles, fused_tiles
+from tflq.microkernels.kernel import FloatTile
 from tflq.numerics.codes import NumberClamp
 
 #: Bytes of rows that stay in a core's second-level cache.
@@ -31,9 +32,9 @@ ROWS = COLUMNS = 1
 
 
 @cache
-def _driver() -> Compiled[..., None]:
-    tile = float_tiles.chosen()
-    emitted = float_tiles.EmittedFloatTile(tile)
+def driver(tile: FloatTile) -> Compiled[..., None]:
+    """Return `products_into` with a tile."""
+    emitted = fused_tiles.tile_of(tile) if tile.fused else float_tiles.EmittedFloatTile(tile)
     return products_into.bind(tile_into=emitted, ROWS=tile.rows, COLUMNS=tile.columns)
 
 
@@ -65,7 +66,8 @@ class OrderedProduct:
 
     def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
         """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
-        return _driver().bound(out, 0, x, self.window, self.weights, self.block, bias, *clamp)
+        tile = driver(float_tiles.chosen())
+        return tile.bound(out, 0, x, self.window, self.weights, self.block, bias, *clamp)
 
 
 def _passes(out: Array, first_row: Int, x: Array, window: Window, weights: Array, *rest: Any) -> int:

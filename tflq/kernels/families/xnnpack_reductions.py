@@ -1,4 +1,4 @@
-"""Reductions of 8-bit codes that XNNPACK takes.
+"""Reductions that XNNPACK takes.
 
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode.
 """
@@ -10,7 +10,12 @@ from tflq.kernels.kernel import Node
 
 
 def takes(node: Node) -> bool:
-    """Return whether XNNPACK takes the node: at least one axis, quantized operands, an input with elements."""
+    """Return whether XNNPACK takes the node of 8-bit codes: at least one axis, quantized operands, an input with elements."""
+    x = node.input(0)
+    return is_quantized(x) and is_quantized(node.outputs[0]) and has_axes(node) and min(x.shape, default=1) > 0
+
+
+def has_axes(node: Node) -> bool:
+    """Return whether there is at least one axis."""
     x, axes = node.input(0), node.constant(1).reshape(-1)
-    has_axes = len(axes) > 0 and not (len(axes) == 1 and int(axes[0]) == 0 and not x.shape)
-    return is_quantized(x) and is_quantized(node.outputs[0]) and has_axes and min(x.shape, default=1) > 0
+    return len(axes) > 0 and not (len(axes) == 1 and int(axes[0]) == 0 and not x.shape)

@@ -24,7 +24,6 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
 from tflq.kernels.fully_connected.dense import prepare_quantized
 from tflq.kernels.fully_connected.shapes import output_shape
-from tflq.kernels.fully_connected.xnnpack_blocks import has_block_scales
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -119,7 +118,7 @@ def takes_hybrid(node: Node) -> bool:
         w.type != TensorType.UINT8
         and w.is_constant
         and has_shape(w, 2, 2)
-        and (has_block_scales(w) if is_blockwise(w) else has_weight_scales(w))
+        and (fully_connected_blocks.takes(w) if is_blockwise(w) else has_weight_scales(w))
         and w.shape[1] % VALUES_A_BYTE.get(w.type, 1) == 0
         and int(node.options["fused_activation_function"]) <= 3
         and (bias is None or int(np.prod(bias.shape)) == w.shape[0])

@@ -7,7 +7,8 @@
 | bias | float32 (O), constant, or none | |
 | y | float32 (..., O) | |
 
-Options: as tflq/kernels/fully_connected/hybrid.py.
+Options: as tflq/kernels/fully_connected/hybrid.py. Weights of 2 or 8 bits with blocks of such a size are taken and then
+refused, and so are scales that are not positive.
 Source: LiteRT 2.3 xnnpack_delegate.cc GetXNNPackDatatype, CheckFp16Scale; XNNPACK's qd8-f32-qb4w gemm.
 """
 
@@ -41,28 +42,38 @@ class OpData:
     clamp: NumberClamp
 
 
-def has_block_scales(w: Operand) -> bool:
-    """Return whether weights have scales of blocks as the delegate takes them: positive, one for every block."""
+def takes(w: Operand) -> bool:
+    """Return whether the delegate takes weights with scales of blocks, regardless of whether XNNPACK can run them."""
     details = None if w.quantization is None else w.quantization.details
-    if w.type != TensorType.INT4 or details is None or details.table != "BlockwiseQuantization":
-        return False
-    block, scales = int(details["block_size"]), w.block_scales
-    if block <= 0 or block % _LEAST or scales is None or scales.dtype != np.float16 or not scales.size:
-        return False
-    positive = bool(np.all(np.isfinite(scales) & (scales > 0)))
-    return positive and int(np.prod(w.shape)) // scales.size == block
+    return details is not None and details.table == "BlockwiseQuantization" and int(details["block_size"]) % _LEAST == 0
+
+
+def check(node: Node, w: Operand, block: int) -> None:
+    """Refuse weights for which LiteRT does not prepare the model: it has taken them by then.
+
+    Source: xnnpack_delegate.cc CheckTensorFilterType, GetXNNPackDatatype.
+    """
+    scales = w.block_scales
+    node.check(w.type == TensorType.INT4, "type of weights with scales of blocks", w, expected="int4", got=w.type.label)
+    if scales is None or scales.dtype != np.float16:
+        node.refuse("scales of blocks that are not float16", w)
+    positive = bool(scales.size) and bool(np.all(np.isfinite(scales) & (scales > 0)))
+    node.check(positive, "scales of blocks that are not positive and finite", w)
+    count = int(np.prod(w.shape)) // scales.size
+    node.check(block == count, "block size", w, expected=count, got=block)
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Refuse an unknown order of sums, and blocks that do not divide K, as XNNPACK does."""
+    """Refuse an unknown order of sums, and what XNNPACK refuses, such as blocks that do not divide K."""
     shape, w = output_shape(node), node.input(1)
-    if arithmetic.xnnpack_blocks is None:
-        node.refuse("the order in which XNNPACK adds sums of blocks is not known here", w)
-    assert w.quantization is not None  # has_block_scales saw to all of it
+    assert w.quantization is not None  # takes saw to both
     assert w.quantization.details is not None
+    block, (units, length) = int(w.quantization.details["block_size"]), w.shape
+    check(node, w, block)
     assert w.block_scales is not None
     assert w.value is not None
-    block, (units, length) = int(w.quantization.details["block_size"]), w.shape
+    if arithmetic.xnnpack_blocks is None:
+        node.refuse("the order in which XNNPACK adds sums of blocks is not known here", w)
     node.check(length % block == 0, "block size", w, expected=f"a divisor of {length}", got=block)
     scales = to_bfloat16(w.block_scales.reshape(units, length // block).astype(np.float32))
     weights = Blocks(w.value, scales, block)

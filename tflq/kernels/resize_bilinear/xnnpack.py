@@ -34,16 +34,24 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def taps(size: int, out_size: int, align: bool, half: bool) -> Taps:
-    """Clip positions between pixels to the image; at the edge, the next pixel is the last one."""
+    """Return positions with weights in 1/2048."""
+    lower, upper, part = positions(size, out_size, align, half)
+    upper_weight = np.rint(part * np.float32(1 << _BITS)).astype(np.int64)
+    return Taps(lower, upper, (1 << _BITS) - upper_weight, upper_weight)
+
+
+def positions(size: int, out_size: int, align: bool, half: bool) -> tuple[Array, Array, Array]:
+    """Return two pixels for each position, and the part that the second one has in float32.
+
+    Positions between pixels are clipped to the image; at the edge, the next pixel is the last one.
+    """
     scale, one_half = ratio(size, out_size, align), np.float32(0.5)
     position = np.arange(out_size, dtype=np.float32) * scale
     if half:
         position = position + (one_half * scale - one_half)
     position = np.clip(position, np.float32(0), np.float32(size - 1))
     lower = position.astype(np.int64)
-    part = position - lower.astype(np.float32)
-    upper_weight = np.rint(part * np.float32(1 << _BITS)).astype(np.int64)
-    return Taps(lower, np.minimum(lower + 1, size - 1), (1 << _BITS) - upper_weight, upper_weight)
+    return lower, np.minimum(lower + 1, size - 1), position - lower.astype(np.float32)
 
 
 def evaluate(data: OpData, x: Array, size: Array) -> Array:

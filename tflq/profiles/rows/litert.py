@@ -61,7 +61,12 @@ ROWS = (
         "zeros.",
         "litert-xnnpack",
         {"cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
-        arithmetic={"xnnpack_blocks": "by-block", "xnnpack_functions": "avx-512", "xnnpack_negative": "below-zero"},
+        arithmetic={
+            "xnnpack_blocks": "by-block",
+            "xnnpack_functions": "avx-512",
+            "xnnpack_negative": "below-zero",
+            "xnnpack_lanes": "sixteen",
+        },
     ),
     Row(
         "litert-js",

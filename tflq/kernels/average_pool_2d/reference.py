@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D: the mean of the taps inside the image.
+"""AVERAGE_POOL_2D: the mean of the taps inside the image. XNNPACK takes floats: xnnpack.py.
 
 | operand | shape        | types                       | quantization                                |
 |---------|--------------|-----------------------------|---------------------------------------------|

@@ -1,0 +1,50 @@
+"""BATCH_MATMUL of float32 by XNNPACK. Operands and options: tflq/kernels/batch_matmul/reference.py.
+
+A chain of fused multiply-adds from 0 on, matrix by matrix.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitBatchMatMulNode; XNNPACK's batch_matrix_multiply_nc_f32, f32-gemm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.batch_matmul.shapes import shapes
+from tflq.kernels.delegation import delegate, has_shape
+from tflq.kernels.families.fused_products import matrix_products
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    shape: Shape  # of the output
+    adjoint: tuple[bool, bool]
+
+
+def takes(node: Node) -> bool:
+    """Return whether no operand is empty."""
+    return has_shape(node.input(0), 2) and has_shape(node.input(1), 2)
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare the geometry alone."""
+    shape, adjoint, _ = shapes(node)
+    return Prepared((shape,), OpData(shape, adjoint), evaluate)
+
+
+def evaluate(data: OpData, x: Array, y: Array) -> Array:
+    """Rounding: one for each product and sum, in order of k."""
+    left = np.ascontiguousarray(x.swapaxes(-1, -2) if data.adjoint[0] else x)
+    right = y.swapaxes(-1, -2) if data.adjoint[1] else y
+    return matrix_products(left, right, data.shape)
+
+
+KERNELS = valid(
+    xnnpack("litert-2.3", cpu="x86-64"),
+    delegate(Kernel("BATCH_MATMUL", "float32 float32 -> float32", prepare, (1, 4)), takes),
+)

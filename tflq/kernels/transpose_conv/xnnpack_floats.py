@@ -1,0 +1,94 @@
+"""TRANSPOSE_CONV of float32 by XNNPACK. Operands and options: tflq/kernels/transpose_conv/reference.py.
+
+Each output pixel is a chain of fused multiply-adds from the bias on, over those taps (ky, kx, c in order) that meet an
+input pixel: output pixels at the same place between steps meet the same taps, and are one matrix product.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitTransposeConvNode; XNNPACK's deconvolution2d_nhwc_f32, subconvolutions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.kernels.families.contraction import bias_of
+from tflq.kernels.families.fused_products import FusedProduct, open_range
+from tflq.kernels.geometry.windows import Window
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.kernels.transpose_conv.shapes import shapes
+from tflq.kernels.transpose_conv.xnnpack import filter_fits
+from tflq.kernels.validity import xnnpack
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import NumberClamp
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants."""
+
+    window: Window  # of the convolution that is transposed: its image is the output here, pixels
+    shape: Shape  # of the output
+    clamp: NumberClamp
+
+
+def takes(node: Node) -> bool:
+    """Return whether filter and bias are constant and the filter fits."""
+    w, x, bias = node.input(1), node.input(2), node.optional(3)
+    return (
+        is_static(w)
+        and (bias is None or (is_static(bias) and has_shape(bias, 1, 1)))
+        and has_shape(x, 4)
+        and has_shape(w, 4)
+        and filter_fits(node)
+    )
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare the geometry alone."""
+    at, shape = shapes(node)
+    return Prepared((shape,), OpData(at, shape, open_range(node)), evaluate)
+
+
+def evaluate(data: OpData, out_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+    """Rounding: one for each product and sum, from the bias on. Padding: products with 0."""
+    out = np.zeros(data.shape, np.float32)
+    added, at = bias_of(bias, data.shape[3], np.float32), data.window
+    for first_y in range(min(at.stride_h, data.shape[1])):
+        for first_x in range(min(at.stride_w, data.shape[2])):
+            part = out[:, first_y :: at.stride_h, first_x :: at.stride_w]
+            rows = _met(first_y, part.shape[1], at.stride_h, at.pad_top, at.kernel_h)
+            columns = _met(first_x, part.shape[2], at.stride_w, at.pad_left, at.kernel_w)
+            part[...] = _product(data, x, w, added, rows, columns).reshape(part.shape)
+    return out
+
+
+def _met(first: int, count: int, stride: int, before: int, kernel: int) -> tuple[Array, Array]:
+    """Return the taps that positions `first`, `first + stride` ... meet, and the input's position (positions, taps)."""
+    taps = np.arange((first + before) % stride, kernel, stride)
+    start = (first + before - taps) // stride
+    return taps, start + np.arange(count)[:, None]
+
+
+def _product(
+    data: OpData, x: Array, w: Array, bias: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
+) -> Array:
+    """Return the pixels (N * rows * columns, O) that meet these taps."""
+    (taps_y, ys), (taps_x, xs) = rows, columns
+    count, height, width, depth = x.shape
+    if not len(taps_y) or not len(taps_x):
+        return np.broadcast_to(np.clip(bias, *data.clamp), (count * len(ys) * len(xs), len(bias)))
+    is_inside = ((ys >= 0) & (ys < height))[:, None, :, None] & ((xs >= 0) & (xs < width))[None, :, None, :]
+    at_y, at_x = np.clip(ys, 0, height - 1)[:, None, :, None], np.clip(xs, 0, width - 1)[None, :, None, :]
+    patches = np.where(is_inside[..., None], x[:, at_y, at_x], np.float32(0))
+    matrix = w[:, taps_y][:, :, taps_x].reshape(len(w), -1).T
+    image = np.ascontiguousarray(patches.reshape(1, 1, -1, len(taps_y) * len(taps_x) * depth))
+    out = np.empty((image.shape[2], len(w)), np.float32)
+    FusedProduct.of_rows(matrix, len(out)).into(image, bias, data.clamp, out)()
+    return out
+
+
+KERNELS = valid(
+    xnnpack("litert-2.3", cpu="x86-64"),
+    delegate(Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare, (1, 5), (0,)), takes),
+)
