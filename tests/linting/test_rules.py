@@ -138,6 +138,11 @@ CASES: dict[str, list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
         (lambda: dense(weights=[0.25] * 3), lambda: dense(weights=[0.25] * 4)),
         (lambda: dense(weights=[0.25] * 4, dimension=1), lambda: dense(weights=0.25, dimension=1)),
     ],
+    "scale-count": [
+        (lambda: dense(weights=[0.25] * 3), lambda: dense(weights=[0.25] * 4)),
+        (lambda: dense(weights=0.25, dimension=2), lambda: dense(weights=0.25, dimension=1)),
+    ],
+    "buffer-size": [(lambda: dense(values=(0, 0, 0)), lambda: dense(values=(0, 0, 0, 0, 0)))],
     "operator-version": [
         (lambda: dense(version=3), lambda: dense(version=4)),
         (

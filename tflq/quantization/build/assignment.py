@@ -236,7 +236,7 @@ def _weights(
         return {slot: Constant(values.astype(np.float16), None, widened=True)}
     constants = {slot: Constant(params.encode(values) if codes is None else codes, params, widened)}
     if m.bias is not None:
-        bias = biases.get(bias_slot, scheme.model.constants[m.bias])
+        bias = biases.get(bias_slot, scheme.model.constants[m.bias]).reshape(-1)  # some have the shape (1, 1, 1, N)
         unit = bias_params(params, data_params(scheme, m, activations), TYPES[mode].bias or TensorType.INT32)
         constants[bias_slot] = Constant(unit.encode(bias), unit)
     return constants

@@ -170,7 +170,7 @@ class _Writing:
             name = spec.name if tensor not in self._stored else self._draft.named(spec.name or "")
             self._stored.add(tensor)
             kind = TensorType.FLOAT16 if params is None else params.type
-            form = replace(_in_type(spec, params, name), type=kind, buffer=buffer, sparsity=None)
+            form = replace(_in_type(spec, params, name), type=kind, shape=shape, buffer=buffer, sparsity=None)
             if params is not None and params.block:
                 form = replace(form, quantization=self._blocks(params, constant.codes.shape, name or ""))
             stored = self._draft.tensor(form)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tflq.errors import CalibrationError
+from tflq.errors import CalibrationError, InputError
 from tflq.runtimes import Step
 from tflq.sessions.roles import Decoder
 from tflq.sessions.script import decoder_steps
@@ -32,9 +32,7 @@ def read_windows(
         FileAccessError, InputError: The file cannot be read, or needs a tokenizer.
     """
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
-        is_text = tokenizer is not None and not path.endswith(".npy")
-        sequences: list[Sequence[int]] = [encoded(tokenizer, read_text(path)) if is_text else read_tokens(path)]
+        sequences: list[Sequence[int]] = [_tokens_of(os.fspath(source), tokenizer)]
     else:
         sequences = [tuple(int(token) for token in one) for one in source]
     length = min(decoder.context or LONGEST, LONGEST)
@@ -53,6 +51,15 @@ def read_windows(
     if len(windows) > MOST:
         windows = [windows[k] for k in np.linspace(0, len(windows) - 1, MOST).round().astype(int)]
     return tuple(windows)
+
+
+def _tokens_of(path: str, tokenizer: Tokenizer | None) -> list[int]:
+    if tokenizer is not None and not path.endswith(".npy"):
+        return encoded(tokenizer, read_text(path))
+    try:
+        return read_tokens(path)
+    except InputError as error:
+        raise error.advising("a text needs a tokenizer: --tokenizer FILE, or bytes if tokens are bytes") from error
 
 
 def steps_of(decoder: Decoder, window: Tokens) -> list[Step]:
