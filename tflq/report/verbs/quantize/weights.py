@@ -13,7 +13,7 @@ from tflq.quantization.recipe.files import plain
 from tflq.quantization.weights.contest import Judged
 from tflq.quantization.weights.quantizing import WeightReport, WeightResult
 from tflq.quantization.weights.recipe import digest, document_of
-from tflq.report.blocks import Block, Brief, Code, Fact, Next, Report, Section, Table, Verdict
+from tflq.report.blocks import Block, Brief, Code, Fact, Next, Note, Report, Section, Table, Verdict
 from tflq.report.numbers import counted
 from tflq.report.verbs.compare.texts import decibels
 from tflq.report.verbs.session.report import where_text
@@ -28,8 +28,9 @@ def weights_report(source: ModelFacts, output: ModelFacts, calibration: str, rep
     """Build the report of a written model."""
     about = (Code(output.path), " computed from ", Code(source.path), " and ", Code(calibration))
     blocks = list(_blocks(report, output.path))
-    steps = f"tflq session {quote(source.path)} {quote(output.path)} --between litert-ref litert-ref"
-    blocks.append(Next([steps, f"tflq verify {quote(output.path)} --against {report.recipe.profile}"]))
+    profile = report.recipe.profile
+    steps = f"tflq session {quote(source.path)} {quote(output.path)} --between {profile} {profile}"
+    blocks.append(Next([steps, f"tflq verify {quote(output.path)} --against {profile}"]))
     return Report("quantize", blocks, about=about, title=f"{output.path}: tflq quantize")
 
 
@@ -50,6 +51,8 @@ def _blocks(report: WeightReport, path: str) -> Iterator[Block]:
     yield Verdict(f"{text}, {share:.0%} of the size", _style(report), subject=path)
     yield Fact(f"{report.bytes_before:,} bytes before, {report.bytes_after:,} after")
     yield Fact(check_text(report))
+    if any("blocks" in weight.form for weight in report.layers):
+        yield Note("LiteRT's reference kernels (litert-ref) read no scales of blocks and return zeros")
     steps = ", ".join(f"{count} of {name}" for name, count in report.steps.items())
     yield Fact(f"fitted to {counted(report.windows, 'window')} of the text: steps {steps}")
     rows = [_method_row(method) for method in report.ranking]
