@@ -242,3 +242,30 @@ def test_a_signature_of_other_tensors_is_refused_or_run(decoder: Model) -> None:
     graph = view(decoder)
     odd = SignatureDef("odd", (("x", graph.inputs[0]),), (("y", graph.outputs[0]),), 0)
     assert isinstance(tflq.record(replace(decoder, signature_defs=(odd,))), Golden)
+
+
+def test_steps_stay_together(golden: Path, tmp_path: Path) -> None:
+    from tflq.verification.curation import merge, prune
+
+    assert merge([golden, golden], tmp_path / "twice.npz") == 3
+    with pytest.raises(GoldenError, match="sample 1 continues sample 0"):
+        prune(golden, tmp_path / "part.npz", samples=slice(1, 3))
+    assert prune(golden, tmp_path / "part.npz", samples=slice(0, 2)) == 2
+    other = tmp_path / "other.npz"
+    recorded = load_golden(golden)
+    replace(recorded, observations=(recorded.observations[0], recorded.observations[2])).save(other)
+    assert merge([golden, other], tmp_path / "both.npz") == 5
+    assert [continues for _, continues in load_golden(tmp_path / "both.npz").steps] == [False, True, True, False, True]
+
+
+def test_recordings_of_signatures_are_compared(golden: Path, tmp_path: Path) -> None:
+    from tflq.diagnosis.drift import drift
+
+    assert drift(DECODER, golden, golden).verdict == Verdict.SAME
+    tflq.record(DECODER, "litert-opt", all_tensors=True, path=tmp_path / "opt.npz")
+    found = drift(DECODER, golden, tmp_path / "opt.npz")
+    assert found.verdict == Verdict.DIFFERS
+    assert {o.signature for o in found.changed} == {"prefill_8", "decode"}
+    load_golden(golden).chosen([0]).save(tmp_path / "one.npz")
+    with pytest.raises(GoldenError, match="expected 3 samples"):
+        drift(DECODER, golden, tmp_path / "one.npz")

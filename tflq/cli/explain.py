@@ -18,6 +18,7 @@ from tflq.cli.options import (
     overlay_option,
     profile_option,
     sample_option,
+    signature_option,
 )
 from tflq.cli.output import say, say_document
 
@@ -45,6 +46,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 )
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
 @dump_inputs_option
+@signature_option
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @click.option(
     "--discriminate",
@@ -66,6 +68,7 @@ def explain_command(
     element: tuple[int, ...] | None,
     mode: str,
     inputs: str | None,
+    signature: str | None,
     seed: int,
     discriminate: str | None,
     html: str | None,
@@ -79,6 +82,9 @@ def explain_command(
     isolated: each operator is fed the dump's own inputs, so that errors of earlier operators do not spread.
     cumulative: the whole model, end to end. The cause is always searched with the dump's own inputs.
 
+    Of a recording of several signatures, each is explained; a page is about the one with the gravest verdict. Any
+    other dump of such a model names tensors of one signature, or needs --signature.
+
     Without a dump, --element shows how the profile computes one element.
 
     \b
@@ -86,37 +92,48 @@ def explain_command(
     tflq explain model.tflite --dump device.npz --html why.html
     tflq explain model.tflite --op 4 --element 0,3,5,7
     """
+    from dataclasses import replace
+
     from tflq.api.subject import subject
     from tflq.errors import OptionError
+    from tflq.ir import only_signed
     from tflq.profiles import by_name
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
     whole = subject(model)
-    target = whole.model
     if dump is None:
         if element is None or html is not None or overlay is not None or discriminate is not None:
             raise OptionError("give --dump, or --element alone to show an element of the profile's own run")
+        target = only_signed(whole.model, signature).model
         return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
 
-    from tflq.diagnosis.dump import load_dumps
-    from tflq.diagnosis.findings import investigate
+    from tflq.diagnosis.findings import gravest, investigate
+    from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
     from tflq.report.verbs.explain.document import explain_document
     from tflq.report.verbs.explain.report import explain_report
     from tflq.verification.goldens import check_model
     from tflq.verification.results import Mode
 
     check_model(dump, whole.facts.sha256)
-    samples = load_dumps(target, dump, sample, inputs)
-    findings = investigate(target, samples, by_name(profile), op=op, mode=Mode(mode), element=element)
+    chosen = by_name(profile)
+    held = dumps_by_signature(whole.model, dump, sample, inputs, signature)
+    if op is not None or element is not None or discriminate is not None:
+        held = [only_dumps(whole.model, dump, sample, inputs, signature)]
+    found = [
+        replace(investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element), signature=part.name)
+        for part, samples in held
+    ]
+    findings = gravest(found)
     if discriminate is not None:
         from tflq.diagnosis.session import discriminated
 
-        findings = discriminated(target, samples, findings, by_name(profile))
+        part, samples = held[0]
+        findings = discriminated(part.model, samples, findings, chosen)
         if findings.discrimination is not None and findings.discrimination.trials:
             write_arrays(discriminate, findings.discrimination.arrays())
     shown = explain_report(findings, model, dump, inputs)
     if html is not None:
-        write_page(html, shown, model, profile)
+        write_page(html, shown, model, profile, findings.signature or None)
     if overlay is not None:
         from tflq.report.verbs.explain.figures import explain_colourings
 

@@ -15,6 +15,7 @@ from tflq.cli.options import (
     model_argument,
     overlay_option,
     sample_option,
+    signature_option,
 )
 from tflq.cli.output import say, say_document
 
@@ -24,6 +25,7 @@ from tflq.cli.output import say, say_document
 @dump_option
 @dump_inputs_option
 @sample_option
+@signature_option
 @click.option(
     "--profile",
     default="litert-ref",
@@ -46,6 +48,7 @@ def fit_command(
     dump: str,
     inputs: str | None,
     sample: int | None,
+    signature: str | None,
     profile: str,
     discriminate: str | None,
     html: str | None,
@@ -55,22 +58,24 @@ def fit_command(
 ) -> int:
     """Compare every operator of MODEL under every profile with the dump, and name the best profile or mix of profiles.
 
+    A dump of several signatures needs --signature.
+
     \b
     tflq fit model.tflite --dump device.npz
     """
     from tflq.api.subject import subject
-    from tflq.diagnosis.dump import load_dumps
     from tflq.diagnosis.profile_fit import fit
     from tflq.diagnosis.profiles_apart import profiles_apart
+    from tflq.diagnosis.signatures import only_dumps
     from tflq.report.verbs.fit.document import fit_document
     from tflq.report.verbs.fit.report import fit_report
     from tflq.verification.goldens import check_model
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
     whole = subject(model)
-    target = whole.model
     check_model(dump, whole.facts.sha256)
-    dumps = load_dumps(target, dump, sample, inputs)
+    part, dumps = only_dumps(whole.model, dump, sample, inputs, signature)
+    target = part.model
     result = fit(target, dumps, profile)
     discrimination = None
     if discriminate is not None and len(result.fitting) > 1:
@@ -79,7 +84,7 @@ def fit_command(
             write_arrays(discriminate, discrimination.arrays())
     shown = fit_report(result, discrimination, model=model, dump=dump)
     if html is not None:
-        write_page(html, shown, model)
+        write_page(html, shown, model, signature=signature)
     if overlay is not None:
         from tflq.report.verbs.fit.figures import fit_colourings
 

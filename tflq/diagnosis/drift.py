@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -15,14 +15,16 @@ from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.session import explain
 from tflq.errors import GoldenError, TflqError
 from tflq.inspection.difference import Difference, difference
-from tflq.ir import Model, signed, view
+from tflq.ir import Model, Signed, signed, view
 from tflq.storage.output import PathLike
+from tflq.surgery.cut import OPAQUE
 from tflq.verification.counterpart import counterpart
 from tflq.verification.curation import differing_input, same
 from tflq.verification.golden import Golden, Observation, Stored, fitted
 from tflq.verification.goldens import load_golden
 from tflq.verification.results import Status, Verdict
 from tflq.verification.session import verify
+from tflq.verification.signed import named
 
 Array = NDArray[Any]
 
@@ -41,7 +43,7 @@ class OperatorDrift:
     """The change of one operator. `difference` is that of the first sample that shows it.
 
     The expected values are the first recording's. `samples` is the number of samples in which both recordings hold all
-    of its results.
+    of its results, or another signature ran.
     """
 
     index: int
@@ -49,6 +51,12 @@ class OperatorDrift:
     drifted: Drifted
     difference: Difference | None = None
     samples: int = 0
+    signature: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its index, after its signature if the model has several."""
+        return f"{self.signature}/{self.index}" if self.signature else str(self.index)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +64,8 @@ class Drift:
     """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.
 
     `outputs` are those of the graph, None if no sample of both holds the output; `output_samples` is the number of
-    samples in which both do. `tensors` is True if both recordings declare that they hold the operators' results.
+    samples in which both do, or another signature ran. `tensors` is True if both recordings declare that they hold the
+    operators' results.
     """
 
     first: str
@@ -109,41 +118,78 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     counts = [len(golden.observations) for golden in goldens]
     if counts[0] != counts[1]:
         raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
-    graph = view(target.model)
-    drifts: list[OperatorDrift | None] = [None] * len(graph.ops)
-    outputs: dict[int, Difference] = {}
-    seen, walked = [0] * len(graph.outputs), [0] * len(graph.ops)
-    for k, (one, other) in enumerate(zip(goldens[0].observations, goldens[1].observations, strict=True)):
-        at = differing_input(one, other)
-        if at is not None:
-            raise GoldenError(f"{paths[1]}: sample {k} has another input {at} than in {paths[0]}")
-        for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
-            seen[position] += a is not None and b is not None
-            if a is not None and b is not None and (position not in outputs or outputs[position].same):
-                outputs[position] = difference(a, b, k)
-        values = _values(target.model, one), _values(target.model, other)
-        for op in graph.ops:
-            results = [t for t in op.outputs if t >= 0]
-            walked[op.index] += bool(results) and all(t in held for t in results for held in values)
-        _walk(target.model, *values, k, drifts)
+    if goldens[0].steps != goldens[1].steps:
+        raise GoldenError(f"{paths[1]}: ran other signatures, or ran them otherwise, than {paths[0]}")
     profile, _ = counterpart(goldens[0].runtime)
-    operators = [
-        o or OperatorDrift(op.index, op.name, Drifted.UNKNOWN) for op, o in zip(graph.ops, drifts, strict=True)
+    every = signed(target.model)
+    own = [named(every, signature) for signature, _ in goldens[0].steps]
+    found = [
+        _of_part(model, part, paths, goldens, [k for k, p in enumerate(own) if p == number], profile.name)
+        for number, part in enumerate(every)
     ]
-    operators = [replace(o, samples=count) for o, count in zip(operators, walked, strict=True)]
-    if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
-        operators = _by_profile(model, paths, profile.name, operators)
-    start = next((o for o in operators if o.drifted == Drifted.CHANGED), None)
     return Drift(
         *paths,
         runtimes=(goldens[0].runtime, goldens[1].runtime),
         profile=profile.name,
         samples=counts[0],
-        operators=tuple(operators),
-        outputs=tuple(outputs.get(position) for position in range(len(graph.outputs))),
-        output_samples=tuple(seen),
+        operators=tuple(o for one in found for o in one.operators),
+        outputs=tuple(d for one in found for d in one.outputs),
+        output_samples=tuple(count for one in found for count in one.seen),
         tensors=all(golden.tensors for golden in goldens),
-        findings=None if start is None else _explained(target.model, goldens[1], profile.name, start),
+        findings=next((one.findings for one in found if one.findings is not None), None),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfPart:
+    """One signature's drift. Counts of samples include those of other signatures, in which nothing was to compare."""
+
+    operators: Sequence[OperatorDrift]
+    outputs: Sequence[Difference | None]
+    seen: Sequence[int]
+    findings: Findings | None
+
+
+def _of_part(
+    source: Source | Model,
+    part: Signed,
+    paths: tuple[str, str],
+    goldens: Sequence[Golden],
+    numbers: Sequence[int],
+    profile: str,
+) -> _OfPart:
+    """Compare the samples of one signature."""
+    graph = view(part.model)
+    elsewhere = len(goldens[0].observations) - len(numbers) if numbers else 0
+    chosen = [golden.chosen(numbers) for golden in goldens]
+    drifts: list[OperatorDrift | None] = [None] * len(graph.ops)
+    outputs: dict[int, Difference] = {}
+    seen, walked = [elsewhere] * len(graph.outputs), [elsewhere] * len(graph.ops)
+    for k, (one, other) in enumerate(zip(chosen[0].observations, chosen[1].observations, strict=True)):
+        at = None if one.continues else differing_input(one, other)  # a step may take an earlier one's results
+        if at is not None:
+            raise GoldenError(f"{paths[1]}: sample {numbers[k]} has another input {at} than in {paths[0]}")
+        for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
+            seen[position] += a is not None and b is not None
+            if a is not None and b is not None and (position not in outputs or outputs[position].same):
+                outputs[position] = difference(a, b, k)
+        values = _values(part.model, one), _values(part.model, other)
+        for op in graph.ops:
+            results = [t for t in op.writes if graph.tensors[t].type not in OPAQUE]
+            walked[op.index] += all(t in held for t in results for held in values)
+        _walk(part.model, *values, k, drifts)
+    operators = [
+        replace(o or OperatorDrift(op.index, op.name, Drifted.UNKNOWN), samples=count, signature=part.name)
+        for op, o, count in zip(graph.ops, drifts, walked, strict=True)
+    ]
+    if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
+        operators = _by_profile(source, part, paths, profile, operators)
+    start = next((o for o in operators if o.drifted == Drifted.CHANGED), None)
+    return _OfPart(
+        operators=operators,
+        outputs=[outputs.get(position) for position in range(len(graph.outputs))],
+        seen=seen,
+        findings=None if start is None else _explained(part, chosen[1], profile, start),
     )
 
 
@@ -186,10 +232,12 @@ def _walk(
 
 
 def _by_profile(
-    model: Source | Model, paths: tuple[str, str], profile: str, operators: list[OperatorDrift]
+    model: Source | Model, part: Signed, paths: tuple[str, str], profile: str, operators: list[OperatorDrift]
 ) -> list[OperatorDrift]:
     """Return the operators; with different inputs, one counts as changed if `profile` fits only the first recording."""
-    reports = [verify(model, load_golden(path), profile=profile).operators for path in paths]
+    reports = [
+        verify(model, load_golden(path), profile=profile, signature=part.name or None).operators for path in paths
+    ]
     return [
         replace(o, drifted=Drifted.CHANGED)
         if o.drifted == Drifted.FOLLOWS and before.status == Status.EXACT and after.status == Status.DIFFERS
@@ -198,10 +246,11 @@ def _by_profile(
     ]
 
 
-def _explained(model: Model, golden: Golden, profile: str, changed: OperatorDrift) -> Findings | None:
+def _explained(part: Signed, golden: Golden, profile: str, changed: OperatorDrift) -> Findings | None:
     first = changed.difference.first if changed.difference is not None else None
     observation = golden.observations[0 if first is None else first.sample]
     try:
-        return explain(model, _values(model, observation), profile, op=changed.index)
+        found = explain(part.model, _values(part.model, observation), profile, op=changed.index)
+        return replace(found, signature=part.name)
     except (TflqError, ValueError):
         return None

@@ -35,7 +35,7 @@ from tflq.storage.arrays import load_array
 from tflq.storage.reading import read_bytes
 from tflq.verification.bundle import is_bundle
 from tflq.verification.dump import Dump, dumps_of_golden
-from tflq.verification.golden import PROVENANCE
+from tflq.verification.golden import PROVENANCE, Golden
 from tflq.verification.goldens import load_golden
 from tflq.verification.inputs import InputSource, make_inputs, numbered
 from tflq.verification.preparation import codes_of_floats, is_whole, takes_codes
@@ -43,7 +43,7 @@ from tflq.verification.preparation import codes_of_floats, is_whole, takes_codes
 __all__ = ["Dump", "dump_of", "load_dump", "load_dumps"]
 
 Array = NDArray[Any]
-_SAMPLE = re.compile(r"s(\d+)_", re.ASCII)
+_SAMPLE, _STEP = re.compile(r"s(\d+)_", re.ASCII), re.compile(r"[^/]+/s\d+_(in|out)\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,9 +87,9 @@ def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> 
 
 
 def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
-    if is_bundle(path):
-        recorded = dumps_of_golden(model, load_golden(path), os.fspath(path))
-        return tuple(_numbered(model, path, one.tensors) for one in recorded)
+    recording = recording_at(path)
+    if recording is not None:
+        return dumps_of_recording(model, recording, os.fspath(path))
     place = Path(path)
     if not place.exists():
         raise FileAccessError(place, "does not exist")
@@ -100,10 +100,25 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     if place.suffix != ".npz":
         return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
     with opened(place) as archive:
-        if "s0_out0" in archive and (PROVENANCE in archive or all(map(_SAMPLE.match, archive))):
-            recorded = dumps_of_golden(model, load_golden(place), os.fspath(path))
-            return tuple(_numbered(model, path, one.tensors) for one in recorded)
         return tuple(_named(model, path, entries) for entries in _by_sample(archive))
+
+
+def recording_at(path: str | os.PathLike[str]) -> Golden | None:
+    """Return the recording at a path; None if it holds a dump of another form, or nothing."""
+    if is_bundle(path):
+        return load_golden(path)
+    place = Path(path)
+    if place.suffix != ".npz" or not place.is_file():
+        return None
+    with opened(place) as archive:
+        is_recording = "s0_out0" in archive and (PROVENANCE in archive or all(map(_SAMPLE.match, archive)))
+        has_steps = PROVENANCE in archive and any(map(_STEP.match, archive))
+    return load_golden(place) if is_recording or has_steps else None
+
+
+def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump, ...]:
+    """Return the samples of a recording. Raise an InputError if they are of another model."""
+    return tuple(_numbered(model, source, one.tensors, recorded=True) for one in dumps_of_golden(model, golden, source))
 
 
 def _by_sample(archive: Archive) -> Iterator[dict[str, Entry]]:
@@ -174,9 +189,16 @@ def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
     return InputError("no entry names a tensor of the model", name=source, expected=known, got=got)
 
 
-def _numbered(model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array]) -> Dump:
+def _numbered(
+    model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array], *, recorded: bool = False
+) -> Dump:
+    count = len(view(model).tensors)
+    beyond = next((t for t in tensors if not 0 <= t < count), None)
+    if beyond is not None:
+        expected = f"0 to {count - 1}"
+        raise InputError("holds a tensor that the model lacks", name=os.fspath(path), expected=expected, got=beyond)
     real = _holds_real_values(model, tensors.items())
-    values = {t: _value(model, t, v, f"tensor {t}", real=real) for t, v in tensors.items()}
+    values = {t: _value(model, t, v, f"tensor {t}", real=real, recorded=recorded) for t, v in tensors.items()}
     return Dump(os.fspath(path), values)
 
 
@@ -213,11 +235,11 @@ def _is_float_for_codes(model: Model, index: int, value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f" and takes_codes(view(model).tensors[index])
 
 
-def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False) -> Array:
+def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False, recorded: bool = False) -> Array:
     """Return the array in the tensor's carrier type, in the model's shape if it is given and the sizes agree.
 
     Floats for an integer tensor are its codes, or with `real` their real values. Results of operators may have other
-    sizes here, since some are known only at run time.
+    sizes here, since some are known only at run time; `recorded` arrays have the runtime's own shape.
     """
     spec = view(model).tensors[index]
     if not isinstance(spec.type, TensorType):
@@ -226,6 +248,8 @@ def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = Fal
     if _is_float_for_codes(model, index, value):
         value = codes_of_floats(spec, value, key, real=real)  # type: ignore[arg-type]
     array = admit(_array(value, CARRIER[spec.type], size), spec.type, None, key)
+    if recorded and spec.shape == () and view(model).maker(index) is not None:
+        return array  # the file's shape may stand for one that is known at run time only
     has_rank = open_shape(spec) is not None
     if array.size == size and (_is_flat(value) or has_rank):
         return array.reshape(spec.shape)

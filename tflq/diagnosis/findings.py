@@ -82,6 +82,13 @@ class Findings:
     discrimination: Discrimination | None = None  # if it was requested, and several causes fit
     sample: int | None = None  # number of this sample among several: the one in which most elements differ
     faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
+    signature: str = ""  # if the model has several
+    signatures: tuple[Findings, ...] = ()  # of all that the dump is of, if there are several, these among them
+
+    @property
+    def every(self) -> tuple[Findings, ...]:
+        """The findings on all signatures that the dump is of."""
+        return self.signatures or (self,)
 
     @property
     def verdict(self) -> Verdict:
@@ -108,6 +115,16 @@ class Findings:
     def explained(self) -> Located | None:
         """The operator that the explanation is about."""
         return None if self.explanation is None else self.operators[self.explanation.index]
+
+
+#: Verdicts, the gravest first.
+_GRAVEST = (Verdict.DIFFERS, Verdict.NOTHING, Verdict.INCOMPLETE, Verdict.CLOSE, Verdict.SAME)
+
+
+def gravest(found: Sequence[Findings]) -> Findings:
+    """Return the findings with the gravest verdict, the first of several, which hold all in `signatures`."""
+    worst = min(found, key=lambda one: _GRAVEST.index(one.verdict))
+    return replace(worst, signatures=tuple(found)) if len(found) > 1 else worst
 
 
 def investigate(

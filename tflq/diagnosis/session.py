@@ -14,12 +14,13 @@ from tflq.api.subject import subject
 from tflq.diagnosis import profile_fit as fitting
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.discrimination import discriminate as _discriminate
-from tflq.diagnosis.dump import Dump, dump_of, load_dumps
-from tflq.diagnosis.findings import Findings, investigate
+from tflq.diagnosis.dump import Dump
+from tflq.diagnosis.findings import Findings, gravest, investigate
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.reduction import Check, Reduced, reduce_check, reduce_dump
+from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
 from tflq.errors import InputError, OptionError, UnknownNameError
-from tflq.ir import Model
+from tflq.ir import Model, only_signed
 from tflq.profiles import Profile, by_name
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.results import Mode
@@ -40,6 +41,7 @@ def explain(
     element: tuple[int, ...] | None = None,
     inputs: InputSource = None,
     sample: int | None = None,
+    signature: str | None = None,
 ) -> Findings:
     """Find the first operator whose results in a dump differ from a profile's, and the causes that reproduce them.
 
@@ -52,9 +54,11 @@ def explain(
         element: The element to trace. None: the first that differs.
         inputs: The device's inputs, if a dump at a path lacks them.
         sample: The number of one of several samples at a path. None: all of them.
+        signature: The signature that the dump is of. None: all that it names; the result is the gravest, whose
+            `signatures` holds all.
 
     Raises:
-        InputError: The dump does not fit the model.
+        InputError: The dump does not fit the model, or does not show which signature it is of.
         OptionError: There is no such operator, element or sample.
         UnknownNameError: No mode or profile has that name.
 
@@ -73,8 +77,11 @@ def explain(
     if mode not in _MODES:
         raise UnknownNameError("mode", mode, _MODES)
     chosen, target = by_name(profile), subject(model).model
-    samples = _samples(target, dump, inputs, sample)
-    return investigate(target, samples, chosen, op=op, mode=Mode(mode), element=element)
+    found = [
+        replace(investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element), signature=part.name)
+        for part, samples in dumps_by_signature(target, dump, sample, inputs, signature)
+    ]
+    return gravest(found)
 
 
 def fit(
@@ -84,6 +91,7 @@ def fit(
     *,
     inputs: InputSource = None,
     sample: int | None = None,
+    signature: str | None = None,
 ) -> Fit:
     """Compare every operator under every profile with a dump.
 
@@ -93,6 +101,7 @@ def fit(
         profile: The assumed profile: if several explain as much, the nearest to it is the best.
         inputs: The device's inputs, if a dump at a path lacks them.
         sample: The number of one of several samples at a path. None: all of them.
+        signature: The signature that the dump is of, if it may be of several.
 
     Returns:
         `best` profile, `fitting` ones, `mix` by type of operator, and the `matrix` of explained elements.
@@ -111,7 +120,8 @@ def fit(
         True
     """
     target = subject(model).model
-    return fitting.fit(target, _samples(target, dump, inputs, sample), profile)
+    part, samples = only_dumps(target, dump, sample, inputs, signature)
+    return fitting.fit(part.model, samples, profile)
 
 
 def reduce(
@@ -123,6 +133,7 @@ def reduce(
     inputs: InputSource = None,
     sample: int | None = None,
     seed: int = 0,
+    signature: str | None = None,
 ) -> Reduced:
     """Shrink a model to the operators, then the element, then the values that still show a difference.
 
@@ -134,6 +145,7 @@ def reduce(
         inputs: With a dump the device's inputs; with a check the source of inputs. None: generated from `seed`.
         sample: The number of one of several samples. None: the first that differs in a dump; the first with a check.
         seed: The seed of generated inputs.
+        signature: The signature that the dump is of, or the check is about, if the model has several.
 
     Raises:
         InputError: There is no difference.
@@ -155,18 +167,19 @@ def reduce(
     if (dump is None) == (check is None):
         raise OptionError("give either a dump or a check")
     if check is not None:
+        target = only_signed(target, signature).model
         made = make_inputs(target, inputs, 1, seed).samples
         if not 0 <= (sample or 0) < len(made):
             raise OptionError(f"sample {sample}: there are samples 0 to {len(made) - 1}")
         return reduce_check(target, chosen, made[sample or 0], check)
     assert dump is not None  # as there is no check
-    *others, last = _samples(target, dump, inputs, sample)
+    part, (*others, last) = only_dumps(target, dump, sample, inputs, signature)
     for one in others:
         try:
-            return reduce_dump(target, chosen, one)
+            return reduce_dump(part.model, chosen, one)
         except InputError:
             continue
-    return reduce_dump(target, chosen, last)
+    return reduce_dump(part.model, chosen, last)
 
 
 def discriminate(
@@ -177,6 +190,7 @@ def discriminate(
     op: int | None = None,
     inputs: InputSource = None,
     sample: int | None = None,
+    signature: str | None = None,
 ) -> Discrimination | None:
     """Search inputs that distinguish causes which explain a dump's first difference equally well.
 
@@ -195,8 +209,9 @@ def discriminate(
         True
     """
     target, chosen = subject(model).model, by_name(profile)
-    samples = _samples(target, dump, inputs, sample)
-    return discriminated(target, samples, investigate(target, samples, chosen, op=op), chosen).discrimination
+    part, samples = only_dumps(target, dump, sample, inputs, signature)
+    found = investigate(part.model, samples, chosen, op=op)
+    return discriminated(part.model, samples, found, chosen).discrimination
 
 
 def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, profile: Profile) -> Findings:
@@ -206,9 +221,3 @@ def discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, prof
         return found
     discrimination = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
     return replace(found, discrimination=discrimination)
-
-
-def _samples(model: Model, dump: DumpSource, inputs: InputSource, sample: int | None) -> tuple[Dump, ...]:
-    if isinstance(dump, Dump):
-        return (dump,)
-    return (dump_of(model, dump),) if isinstance(dump, Mapping) else load_dumps(model, dump, sample, inputs)

@@ -40,7 +40,7 @@ def merge(paths: Sequence[PathLike], output: PathLike) -> int:
     known: dict[object, object] = {}
     parts = [golden.chosen(_new(golden, known, str(path))) for path, golden in zip(paths, goldens, strict=True)]
     save_golden(parts, output)
-    return len(known)
+    return sum(len(part.observations) for part in parts)
 
 
 def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, drop_tensors: bool = False) -> int:
@@ -62,7 +62,11 @@ def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, dro
     check_golden_output(output, [path], replaces=True)
     golden = load_golden(path)
     golden = golden.plain() if drop_tensors else golden
-    golden = golden.chosen(range(len(golden.observations))[samples or slice(None)])
+    chosen = range(len(golden.observations))[samples or slice(None)]
+    lost = next((k for k in chosen if golden.steps[k][1] and k - 1 not in chosen), None)
+    if lost is not None:
+        raise GoldenError(f"{path}: sample {lost} continues sample {lost - 1}: keep both, or neither")
+    golden = golden.chosen(chosen)
     kept = _new(golden, {}, str(path))
     if not kept:
         raise GoldenError(f"{path}: no sample is left")
@@ -71,16 +75,28 @@ def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, dro
 
 
 def _new(golden: Golden, known: dict[object, object], path: str) -> list[int]:
-    """Return the samples whose inputs are not in `known`, and add them there."""
-    new = []
+    """Return the samples whose inputs are not in `known`, and add them there.
+
+    Samples that continue belong to the one that they continue: all of them are new, or none.
+    """
+    new, run = [], list[int]()
+    before: object = None
+    fresh = False
     for k, one in enumerate(golden.plain().observations):
-        inputs, outputs = _named(one.inputs), _named(one.outputs)
+        if not one.continues:
+            new += run if fresh else []
+            run, before, fresh = [], None, False
+        run.append(k)
+        before = inputs = (
+            (before, one.signature, _named(one.inputs)) if one.signature or one.continues else _named(one.inputs)
+        )
+        outputs = _named(one.outputs)
         if inputs not in known:
             known[inputs] = outputs
-            new.append(k)
+            fresh = True
         elif known[inputs] != outputs:
             raise GoldenError(f"{path}: sample {k} has other outputs than another sample of the same inputs")
-    return new
+    return [*new, *(run if fresh else [])]
 
 
 def _named(values: Sequence[Array | None]) -> tuple[object, ...]:

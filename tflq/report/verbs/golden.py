@@ -54,7 +54,7 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
     causes = _causes(drift)
     if causes:
         changed = drift.changed[0]
-        yield Text(f"operator {changed.index} {changed.op} of the second computes as {', '.join(causes[:3])}")
+        yield Text(f"operator {changed.place} {changed.op} of the second computes as {', '.join(causes[:3])}")
     operators = sum(o.samples == drift.samples for o in drift.operators)
     outputs = sum(count == drift.samples for count in drift.output_samples)
     yield Fact(
@@ -88,10 +88,10 @@ def _row(operator: OperatorDrift) -> tuple[str, ...]:
     what = "changed" if operator.drifted == Drifted.CHANGED else "its inputs differ"
     d: Difference | None = operator.difference
     if d is None or d.first is None:
-        return str(operator.index), operator.op, what, "", "", ""
+        return operator.place, operator.op, what, "", "", ""
     at = f"{list(d.first.index)}: {d.first.expected} -> {d.first.got}"
     count = f"{d.differing:,} of {d.elements:,}"
-    return str(operator.index), operator.op, what, count, f"{d.largest} {d.unit}", at
+    return operator.place, operator.op, what, count, f"{d.largest} {d.unit}", at
 
 
 # --- Documents -------------------------------------------------------------------------------------------------------
@@ -120,6 +120,7 @@ def drift_document(drift: Drift) -> dict[str, Any]:
         "verdict": drift.verdict.value,
         "operators": [
             {
+                "signature": o.signature or None,
                 "index": o.index,
                 "op": o.op,
                 "drifted": o.drifted.value,

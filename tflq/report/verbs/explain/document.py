@@ -17,9 +17,18 @@ from tflq.verification.results import InputFacts, Located
 
 
 def explain_document(model: str, dump: str, findings: Findings, inputs: str | None = None) -> dict[str, Any]:
-    """Return the document of a dump's findings: `schemas/explain.schema.json`."""
+    """Return the document of a dump's findings: `schemas/explain.schema.json`.
+
+    With several signatures it is that of the gravest, and `signatures` holds those of all.
+    """
+    every = [_document(model, dump, one, inputs) for one in findings.signatures]
+    return {**_document(model, dump, findings, inputs), "signatures": every}
+
+
+def _document(model: str, dump: str, findings: Findings, inputs: str | None) -> dict[str, Any]:
     return {
         "schema": "tflq/explain/1",
+        "signature": findings.signature or None,
         "model": model,
         "dump": dump,
         "profile": findings.profile,

@@ -68,6 +68,16 @@ def discrimination_card(found: Discrimination) -> Report:
 
 
 def _blocks(findings: Findings, model: str, dump: str, inputs: str | None) -> Iterator[Block]:
+    """Yield the findings on one signature, and in text those on the others after it."""
+    if findings.signature:
+        yield Text(findings.signature, "strong")
+    yield from _of_one(findings, model, dump, inputs)
+    for other in findings.signatures:
+        if other.signature != findings.signature:
+            yield InText([Text(other.signature, "strong"), *_of_one(other, model, dump, inputs)])
+
+
+def _of_one(findings: Findings, model: str, dump: str, inputs: str | None) -> Iterator[Block]:
     word, text = verdict_words(findings)
     yield Verdict(text, STYLES[findings.verdict], word)
     yield _brief(findings)

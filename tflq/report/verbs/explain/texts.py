@@ -35,19 +35,20 @@ def verdict_words(findings: Findings) -> tuple[str, str]:
 def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[str]:
     """Yield the command to type next, ready to be copied, and another one that may help."""
     e = findings.explanation
+    signature = f" --signature {quote(findings.signature)}" if findings.signature else ""
     if inputs is None and e is None and not any(o.differences for o in findings.operators):
-        yield f"tflq explain {quote(model)} --dump {quote(dump)} --inputs SOURCE"
+        yield f"tflq explain {quote(model)} --dump {quote(dump)}{signature} --inputs SOURCE"
     if e is None or e.verdict == CauseVerdict.SAME:
         return
     cause = e.exact[0] if e.exact else None
-    arguments = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "")
+    arguments = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "") + signature
     command = f"tflq explain {arguments}"
     if cause is None and findings.explained is not None and findings.explained.assumed:
         yield f"tflq fit {arguments}"
     elif cause is not None and cause.kind == Kind.PROFILE:
         yield f"{command} --profile {quote(cause.name)}"
     else:
-        yield f"tflq inspect {quote(model)} --op {e.index}"
+        yield f"tflq inspect {quote(model)}{signature} --op {e.index}"
     if (len(e.fitting) > 1 or any(h.also for h in e.fitting)) and findings.discrimination is None:
         yield f"{command} --op {e.index} --discriminate apart.npz"
 

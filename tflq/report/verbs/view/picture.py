@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.api.subject import subject
-from tflq.diagnosis.dump import load_dumps
 from tflq.diagnosis.findings import investigate
+from tflq.diagnosis.signatures import only_dumps
 from tflq.errors import TflqError
 from tflq.inspection.model_diff import diff
 from tflq.profiles import by_name
@@ -65,7 +65,10 @@ def picture(
     if _is_recording(other):
         report = verify(model, Path(other), profile=profile, signature=signature)
         return Picture(page_of(verify_report(report), view), verify_colourings(report) or facts_of(view.inspection))
-    findings = investigate(view.model, load_dumps(view.model, other, None, None), by_name(profile))
+    part, dumps = only_dumps(subject(model).model, other, None, None, signature)
+    findings = investigate(part.model, dumps, by_name(profile))
+    if part.root.subgraph != view.inspection.subgraph:
+        view = view_of(model, profile, part.name)
     return Picture(page_of(explain_report(findings, model, other), view), explain_colourings(findings))
 
 
