@@ -11,7 +11,7 @@ from support.float_sweeps import assert_function_matches
 from support.processors import XNNPACK, has_xnnpack_profile
 
 FUNCTIONS: dict[str, tuple[str, tuple[str, Mapping[str, Any]] | None]] = {
-    **{op.lower(): (op, None) for op in ("EXP", "TANH", "LOGISTIC", "ELU", "LOG", "SIN", "COS", "HARD_SWISH")},
+    **{op.lower(): (op, None) for op in ("EXP", "TANH", "LOGISTIC", "ELU", "LOG", "SIN", "COS", "HARD_SWISH", "ROUND")},
     "gelu": ("GELU", ("GeluOptions", {"approximate": False})),
     "gelu_approximate": ("GELU", ("GeluOptions", {"approximate": True})),
 }

@@ -221,7 +221,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         rounds_once=True,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "RSQRT",
