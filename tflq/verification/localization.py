@@ -17,9 +17,8 @@ from tflq.interpreter.squares import squaring
 from tflq.ir import Model, TensorSpec, view
 from tflq.kernels.kernel import Prepared
 from tflq.profiles import Profile
-from tflq.surgery.part import Part
 from tflq.surgery.cut import cut
-from tflq.surgery.tap import single_operator
+from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode
 
@@ -262,13 +261,9 @@ class Localizer:
 
 
 def alone(model: Model, index: int, profile: Profile | None = None) -> Part:
-    """Return one operator cut out of a model, still without inputs.
-
-    If the profile computes an operator before it in one go with it, both are in the part.
-    """
-    graph = view(model)
-    fused = () if profile is None else squaring(graph, index, profile)
-    return Part((index,), *(cut(model, (*fused, index)) if fused else single_operator(model, index)))
+    """Return one operator cut out of a model, with what `profile` computes in one go with it, still without inputs."""
+    fused = () if profile is None else squaring(view(model), index, profile)
+    return Part((index,), *cut(model, (*fused, index)))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:

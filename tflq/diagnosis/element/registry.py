@@ -12,8 +12,8 @@ from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Tracer
 from tflq.kernels import concatenation, max_pool_2d
-from tflq.kernels.average_pool_2d import reference as average_pool_2d
 from tflq.kernels.add_sub import optimized as add_in_blocks
+from tflq.kernels.average_pool_2d import reference as average_pool_2d
 from tflq.kernels.batch_matmul import reference as batch_matmul
 from tflq.kernels.conv_2d import reference as conv_2d
 from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
