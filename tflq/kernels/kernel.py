@@ -33,8 +33,8 @@ class Operand:
     """One tensor as an operator sees it. `value` is there for constants, and for shape operands when the model runs.
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
-    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. `is_unpacked`: an operator
-    makes it of a constant by unpacking alone.
+    even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. If `is_unpacked`, an
+    operator unpacks it from a constant.
     """
 
     index: int
@@ -134,7 +134,7 @@ class Node:
     custom_options: bytes = b""
     surroundings: Surroundings | None = None
     room: int | None = None  # bytes that prepare may take; None: any number
-    is_of_squares: bool = False  # the first input stands for its squares
+    is_of_squares: bool = False  # the first input is what is squared, not the squares
 
     def around(self) -> Surroundings:
         """Return the rest of the model; raise ModelError for an operator outside a model."""

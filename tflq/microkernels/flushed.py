@@ -1,8 +1,8 @@
-"""Fused multiply-adds of float32 that flush subnormal numbers to zero: by the processor, or computed in float64.
+"""Fused multiply-adds that flush subnormal float32 to zero: by the processor, or in float64.
 
-Compiled code writes `before = begin_flushing()`, computes floats that it loads from arrays and stores to arrays, and ends
-with `end_flushing(before)`. Where the processor does not flush, `multiply_add` does, and `add` and `multiply`, which
-are made of it.
+Compiled code calls `before = begin_flushing()`, computes floats that it loads from arrays and stores to arrays, and
+calls `end_flushing(before)`. If the processor cannot flush, `multiply_add` does, and so do `add` and `multiply`, which
+call it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tiles of float32 sums that are chains of fused multiply-adds: a sum begins with its bias and takes a product for each k.
+"""Tiles of float32 sums that are chains of fused multiply-adds.
 
-Subnormal numbers are read and written as zeros.
+A sum begins with its bias and takes a product for each k. Subnormal numbers are read and written as zeros.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def definition(
 ) -> None:
     """Compute out[out_row + r, at + c] = clamp(biases[at + c] + sum over k of rows[row + r, k] * weights[panel, k, c]).
 
-    `at` is `out_column`; r goes through rows below `count` and ROWS. Every product is added with one rounding, in order.
+    `at` is `out_column`; r goes through rows below `count` and ROWS. Each product is added in order, with one rounding.
     Clamping passes NaN, and the sign of a zero at a limit. `block` is not used: sums have one.
-    The caller guarantees: `rows` is (R, K), `weights` (panels, K, COLUMNS) and `biases` (N), all contiguous; rows, panel
-    and tile lie inside their arrays.
+    The caller guarantees: `rows` is (R, K), `weights` (panels, K, COLUMNS) and `biases` (N), all contiguous; rows,
+    panel and tile lie inside their arrays.
     """
     for r in range(min(count, ROWS)):
         for c in range(COLUMNS):

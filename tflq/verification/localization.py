@@ -17,7 +17,6 @@ from tflq.ir import Model, OperatorView, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import OPAQUE, cut
 from tflq.surgery.part import Part
-from tflq.surgery.tap import single_operator
 from tflq.verification.compared import REWRITTEN, UNKNOWN, Compared, Shared, constants_after, readable, require_shape
 from tflq.verification.dump import Dump
 from tflq.verification.handles import Handled, Memory, has_results
@@ -291,13 +290,9 @@ def _fresh(_dump: Dump) -> Memory:
 
 
 def alone(model: Model, index: int, profile: Profile | None = None) -> Part:
-    """Return one operator cut out of a model, still without inputs.
-
-    If the profile computes an operator before it in one go with it, both are in the part.
-    """
-    graph = view(model)
-    fused = () if profile is None else squaring(graph, index, profile)
-    return Part((index,), *(cut(model, (*fused, index)) if fused else single_operator(model, index)))
+    """Return one operator cut out of a model, with what `profile` computes in one go with it, still without inputs."""
+    fused = () if profile is None else squaring(view(model), index, profile)
+    return Part((index,), *cut(model, (*fused, index)))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:

@@ -47,7 +47,10 @@ class FusedProduct:
 
 
 def open_range(node: Node) -> NumberClamp:
-    """Return the clamp of the fused activation, with infinities for open ends. Source: ConvertActivationToOutputRange."""
+    """Return the clamp of the fused activation, with infinities for open ends.
+
+    Source: ConvertActivationToOutputRange.
+    """
     low, high = limits(node)
     return NumberClamp(np.float32(-np.inf if low is None else low), np.float32(np.inf if high is None else high))
 

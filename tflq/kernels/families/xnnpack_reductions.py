@@ -10,7 +10,7 @@ from tflq.kernels.kernel import Node
 
 
 def takes(node: Node) -> bool:
-    """Return whether XNNPACK takes the node of 8-bit codes: at least one axis, quantized operands, an input with elements."""
+    """Return whether XNNPACK takes 8-bit codes: at least one axis, quantized operands, an input with elements."""
     x = node.input(0)
     return is_quantized(x) and is_quantized(node.outputs[0]) and has_axes(node) and min(x.shape, default=1) > 0
 

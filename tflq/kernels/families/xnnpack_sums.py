@@ -1,10 +1,10 @@
 """Sums of float32 over axes as XNNPACK adds them on x86-64, or sums of squares.
 
 Neighbouring axes are merged, reduced ones and kept ones. Each stretch of the last reduced axis has a sum of its own,
-which is scaled and added to the output. If the axis is the innermost one, several registers take the stretch in turn and
-are added in halves; if not, the elements are added one after the other.
-Registers: AVX2 has four of 8 lanes; AVX-512 has two of 16 lanes, four for squares, which it adds by fused multiply-adds,
-and so are scaled sums of registers.
+which is scaled and added to the output. If the axis is the innermost one, several registers take the stretch in turn
+and are added in halves; if not, the elements are added one after the other.
+Registers: AVX2 has four of 8 lanes. AVX-512 has two of 16 lanes, four for squares; it adds squares, and scaled sums of
+registers, by fused multiply-adds.
 Source: XNNPACK's reduce-nd.c, normalization.c xnn_normalize_reduction, operator-run.c xnn_compute_contiguous_reduce;
 f32-rsum avx_u32_acc4 and avx512f_u32_acc2, f32-rsum2 avx_u32_acc4 and avx512f_u64_acc4, f32-rdsum and f32-rdsum2 7p7x.
 """

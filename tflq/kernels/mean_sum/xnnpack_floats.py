@@ -1,6 +1,6 @@
 """MEAN and SUM of float32 by XNNPACK on x86-64. Operands and options: tflq/kernels/mean_sum/reference.py.
 
-The order of the sums: tflq/kernels/families/xnnpack_sums.py. A mean is scaled by the reciprocal of the number of elements.
+The order of the sums: tflq/kernels/families/xnnpack_sums.py. A mean is scaled by the reciprocal of the count.
 Squares of another operator (MUL of a tensor with itself, SQUARE) are summed in one go with the multiplication.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode.
 """

@@ -1,1 +1,1 @@
-"""STABLEHLO_COMPOSITE: an operator of a name, with a subgraph that computes it where a runtime does not know the name."""
+"""STABLEHLO_COMPOSITE: a named operator, with a subgraph for runtimes that do not know the name."""
