@@ -332,3 +332,19 @@ def test_greedy_steps_need_an_earlier_output() -> None:
     step = Step("decode", {}, (), {"tokens": ("logits", (1, 1))})
     with pytest.raises(InputError, match="no earlier step"):
         list(run_steps(tflq.load(INT8), "litert-ref", [step]))
+
+
+def test_a_recorded_session_verifies_without_the_runtime(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    golden = tmp_path / "session.npz"
+    code, output = run(INT8, "--between", "litert-ref", "live:litert-ref", "--steps", 3, "--record", golden)
+    assert code == 0, output
+    report = tflq.verify(INT8, golden)
+    assert report.verdict.value == "same"
+    assert len(tflq.compare_sessions(INT8, between=REF, steps=3).steps) == 6
+    code, output = run(INT8, "--between", *REF, "--record", tmp_path / "other.npz")
+    assert code == 2
+    assert "--record needs" in output
+    code, output = run(INT8, "--between", "litert-ref", "live:litert-ref", "--record", golden)
+    assert code == 2
+    assert "exists already" in output

@@ -7,7 +7,14 @@ from enum import Enum, IntEnum
 
 import click
 
-from tflq.errors import LiveRuntimeError, OperatorFailed, TflqError, UndefinedResultError, UnsupportedError
+from tflq.errors import (
+    LiveRuntimeError,
+    OperatorFailed,
+    RuntimeMissing,
+    TflqError,
+    UndefinedResultError,
+    UnsupportedError,
+)
 
 
 class Exit(IntEnum):
@@ -75,6 +82,13 @@ VERDICTS: dict[str, Exit] = {
 def exit_of_verdict(verdict: Enum | str) -> Exit:
     """Return the exit code of a verdict; the only conversion between them."""
     return VERDICTS[verdict.value if isinstance(verdict, Enum) else verdict]
+
+
+def exit_of_check(verdict: str | None, error: Exception | None) -> Exit:
+    """Return the exit code of a verification; without a verdict it met an error, or LiteRT is missing."""
+    if verdict is not None:
+        return exit_of_verdict(verdict)
+    return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)
 
 
 #: The first of these exit codes that occurs is the command's.

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import Exit, exit_of, exit_of_verdict
+from tflq.cli.exits import exit_of_check
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import (
     html_option,
@@ -25,7 +25,7 @@ from tflq.cli.options import (
 from tflq.cli.output import is_quiet, say, say_document, say_error
 from tflq.cli.sources import float_subject
 from tflq.cli.weights import Choice, quantize_weights_of
-from tflq.errors import OptionError, RuntimeMissing, TflqError
+from tflq.errors import OptionError, TflqError
 
 
 @click.command("quantize")
@@ -241,7 +241,7 @@ def quantize_command(
     else:
         say(quantize_report(making))
     check = result.report.check
-    return _exit(None if check.report is None else check.report.verdict.value, check.error)
+    return exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
 
 
 @contextmanager
@@ -266,10 +266,3 @@ def _mode(mode: str | None, weights: str | None) -> str | None:
     if narrow is None:
         raise click.BadParameter(f"applies to modes int8 and dynamic, not to {mode}", param_hint="--weights")
     return narrow if weights == "int4" else narrow.removesuffix("x4")
-
-
-def _exit(verdict: str | None, error: Exception | None) -> int:
-    """Return the exit code of a verification; without a verdict it met an error, or LiteRT is missing."""
-    if verdict is not None:
-        return exit_of_verdict(verdict)
-    return Exit.SAME if error is None or isinstance(error, RuntimeMissing) else exit_of(error)

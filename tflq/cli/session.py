@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, show_default=True, help="The seed of random tokens and inputs.")
 @click.option("--free", is_flag=True, help="Let each side choose its own tokens after the prompt.")
 @click.option("--outputs-only", is_flag=True, help="Do not compare the results of operators: faster.")
+@click.option(
+    "--record", metavar="FILE", type=click.Path(), help="Also write the steps of the live side as a golden for verify."
+)
 @python_option
 @html_option
 @force_option
@@ -64,6 +67,7 @@ def session_command(
     seed: int,
     free: bool,
     outputs_only: bool,
+    record: str | None,
     python: str | None,
     html: str | None,
     force: bool,
@@ -84,27 +88,29 @@ def session_command(
     from tflq.report.verbs.session.document import session_document
     from tflq.report.verbs.session.report import session_report
     from tflq.sessions import compare_sessions
+    from tflq.sessions.recording import record_session
     from tflq.sessions.tokenizers import tokenizer_of
 
     if sum(given is not None for given in (prompt, tokens, text, inputs)) > 1:
         raise OptionError("give one of --prompt, --tokens, --text and --inputs")
-    check_files([html], [model, other, tokens, text, inputs, tokenizer], force=force)
+    check_files([html, record], [model, other, tokens, text, inputs, tokenizer], force=force)
+    live = next((name for name in between if name.startswith("live:")), None)
+    if record is not None and (live is None or other is not None):
+        raise OptionError("--record needs one model, and a real runtime on a side, as in --between NAME live:NAME")
     words = tokenizer_of(tokenizer, model)
     begin, follow = _tokens(model, words, prompt, tokens, text)
-    found = compare_sessions(
-        model,
-        other,
-        between,
-        prompt=begin,
-        follow=follow,
-        steps=steps,
-        inputs=inputs,
-        signature=signature,
-        seed=seed,
-        python=python,
-        free=free,
-        operators=not outputs_only,
-    )
+    given: dict[str, Any] = {
+        "prompt": begin,
+        "follow": follow,
+        "steps": steps,
+        "inputs": inputs,
+        "signature": signature,
+        "seed": seed,
+        "python": python,
+    }
+    found = compare_sessions(model, other, between, **given, free=free, operators=not outputs_only)
+    if record is not None and live is not None:
+        record_session(model, live, record, **given)
     shown = session_report(found, words)
     if html is not None:
         write_page(html, shown)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tflq.cli.exits import Exit, exit_of
+from tflq.cli.exits import exit_of_check
 from tflq.cli.files import write_page
 from tflq.cli.output import is_quiet, say, say_document
 
@@ -58,11 +58,8 @@ def quantize_weights_of(source: Subject, choice: Choice) -> int:
         say_document(weights_document(source.facts, written, choice.calibration, result.report))
     else:
         say(shown)
-    report = result.report
-    if report.check is not None:
-        return Exit.SAME if report.check.same else Exit.DIFFERS
-    assert report.error is not None  # there is a check or a reason why not
-    return exit_of(report.error)
+    check = result.report.check
+    return exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
 
 
 def _recipe(choice: Choice) -> WeightRecipe:

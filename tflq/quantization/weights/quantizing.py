@@ -15,6 +15,7 @@ from tflq.display import displayed_by
 from tflq.errors import ModelError, TflqError, UnknownNameError
 from tflq.ir import Buffer, Model, Subgraph, TensorType
 from tflq.profiles import by_name
+from tflq.quantization.judge.check import Check
 from tflq.quantization.progress import Progress
 from tflq.quantization.recipe.stamp import ENTRY
 from tflq.quantization.source import float_model
@@ -25,15 +26,11 @@ from tflq.quantization.weights.places import Weight, weights_of
 from tflq.quantization.weights.recipe import MODES, WeightRecipe, digest
 from tflq.quantization.weights.rewriting import with_codes
 from tflq.quantization.weights.windows import Tokens, read_windows, steps_of
-from tflq.runtimes import by_name as runtime_by_name
-from tflq.sessions import SessionComparison, compare_sessions
 from tflq.sessions.roles import Decoder, decoder_of
 from tflq.sessions.tokenizers import Tokenizer
-from tflq.verification.counterpart import counterpart
+from tflq.verification import verify
 
 _KINDS = {"int8": TensorType.INT8, "int4": TensorType.INT4}
-#: Steps of decode on which the real runtime is compared.
-_CHECKED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class WeightReport:
     """The report of a quantization of weights.
 
     `ranking` holds the methods, the chosen one first. `steps` counts the steps of each signature that moments are from.
-    `check` compares the profile with the real runtime step by step; None if it could not, for `error`.
+    `check` verifies the model in the real runtime of the recipe's profile.
     """
 
     recipe: WeightRecipe
@@ -63,8 +60,7 @@ class WeightReport:
     windows: int
     bytes_before: int
     bytes_after: int
-    check: SessionComparison | None
-    error: TflqError | None
+    check: Check
 
 
 @displayed_by("quantize.weights:weights_result_card")
@@ -124,7 +120,6 @@ def quantize_weights(
     ranking = work.ranking(windows)
     result = work.made(ranking[0].method, windows)
     finished = _stamped(result, chosen)
-    check, error = _checked(finished, chosen, windows)
     report = WeightReport(
         chosen,
         ranking,
@@ -133,8 +128,7 @@ def quantize_weights(
         len(windows),
         len(save(source)),
         len(save(finished)),
-        check,
-        error,
+        _checked(finished, chosen),
     )
     return WeightResult(finished, report)
 
@@ -222,15 +216,9 @@ def _without_names(model: Model, graph: Subgraph) -> Subgraph:
     )
 
 
-def _checked(
-    model: Model, recipe: WeightRecipe, windows: Sequence[Tokens]
-) -> tuple[SessionComparison | None, TflqError | None]:
-    """Return the comparison of the profile with the real runtime on a window, or the error that prevented it."""
-    half = max(1, len(windows[0]) // 2)
+def _checked(model: Model, recipe: WeightRecipe) -> Check:
+    """Return the verification of all signatures in the real runtime of the recipe's profile."""
     try:
-        runtime = runtime_by_name(recipe.profile)
-        profile, _ = counterpart(runtime.describe())
-        steps = min(_CHECKED, len(windows[0]) - half)
-        return compare_sessions(model, between=(profile, runtime), prompt=windows[0][:half], steps=steps), None
+        return Check(verify(model, recipe.profile))
     except TflqError as error:
-        return None, error
+        return Check(None, error)

@@ -29,7 +29,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "ranking": [_ranked(candidate) for candidate in report.ranking],
         "held_back": report.held_back,
         "comparison": comparison_document(report.comparison),
-        "check": _check(report.check),
+        "check": check_document(report.check),
         "kept_float": [asdict(remark) for remark in report.kept_float],
         "notes": [asdict(remark) for remark in report.notes],
         "spared": [asdict(remark) for remark in report.spared],
@@ -58,7 +58,8 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _check(check: Check) -> dict[str, Any]:
+def check_document(check: Check) -> dict[str, Any]:
+    """Return the verification of a written model, or why there is none."""
     report = check.report
     if report is None:
         return {"verdict": None, "reason": str(check.error)}

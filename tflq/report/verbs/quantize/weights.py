@@ -8,7 +8,6 @@ from shlex import quote
 from typing import Any
 
 from tflq.api.subject import ModelFacts
-from tflq.errors import RuntimeMissing
 from tflq.quantization.recipe.files import plain
 from tflq.quantization.weights.contest import Judged
 from tflq.quantization.weights.quantizing import WeightReport, WeightResult
@@ -16,7 +15,8 @@ from tflq.quantization.weights.recipe import digest, document_of
 from tflq.report.blocks import Block, Brief, Code, Fact, Next, Note, Report, Section, Table, Verdict
 from tflq.report.numbers import counted
 from tflq.report.verbs.compare.texts import decibels
-from tflq.report.verbs.session.report import where_text
+from tflq.report.verbs.quantize.document import check_document
+from tflq.report.verbs.quantize.texts import check_style, check_text
 
 _METHODS = (("KL", ">"), ("logits", ">"), ("same token", ">"), ("method", "<"))
 _WEIGHTS = (("role", "<"), ("shape", "<"), ("read by", ">"), ("form", "<"), ("name", "<"))
@@ -36,21 +36,23 @@ def weights_report(source: ModelFacts, output: ModelFacts, calibration: str, rep
 
 def weights_card(report: WeightReport) -> Report:
     """Build the report of a quantization that names no files."""
-    return Report("quantize", [*_blocks(report, ""), Brief(check_text(report), "Next: .ranking, .layers, .check")])
+    return Report(
+        "quantize", [*_blocks(report, ""), Brief(check_text(report.check), "Next: .ranking, .layers, .check")]
+    )
 
 
 def weights_result_card(result: WeightResult) -> Report:
     """Build the report of a model with quantized weights."""
-    brief = Brief(check_text(result.report), "Next: .save(path), .report.ranking, .model")
+    brief = Brief(check_text(result.report.check), "Next: .save(path), .report.ranking, .model")
     return Report("quantize", [*_blocks(result.report, ""), brief])
 
 
 def _blocks(report: WeightReport, path: str) -> Iterator[Block]:
     best, share = report.ranking[0], report.bytes_after / report.bytes_before
     text = f"logits {decibels(best.noise)}, the same token in {best.agreement:.1%} of {counted(best.steps, 'step')}"
-    yield Verdict(f"{text}, {share:.0%} of the size", _style(report), subject=path)
+    yield Verdict(f"{text}, {share:.0%} of the size", check_style(report.check), subject=path)
     yield Fact(f"{report.bytes_before:,} bytes before, {report.bytes_after:,} after")
-    yield Fact(check_text(report))
+    yield Fact(check_text(report.check))
     if any("blocks" in weight.form for weight in report.layers):
         yield Note("LiteRT's reference kernels (litert-ref) read no scales of blocks and return zeros")
     steps = ", ".join(f"{count} of {name}" for name, count in report.steps.items())
@@ -62,29 +64,12 @@ def _blocks(report: WeightReport, path: str) -> Iterator[Block]:
     yield Section("weights", "Weights", [Table(_WEIGHTS, weights, most=_LISTED, rest=rest)])
 
 
-def _style(report: WeightReport) -> str:
-    return "warning" if report.check is None else "good" if report.check.same else "bad"
-
-
 def _method_row(judged: Judged) -> list[str]:
     return [f"{judged.divergence:.3g}", decibels(judged.noise), f"{judged.agreement:.1%}", str(judged.method)]
 
 
-def check_text(report: WeightReport) -> str:
-    """Return the result of the check in the real runtime."""
-    if report.check is None:
-        missing = isinstance(report.error, RuntimeMissing)
-        return "not checked: LiteRT is not installed" if missing else f"not checked: {report.error}"
-    first, second = report.check.names
-    steps = counted(len(report.check.steps), "step")
-    if report.check.same:
-        return f"checked: {second} gives the same bits as {first} in {steps}"
-    return f"NOT the same bits: {second} and {first}: {where_text(report.check)}"
-
-
 def weights_document(source: ModelFacts, output: ModelFacts, calibration: str, report: WeightReport) -> dict[str, Any]:
     """Return all figures of a quantization of weights: `schemas/quantize-weights.schema.json`."""
-    check = report.check
     return {
         "schema": "tflq/quantize-weights/1",
         "model": asdict(source),
@@ -105,8 +90,5 @@ def weights_document(source: ModelFacts, output: ModelFacts, calibration: str, r
         "layers": [{**asdict(layer), "shape": list(layer.shape)} for layer in report.layers],
         "steps": dict(report.steps),
         "windows": report.windows,
-        "check": None
-        if check is None
-        else {"between": list(check.names), "same": check.same, "steps": len(check.steps), "where": where_text(check)},
-        "error": None if report.error is None else str(report.error),
+        "check": check_document(report.check),
     }

@@ -120,8 +120,9 @@ def texts_of(found: SessionComparison, tokenizer: Tokenizer | None) -> Iterator[
     if found.texts[0] == found.texts[1]:
         yield f"both continue: {first}"
     else:
-        yield f"{found.names[0]} continues: {first}"
-        yield f"{found.names[1]} continues: {second}"
+        sides = found.names if len(found.models) == 1 else tuple(facts.path or "model" for facts in found.models)
+        yield f"{sides[0]} continues: {first}"
+        yield f"{sides[1]} continues: {second}"
 
 
 def _row(step: ComparedStep) -> list[str]:
