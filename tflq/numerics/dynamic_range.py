@@ -10,6 +10,7 @@ and without AVX2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -201,6 +202,7 @@ class ByteMatrix:
     products: Contraction
     row_sums: Ints32  # (N,): sums over K as the helper computes them
     lowest: Contraction | None  # 256 where a weight is -128 and loses its sign; None if there is none
+    tiles: Callable[[Ints8], Ints32] | None = None  # products on the integer units, in place of `products`
 
     @classmethod
     def of(cls, weights: Array, scale: np.float32 | Floats, keeps_signs: bool = False) -> ByteMatrix:
@@ -225,7 +227,10 @@ class ByteMatrix:
 
     def sums(self, codes: Ints8) -> Ints32:
         """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""
-        sums = accumulators_int32(self.products(codes.astype(self.products.real)))
+        if self.tiles is not None:
+            sums = self.tiles(codes)
+        else:
+            sums = accumulators_int32(self.products(codes.astype(self.products.real)))
         if self.lowest is not None:
             # |x| * -128 instead of x * -128 where x is negative, in whole groups of sixteen
             negative = np.minimum(codes, 0).astype(self.lowest.real)

@@ -7,9 +7,9 @@ import pytest
 
 from support.kernel_runs import assert_drawn_models_match
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.fully_connected import xnnpack as fully_connected_hybrid
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.contract import Contraction
 from tflq.numerics.dynamic_range_float32 import rescale_apart, rescale_fused
 
 
@@ -26,7 +26,7 @@ def test_few_rows_are_as_many(rows, rescale):
     scale, bias = rng.uniform(0.001, 0.1, 40).astype(np.float32), rng.standard_normal(40).astype(np.float32)
     data = fully_connected_hybrid.HybridData(
         shape=(rows, 40),
-        matrix=Contraction.of(weights.astype(np.int16).T, (-255, 255)),
+        sums=HybridSums.of_rows(weights, rows),
         scale=scale,
         rescale=rescale,
         clamp=NumberClamp(np.float32(-1), np.float32(1)),

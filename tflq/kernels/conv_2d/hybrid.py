@@ -16,6 +16,7 @@ optimized_ops.h HybridConv; sse_tensor_utils.cc MatrixBatchVectorMultiplyAccumul
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +28,14 @@ from tflq.ir import TensorType
 from tflq.kernels.conv_2d.shapes import shapes
 from tflq.kernels.families.activation import float_range
 from tflq.kernels.families.hybrid import centred_images, channel_scales, quantize_images, read_as_int8
+from tflq.kernels.families.hybrid_sums import HybridSums
+from tflq.kernels.families.operand_rows import Patches
 from tflq.kernels.families.ordered_sums import finish_pixels
 from tflq.kernels.families.recurrent.binding import Inputs, bind
 from tflq.kernels.geometry.windows import Window, patches_into
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.codes import NumberClamp
-from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.dynamic_range import ByteMatrix
 
 #: Bytes of patches that stay in a core's second-level cache.
@@ -48,7 +50,7 @@ class OpData:
     shape: Shape  # of the output
     clamp: NumberClamp
     scale: Array  # of the filters: one or O, float32
-    weights: Callable[[Inputs], Any]  # where scales differ: Contractions, one a group; else a ByteMatrix
+    weights: Callable[[Inputs], Any]  # where scales differ: HybridSums; else a ByteMatrix
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -60,9 +62,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         raise UndefinedResultError(node.op, "groups whose filters all have one scale")
     scale = channel_scales(node, w, shape[3]) if differ else np.array([first_scale(w)], np.float32)
 
-    def groups(inputs: Inputs) -> tuple[Contraction, ...]:
-        matrix = filters(inputs).T
-        return tuple(Contraction.of(part, (-255, 255)) for part in np.split(matrix, group_count, axis=1))
+    def groups(inputs: Inputs) -> HybridSums:
+        matrices = np.split(filters(inputs).T, group_count, axis=1)
+        return HybridSums.of(Patches(ZeroPoint(0), at, w.shape[3]), matrices, math.prod(shape[:3]))
 
     def matrix(inputs: Inputs) -> ByteMatrix:
         return ByteMatrix.of(filters(inputs), scale[0], keeps_signs=shape[3] % 4 == 0)
@@ -99,20 +101,22 @@ def filters(inputs: Inputs) -> Array:
 def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Source: HybridConvPerChannel. Rounding: sum to float32, times scale of the filter, times scale of the image."""
     codes, scales = centred_images(x)
-    groups: tuple[Contraction, ...] = data.weights((x, w, bias))
-    depth = x.shape[3] // len(groups)
+    sums = pixel_sums(data, codes, (x, w, bias))
     out = np.empty(data.shape, np.float32)
-    flat, added = out.reshape(-1, data.shape[3]), np.ascontiguousarray(bias).reshape(-1)
-    length, width = groups[0].shape
-    for first, patches in blocks(len(flat), length, groups[0].real):
-        block = flat[first : first + len(patches)]
-        for g, contraction in enumerate(groups):
-            patches_into(codes, 0, data.window, first, g * depth, patches)
-            block[:, g * width : (g + 1) * width] = accumulators_int32(contraction(patches))
-        block *= data.scale
-        block *= scales[image_of(data, first, len(patches)), None]
-        finish_pixels(block, added, *data.clamp)
+    pixels, added = out.reshape(-1, data.shape[3]), np.ascontiguousarray(bias).reshape(-1)
+    pixels[...] = sums
+    pixels *= data.scale
+    pixels *= scales[image_of(data, 0, len(pixels)), None]
+    finish_pixels(pixels, added, *data.clamp)
     return out
+
+
+def pixel_sums(data: OpData, codes: Array, inputs: Inputs) -> Array:
+    """Return the sums (pixels, filters) of centred codes of images times the filters, int32."""
+    products: HybridSums = data.weights(inputs)
+    sums = np.empty((math.prod(data.shape[:3]), data.shape[3]), np.int32)
+    products.into(codes, 0, sums)
+    return sums
 
 
 def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:

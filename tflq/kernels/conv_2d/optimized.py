@@ -21,7 +21,7 @@ from math import prod
 import numpy as np
 
 from tflq.kernels.conv_2d import hybrid, reference
-from tflq.kernels.conv_2d.hybrid import OpData, blocks, image_of, scales_differ
+from tflq.kernels.conv_2d.hybrid import OpData, image_of, pixel_sums, scales_differ
 from tflq.kernels.conv_2d.reference import FloatData, channels_last, eval_float, prepare_quantized
 from tflq.kernels.conv_2d.shapes import shapes
 from tflq.kernels.families.activation import clamp_in_place
@@ -35,7 +35,6 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.contract import accumulators_int32
 from tflq.numerics.stages import StageOf
 
 
@@ -106,15 +105,11 @@ def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Rounding: sum to float32, times the product of the scales, then bias."""
     codes, scales = centred_images(x)
-    (contraction,) = data.weights((x, w, bias))
-    out = np.empty(data.shape, np.float32)
-    flat = out.reshape(-1, data.shape[3])
-    for first, patches in blocks(len(flat), contraction.shape[0], contraction.real):
-        block = flat[first : first + len(patches)]
-        patches_into(codes, 0, data.window, first, 0, patches)
-        block[...] = accumulators_int32(contraction(patches))
-        block *= scales[image_of(data, first, len(patches)), None] * data.scale
-        block += bias.reshape(-1)
+    sums = pixel_sums(data, codes, (x, w, bias))
+    out = sums.astype(np.float32)
+    out *= scales[image_of(data, 0, len(out)), None] * data.scale
+    out += bias.reshape(-1)
+    out = out.reshape(data.shape)
     return clamp_in_place(out, *data.clamp)
 
 

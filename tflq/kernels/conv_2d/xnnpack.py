@@ -8,22 +8,23 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode; XNNPACK's xnn_define_con
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.conv_2d.hybrid import blocks
 from tflq.kernels.conv_2d.reference import prepare_quantized
 from tflq.kernels.conv_2d.shapes import shapes
 from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
 from tflq.kernels.families.activation import clamp_in_place, float_range
+from tflq.kernels.families.hybrid_sums import HybridSums
+from tflq.kernels.families.operand_rows import Patches
 from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
-from tflq.kernels.geometry.windows import Window, patches_into
+from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.codes import NumberClamp
-from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 
 
@@ -55,7 +56,7 @@ class HybridData:
 
     window: Window  # pixels
     shape: Shape  # of the output
-    groups: tuple[Contraction, ...]  # one matrix a group
+    sums: HybridSums  # of products with the filters
     scale: Array  # of the filters, one each, float32
     rescale: Rescale
     clamp: NumberClamp
@@ -82,11 +83,11 @@ def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
     w = node.input(1)
     assert w.quantization is not None  # takes saw to both
     assert w.value is not None
-    matrix = w.value.reshape(w.shape[0], -1).astype(np.int16).T
+    matrices = np.split(w.value.reshape(w.shape[0], -1).astype(np.int16).T, count, axis=1)
     data = HybridData(
         window=at,
         shape=shape,
-        groups=tuple(Contraction.of(part, (-255, 255)) for part in np.split(matrix, count, axis=1)),
+        sums=HybridSums.of(Patches(ZeroPoint(0), at, w.shape[3]), matrices, prod(shape[:3])),
         scale=np.broadcast_to(w.quantization.scale, w.shape[0]),
         rescale=arithmetic.xnnpack_rescale,
         clamp=float_range(node),
@@ -106,18 +107,12 @@ def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array) -> Array:
     """Rounding: the sum to float32, then as `rescale`. Padding: taps outside are left out."""
     rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, data.quantized * x.shape[3]))
     codes = (rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]).reshape(x.shape)
-    length, width = data.groups[0].shape
-    depth = x.shape[3] // len(data.groups)
-    out = np.empty(data.shape, np.float32)
-    flat = out.reshape(-1, data.shape[3])
+    sums = np.empty(data.shape, np.int32)
+    flat = sums.reshape(-1, data.shape[3])
+    data.sums.into(codes, 0, flat)
     quantized = 1 if data.quantized == 1 else data.window.out_h * data.window.out_w
     scale = rows.scale[np.arange(len(flat)) // quantized, None]
-    for first, patches in blocks(len(flat), length, data.groups[0].real):
-        here = slice(first, first + len(patches))
-        for g, contraction in enumerate(data.groups):
-            patches_into(codes, 0, data.window, first, g * depth, patches)
-            flat[here, g * width : (g + 1) * width] = accumulators_int32(contraction(patches))
-        flat[here] = data.rescale(flat[here], scale[here], data.scale, bias.reshape(-1))
+    out = data.rescale(flat.astype(np.float32), scale, data.scale, bias.reshape(-1)).reshape(data.shape)
     return clamp_in_place(out, *data.clamp)
 
 

@@ -30,6 +30,7 @@ from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_steps
 from tflq.kernels.families.contraction import require_symmetric
 from tflq.kernels.families.hybrid import unit_scales
+from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.families.recurrent.activation import NONE, activate, apply, function_of
 from tflq.kernels.families.recurrent.binding import Inputs, bind
 from tflq.kernels.filling import Call, filling
@@ -75,7 +76,11 @@ def prepare_with(
     def build(inputs: Inputs) -> ByteMatrix:
         weights = inputs[1]
         assert weights is not None
-        return matrix_of(weights, scale)
+        matrix, count = matrix_of(weights, scale), math.prod(shape[:-1])
+        if not w.is_constant or count <= _MOST_ROWS:
+            return matrix
+        products = HybridSums.of_rows(np.ascontiguousarray(weights).view(np.int8), count)
+        return replace(matrix, tiles=products.of_codes)
 
     asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
     if w.shape[1] == 0:

@@ -19,6 +19,7 @@ from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_sh
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.hybrid import is_blockwise
+from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
@@ -28,7 +29,6 @@ from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, p
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
-from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.dynamic_range_float32 import (
     Rescale,
     multiply_quantized,
@@ -104,7 +104,7 @@ class HybridData:
     """Constants."""
 
     shape: Shape  # of the output
-    matrix: Contraction  # (K, O)
+    sums: HybridSums  # of products with the weights
     scale: Array  # of the weights, one a unit, float32
     rescale: Rescale
     clamp: NumberClamp
@@ -134,7 +134,7 @@ def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
     assert w.value is not None
     data = HybridData(
         shape=shape,
-        matrix=Contraction.of(w.value.astype(np.int16).T, (-255, 255)),
+        sums=HybridSums.of_rows(w.value.astype(np.int16), prod(shape[:-1])),
         scale=np.array(np.broadcast_to(w.quantization.scale, w.shape[0]), np.float32),
         rescale=arithmetic.xnnpack_rescale,
         clamp=float_range(node),
@@ -174,11 +174,12 @@ def _checked(multiply: Call, undefined: Array) -> None:
 
 def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Rounding: the sum to float32, then as `rescale`."""
-    length, units = data.matrix.shape
+    units, length = data.weights.shape
     rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, length))
-    centred = rows.codes.astype(data.matrix.real) - rows.zero_point.astype(data.matrix.real)[:, None]
-    sums = accumulators_int32(data.matrix(centred)).astype(np.float32)
-    out = data.rescale(sums, rows.scale[:, None], data.scale, bias_of(bias, units, np.float32))
+    centred = rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]
+    sums = np.empty((len(centred), units), np.int32)
+    data.sums.into(centred, 0, sums)
+    out = data.rescale(sums.astype(np.float32), rows.scale[:, None], data.scale, bias_of(bias, units, np.float32))
     return clamp_in_place(out, *data.clamp).reshape(data.shape)
 
 
