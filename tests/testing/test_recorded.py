@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Subgraph, TensorSpec, TensorType
 from tflq.testing.goldens import Recorded
 from tflq.verification import Golden, Verdict
@@ -75,3 +76,20 @@ def test_nothing_compared_does_not_pass(tmp_path: Path) -> None:
     assert failing(checked) == [0, 1]
     with pytest.raises(AssertionError, match="NOTHING COMPARED"):
         checked.check()
+
+
+def test_every_signature_is_checked(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    model = suites.ROOT / "golden" / "models" / "tiny_decoder_int8.tflite"
+    recorded = Recorded(str(model), str(tmp_path / "g.npz"))
+    recorded.renew("litert-ref", None, 1, 0, None)
+    assert recorded.check().signatures == ("prefill_8", "decode")
+    assert [recorded.check_operator(index).place for index in (0, 59, 60, 154)] == [
+        "prefill_8/0",
+        "prefill_8/59",
+        "decode/0",
+        "decode/94",
+    ]
+    wrong = Recorded(str(model), str(tmp_path / "g.npz"), "litert-opt")
+    with pytest.raises(AssertionError, match="operator decode/28 SOFTMAX: differs"):
+        wrong.check_operator(60 + 28)

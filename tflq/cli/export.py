@@ -63,6 +63,8 @@ def c_command(
             raise GoldenError(f"{golden}: is for the model with SHA-256 {recording.model_sha256}")
         data = target.data
     check_files(paths, [golden, model], force=force)
+    if any(signature is not None or continues for signature, continues in recording.steps):
+        raise GoldenError(f"{golden}: holds steps of signatures; export c takes samples of a model without them")
     chosen = recording.chosen(range(len(recording.observations))[samples or slice(None)])
     exported = export_c(chosen, called, data, checksums=checksums)
     for path, text in zip(paths, (exported.header, exported.test), strict=True):

@@ -18,6 +18,7 @@ from tflq.cli.options import (
     optional_dump_option,
     profile_option,
     sample_option,
+    signature_option,
 )
 from tflq.cli.output import say, say_document
 
@@ -42,6 +43,7 @@ _WRITTEN = (".tflite", ".npz", ".expected.npz")
 )
 @force_option
 @sample_option
+@signature_option
 @click.option("--inputs", metavar="SOURCE", help="The model's inputs; with --check as for `tflq run`.")
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @profile_option
@@ -54,6 +56,7 @@ def reduce_command(
     output: str,
     force: bool,
     sample: int | None,
+    signature: str | None,
     inputs: str | None,
     seed: int,
     profile: str,
@@ -72,6 +75,7 @@ def reduce_command(
     from tflq.api.subject import subject
     from tflq.diagnosis.session import reduce
     from tflq.errors import FileAccessError, OptionError
+    from tflq.ir import only_signed
     from tflq.profiles import by_name
     from tflq.report.verbs.reduce import reduce_document, reduce_report
     from tflq.runtimes.children import temporary_folder
@@ -83,15 +87,16 @@ def reduce_command(
     target = subject(model)
     if dump is not None and check is None:
         check_model(dump, target.facts.sha256)
-        reduced = reduce(target.model, dump, by_name(profile), inputs=inputs, sample=sample)
+        reduced = reduce(target.model, dump, by_name(profile), inputs=inputs, sample=sample, signature=signature)
         line = f"tflq verify {quote(output + '.tflite')} --golden {quote(output + '.npz')}"
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"
     elif check is not None and dump is None:
         if "{model}" not in check:
             raise OptionError(f"--check {check!r}: needs {{model}} in place of the candidate's path")
         with temporary_folder() as folder:
-            runs = _command(check, os.path.join(folder, "part"), target.model)
-            reduced = reduce(target.model, None, by_name(profile), check=runs, inputs=inputs, sample=sample, seed=seed)
+            whole = only_signed(target.model, signature).model
+            runs = _command(check, os.path.join(folder, "part"), whole)
+            reduced = reduce(whole, None, by_name(profile), check=runs, inputs=inputs, sample=sample, seed=seed)
         line = _filled(check, output)
     else:
         raise OptionError("give either --dump or --check")

@@ -29,8 +29,8 @@ def main(adapter: str, resolver: str, folder: str) -> None:
     child = _child()
     import numpy as np
 
-    load, _ = child.ADAPTERS[adapter]
-    interpreter_class, resolvers = load()
+    load, _ = child.beside("drivers").ADAPTERS[adapter]
+    runtime = load()
     job = {"threads": 1, "resolver": resolver}
     with open(os.path.join(folder, "cases.txt")) as listed:
         names = listed.read().split()
@@ -49,11 +49,9 @@ def main(adapter: str, resolver: str, folder: str) -> None:
                     path = os.path.join(place, f"in{number}_{position}.bin")
                     values.append(np.fromfile(path, dtype).reshape(shape))
                 stage = child.Stage(io.BytesIO())
-                if adapter == "tflite_micro":
-                    results = child.run_micro(interpreter_class, model, values, stage)
-                else:
-                    results, _ = child.run_desktop(interpreter_class, resolvers, model, values, job, stage)
-                for position, value in enumerate(results):
+                given = {str(position): value for position, value in enumerate(values)}
+                results = runtime(model, job).step(None, given, stage)
+                for position, value in results.items():
                     outputs[f"out{number}_{position}.bin"] = np.ascontiguousarray(value)
             for name, value in outputs.items():
                 value.tofile(os.path.join(place, name))

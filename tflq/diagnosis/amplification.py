@@ -45,12 +45,21 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Amplification:
-    """The growth of operator `index`'s difference. `reason` is the reason if the rest of the model cannot run."""
+    """The growth of operator `index`'s difference. `reason` is the reason if the rest of the model cannot run.
+
+    `effect` is the largest change of an element of a graph output, as a share of the output's largest magnitude.
+    """
 
     index: int
     spreads: tuple[Spread, ...] = ()
     choices: tuple[Choice, ...] = ()
     reason: str = ""
+    effect: float = 0.0
+
+    @property
+    def flipped(self) -> int:
+        """The number of rows of graph outputs that choose another element."""
+        return sum(choice.flipped for choice in self.choices)
 
     @property
     def reached(self) -> tuple[Spread, ...]:
@@ -106,9 +115,23 @@ def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplif
         results = [t for t in op.writes if t in expected and t in got]
         largest = merged(difference(expected[t], got[t]) for t in results)
         spreads.append(Spread(op.index, op.name, largest))
-    pairs = ((t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got)
+    pairs = [(t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got]
     choices = tuple(_choice(*pair) for pair in pairs if _chooses(*pair[1:]))
-    return Amplification(index, tuple(spreads), choices)
+    effect = max((_change(*pair[1:]) for pair in pairs), default=0.0)
+    return Amplification(index, tuple(spreads), choices, effect=effect)
+
+
+def _change(expected: Array, got: Array) -> float:
+    """Return the largest change of an element as a share of the largest magnitude; 1 for other shapes, or NaN."""
+    if expected.shape != got.shape:
+        return 1.0
+    if expected.dtype.kind not in "iuf" or not expected.size:
+        return float(not difference(expected, got).same)
+    one, other = expected.astype(np.float64), got.astype(np.float64)
+    change = float(np.max(np.abs(one - other)))
+    if not np.isfinite(change):
+        return float(not difference(expected, got).same)
+    return change / max(float(np.max(np.abs(one))), np.finfo(np.float64).tiny)
 
 
 def _chooses(expected: Array, got: Array) -> bool:

@@ -249,7 +249,7 @@ def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = Fal
         value = codes_of_floats(spec, value, key, real=real)  # type: ignore[arg-type]
     array = admit(_array(value, CARRIER[spec.type], size), spec.type, None, key)
     if recorded and spec.shape == () and view(model).maker(index) is not None:
-        return array  # the file's shape may stand for one that is known at run time only
+        return array  # the file has no shape for some results that get theirs at run time
     has_rank = open_shape(spec) is not None
     if array.size == size and (_is_flat(value) or has_rank):
         return array.reshape(spec.shape)

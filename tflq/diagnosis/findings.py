@@ -17,6 +17,7 @@ from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
+from tflq.diagnosis.ranking import by_consequence, is_noise
 from tflq.diagnosis.siblings import compared_elsewhere
 from tflq.display import displayed_by
 from tflq.errors import OptionError
@@ -28,8 +29,6 @@ from tflq.surgery.part import Part
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
 
-#: Number of operators whose differences are followed through the model; the model runs twice for each.
-_FOLLOWED = 8
 Array = NDArray[Any]
 Index = tuple[int, ...]
 
@@ -78,7 +77,7 @@ class Findings:
     divergence: Divergence | None = None
     element: Worked | None = None
     amplification: Amplification | None = None
-    growths: tuple[Amplification, ...] = ()  # of the first operators that differ, each alone
+    growths: tuple[Amplification, ...] = ()  # of operators that differ, each alone, by consequence
     discrimination: Discrimination | None = None  # if it was requested, and several causes fit
     sample: int | None = None  # number of this sample among several: the one in which most elements differ
     faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
@@ -108,8 +107,13 @@ class Findings:
 
     @property
     def first(self) -> Located | None:
-        """The first operator that differs."""
+        """The first operator that differs, in order of execution."""
         return next(iter(self.differing), None)
+
+    @property
+    def noise(self) -> tuple[Located, ...]:
+        """The operators whose differences are no larger than the noise of floats."""
+        return tuple(o for o in self.differing if is_noise(o))
 
     @property
     def explained(self) -> Located | None:
@@ -136,7 +140,10 @@ def investigate(
     mode: Mode = Mode.ISOLATED,
     element: Index | None = None,
 ) -> Findings:
-    """Compare all samples of a dump with a profile, and explain operator `op`, or the first that differs.
+    """Compare all samples of a dump with a profile, and explain operator `op`, or the one with the worst consequence.
+
+    That is the operator whose difference alone changes the graph's outputs most; noise of floats counts only if nothing
+    else differs. In a cumulative comparison it is the first that differs.
 
     `element` of it is traced, or its first differing one.
 
@@ -147,7 +154,13 @@ def investigate(
     by_sample = localize_samples(model, samples, profile, mode)
     operators = over_samples(by_sample)
     findings = Findings(profile.name, mode, operators, samples[0].unknown)
-    index = op if op is not None else next((o.index for o in operators if o.differs), None)
+    growths, faults = tuple[Amplification, ...](), list[str]()
+    with _noted(faults, "how differences grow"):
+        if mode == Mode.ISOLATED:  # end to end, later operators differ because of earlier ones
+            growths = by_consequence(findings.differing, model, samples, by_sample, profile)
+    first = findings.first
+    index = op if op is not None else None if first is None else growths[0].index if growths else first.index
+    findings = replace(findings, growths=growths, faults=tuple(faults))
     if index is None and element is not None:
         index = _maker_of_output(model)
     if index is None or not (operators[index].differences or element is not None):
@@ -157,28 +170,7 @@ def investigate(
     dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    explained = _explained(explained, model, dumps[sample], others, index, profile, element)
-    faults: list[str] = []
-    with _noted(faults, "how differences grow"):
-        explained = replace(explained, growths=_growths(explained, model, samples, by_sample, profile))
-    return replace(explained, faults=(*explained.faults, *faults))
-
-
-def _growths(
-    findings: Findings, model: Model, samples: Sequence[Dump], by_sample: Sequence[Sequence[Located]], profile: Profile
-) -> tuple[Amplification, ...]:
-    """Return the growth of each of the first differences by itself, in the sample in which it is largest.
-
-    In an end-to-end run later operators differ because of earlier ones, so no difference can be attributed.
-    """
-    differing = [o.index for o in findings.differing] if findings.mode == Mode.ISOLATED else []
-    known = {} if findings.amplification is None else {findings.amplification.index: findings.amplification}
-    growths = []
-    for index in differing[:_FOLLOWED]:
-        k = most_telling(by_sample, index)
-        growth = known.get(index) or amplify(model, trusted(samples[k], by_sample[k]), index, profile)
-        growths.append(growth)
-    return tuple(growths)
+    return _explained(explained, model, dumps[sample], others, index, profile, element)
 
 
 def _explained(
@@ -216,14 +208,15 @@ def _explained(
             worked = _worked(alone, profile, tensor, place, explanation)
     if divergence is not None:
         with _noted(faults, "the growth"):
-            growth = amplify(model, dump, index, profile)
+            known = next((g for g in findings.growths if g.index == index), None)
+            growth = amplify(model, dump, index, profile) if known is None else known
     return replace(
         findings,
         explanation=explanation,
         divergence=divergence,
         element=worked,
         amplification=growth,
-        faults=tuple(faults),
+        faults=(*findings.faults, *faults),
     )
 
 

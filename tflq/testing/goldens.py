@@ -57,25 +57,27 @@ class Recorded:
     def check_operator(self, index: int) -> OperatorResult:
         """Assert that one operator's results, and the graph's outputs among them, equal the golden's.
 
-        The last operator's check includes outputs that no operator makes. Return the operator's comparison.
+        `index` counts the operators of all signatures, one after the other. The check of a signature's last operator
+        includes outputs that no operator makes. Return the operator's comparison.
         """
         if index >= len(self.report.operators):
             raise AssertionError(f"{self.golden}: holds outputs only; record it with every operator's results")
         operator = self.report.operators[index]
         if operator.status in _FAILING:
             raise AssertionError("\n".join(_operator_lines(operator, self.profile)))
-        for number, output in self._outputs_of(index):
+        for number, output in self._outputs_of(operator):
             if output.status in _FAILING:
                 lines = [f"output {number}: {output.status.value} under {self.profile}", *_tensor_lines(output)]
                 raise AssertionError("\n".join(lines))
         return operator
 
-    def _outputs_of(self, index: int) -> Iterator[tuple[int, TensorResult]]:
+    def _outputs_of(self, operator: OperatorResult) -> Iterator[tuple[int, TensorResult]]:
         """Yield the graph's outputs that are compared on their own and belong to an operator."""
-        operators = self.report.operators
-        makers = {tensor.index: operator.index for operator in operators for tensor in operator.tensors}
-        for number, output in enumerate(self.report.outputs):
-            if output.covered_by is None and makers.get(output.index, len(operators) - 1) == index:
+        own = [one for one in self.report.operators if one.signature == operator.signature]
+        makers = {tensor.index: one.index for one in own for tensor in one.tensors}
+        for number, output in self.report.numbered_outputs:
+            is_own = output.signature == operator.signature and output.covered_by is None
+            if is_own and makers.get(output.index, len(own) - 1) == operator.index:
                 yield number, output
 
     def _failure_lines(self) -> Iterator[str]:
@@ -84,7 +86,7 @@ class Recorded:
 
 
 def _operator_lines(operator: OperatorResult, profile: str) -> Iterator[str]:
-    yield f"operator {operator.index} {operator.op}: {operator.status.value} under {profile}"
+    yield f"operator {operator.place} {operator.op}: {operator.status.value} under {profile}"
     if operator.reason:
         yield operator.reason
     for tensor in operator.tensors:

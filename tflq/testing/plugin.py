@@ -69,16 +69,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if mark is None or "tflq_operator" not in metafunc.fixturenames:
         return
     from tflq.api.files import load
-    from tflq.ir import view
+    from tflq.ir import signed, view
 
     model, golden, *rest = (*mark.args, *(mark.kwargs[name] for name in ("model", "golden") if name in mark.kwargs))
     profile = rest[0] if rest else mark.kwargs.get("profile", "litert-ref")
     base = Path(str(metafunc.module.__file__)).parent
     loaded = load(base / model)
-    names = [o.builtin for o in view(loaded).ops]
+    names = [
+        f"{part.name}-{op.index:04d}-{op.builtin}".lstrip("-") for part in signed(loaded) for op in view(part.model).ops
+    ]
     cases: list[tuple[str, str, str, int | None]]
     cases = [(str(base / model), str(base / golden), profile, index) for index in range(len(names))]
-    ids = [f"{index:04d}-{name}" for index, name in enumerate(names)]
+    ids = names
     if not names:  # only outputs can be compared
         cases, ids = [(str(base / model), str(base / golden), profile, None)], ["outputs"]
     metafunc.parametrize("tflq_operator", cases, ids=ids, indirect=True)

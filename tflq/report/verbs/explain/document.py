@@ -34,10 +34,11 @@ def _document(model: str, dump: str, findings: Findings, inputs: str | None) -> 
         "profile": findings.profile,
         "mode": findings.mode.value,
         "verdict": findings.verdict.value,
-        "first_divergent": None if findings.first is None else findings.first.index,
+        "first_divergent": _first(findings),
         "unknown": list(findings.unknown),
         "sample": findings.sample,
         "faults": list(findings.faults),
+        "noise": [o.index for o in findings.noise],
         "operators": [_operator(o) for o in findings.operators],
         "explanation": None if findings.explanation is None else _explanation(findings.explanation),
         "discrimination": None if findings.discrimination is None else discrimination_document(findings.discrimination),
@@ -46,6 +47,14 @@ def _document(model: str, dump: str, findings: Findings, inputs: str | None) -> 
         "growths": [_outcome(growth) for growth in findings.growths],
         "next": list(next_steps(model, dump, findings, inputs)),
     }
+
+
+def _first(findings: Findings) -> int | None:
+    """Return the differing operator that is explained, else the first in order of execution."""
+    explained = findings.explained
+    if explained is not None and explained.differs:
+        return explained.index
+    return None if findings.first is None else findings.first.index
 
 
 def _operator(o: Located) -> dict[str, Any]:
@@ -164,6 +173,7 @@ def _outcome(growth: Amplification) -> dict[str, Any]:
         "reached": len(growth.reached),
         "farthest": None if growth.farthest is None else _spread(growth.farthest),
         "flips": any(c.flipped for c in growth.choices),
+        "effect": growth.effect,
     }
 
 

@@ -15,7 +15,14 @@ _SPREADS = 8
 _SPREAD_COLUMNS = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"), ("mean", ">"))
 
 
-_OUTCOME_COLUMNS = (("#", ">"), ("later operators that differ", ">"), ("largest", ">"), ("at", "<"), ("arg-max", "<"))
+_OUTCOME_COLUMNS = (
+    ("#", ">"),
+    ("later operators that differ", ">"),
+    ("largest", ">"),
+    ("at", "<"),
+    ("arg-max", "<"),
+    ("outputs change by", ">"),
+)
 
 
 def growth_blocks(findings: Findings) -> Iterator[Block]:
@@ -27,6 +34,8 @@ def growth_blocks(findings: Findings) -> Iterator[Block]:
     if len(findings.growths) > 1:
         yield Text(f"{_outcome_title(findings.growths, len(findings.differing))}:")
         yield Table(_OUTCOME_COLUMNS, list(map(_outcome_row, findings.growths)), indent=1)
+    if findings.noise and len(findings.noise) < len(findings.differing):
+        yield Text(f"noise of floats, below the others: operators {', '.join(str(o.index) for o in findings.noise)}")
 
 
 def _spreads(growth: Amplification) -> Iterator[Block]:
@@ -65,19 +74,20 @@ def _spread_row(spread: Spread) -> list[str]:
 
 def _outcome_title(growths: Sequence[Amplification], differing: int) -> str:
     """Return the table's title: how many of the differing operators it covers."""
-    some = f" (the first {len(growths)} of {differing})" if len(growths) < differing else ""
-    return f"Result of each difference alone{some}"
+    some = f" ({len(growths)} of {differing})" if len(growths) < differing else ""
+    return f"Result of each difference alone, the worst first{some}"
 
 
 def _outcome_row(growth: Amplification) -> list[str]:
-    """Return the index, the number of operators reached, the largest difference and its operator, and the arg-max."""
+    """Return index, operators reached, the largest difference and its operator, arg-max, and change of the outputs."""
     if growth.reason:
-        return [str(growth.index), "", "", f"not computed, {growth.reason}", ""]
+        return [str(growth.index), "", "", f"not computed, {growth.reason}", "", ""]
     farthest = growth.farthest
     largest = "" if farthest is None else f"{farthest.difference.largest:,} {farthest.difference.unit}"
     place = "" if farthest is None else f"{farthest.index} {farthest.op}"
     chosen = ("flips" if any(c.flipped for c in growth.choices) else "stays") if growth.choices else ""
-    return [str(growth.index), f"{len(growth.reached):,} of {len(growth.spreads):,}", largest, place, chosen]
+    reached = f"{len(growth.reached):,} of {len(growth.spreads):,}"
+    return [str(growth.index), reached, largest, place, chosen, f"{growth.effect:.2g}"]
 
 
 def choice_texts(growth: Amplification) -> Iterator[str]:

@@ -120,7 +120,10 @@ def _first(findings: Findings) -> Iterator[Block]:
         yield InText([Text(f"First divergent operator: {first.index} {first.op}")])
     if where is None or (first is None and findings.explanation is None):
         return
-    title = f"First divergent operator: {first.index} {first.op}" if first is not None else "The operator asked for"
+    title = f"First divergent operator: {where.index} {where.op}" if where is first else "The operator explained"
+    if first is not None and where is not first and findings.growths and where.index == findings.growths[0].index:
+        effect = f"changes the outputs most, by {findings.growths[0].effect:.2g} of their largest magnitude"
+        yield Text(f"Explained: operator {where.index} {where.op}, whose difference alone {effect}")
     blocks = [*_difference_blocks(findings, where)]
     if findings.explanation is not None:
         blocks.append(Listing(list(place_texts(findings.explanation.places))))
