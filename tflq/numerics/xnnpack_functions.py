@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tflq.jit.compiled import Compiled, Real, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.numerics import xnnpack_exponentials, xnnpack_rationals
+from tflq.numerics import rsqrt_estimate, xnnpack_exponentials, xnnpack_rationals
 from tflq.numerics.normal_float32 import read
 
 Floats = NDArray[np.float32]
@@ -55,11 +55,13 @@ class Elementwise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Functions:
-    """Functions whose steps depend on the vector extension."""
+    """Functions whose steps depend on the vector extension. Roots are None if the processor's estimate is unknown."""
 
     logistic: Elementwise
     elu: Elementwise
     log: Elementwise
+    rsqrt: Elementwise | None = None
+    sqrt: Elementwise | None = None
 
 
 EXP = Elementwise(xnnpack_rationals.exp)
@@ -81,4 +83,6 @@ AVX512 = Functions(
     Elementwise(xnnpack_exponentials.logistic_avx512),
     Elementwise(xnnpack_exponentials.elu_avx512),
     Elementwise(xnnpack_rationals.log_avx512),
+    Elementwise(rsqrt_estimate.rsqrt),
+    Elementwise(rsqrt_estimate.sqrt),
 )

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.kernels.facts.fact import (
-    COMPUTES_CODES,
-    FREE,
-    PROBABILITY,
-    SIGNED_UNIT,
-    SINCE_2_3,
-    UNCLAIMED,
-    Fact,
-    Needs,
-    Rule,
-)
+from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, PROBABILITY, SIGNED_UNIT, SINCE_2_3, Fact, Needs, Rule
 
 FACTS = (
     Fact(
@@ -233,7 +223,7 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("SIGN", opt="2.11:1 2.12:2", ref="2.11:1 1.4:2", pointwise=True, rounds_once=True),
     Fact(
@@ -256,7 +246,7 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "SQUARE", room="roots", both="1.15:1", micro="taken", pointwise=True, rounds_once=True, xnnpack_floats=SINCE_2_3

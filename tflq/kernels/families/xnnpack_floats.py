@@ -98,12 +98,12 @@ def computing(op: str, reference: Rows, function: Function, operands: int = 2) -
     return _row(op, operands, prepare)
 
 
-def applying(op: str, reference: Rows, choose: Callable[[Node, Arithmetic], Elementwise]) -> Kernel:
-    """Return the row of an operator that computes the chosen function of each element."""
+def applying(op: str, reference: Rows, choose: Callable[[Node, Arithmetic], Elementwise | None]) -> Kernel:
+    """Return the row of an operator that computes the chosen function of each element, or the reference's if None."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        shapes = row_of(node, reference).prepare(node, arithmetic).shapes
-        return Prepared(shapes, choose(node, arithmetic), eval_loop)
+        prepared, function = row_of(node, reference).prepare(node, arithmetic), choose(node, arithmetic)
+        return prepared if function is None else Prepared(prepared.shapes, function, eval_loop)
 
     return _row(op, 1, prepare)
 
