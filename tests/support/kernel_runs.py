@@ -34,7 +34,7 @@ from tflq.profiles import by_name
 RESOLVERS = {
     "litert-ref": ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     "litert-opt": ("BUILTIN_WITHOUT_DEFAULT_DELEGATES",),
-    "litert-xnnpack": ("BUILTIN",),
+    XNNPACK or "litert-xnnpack": ("BUILTIN",),
 }
 #: Where rows of kernels are called.
 PREPARE = binding.prepare.__code__

@@ -21,8 +21,9 @@ def test_the_first_level_cache_is_the_runtimes() -> None:
 
 
 def test_another_vector_extension_is_noted_where_it_matters() -> None:
-    assert "AVX2; here: AVX-512 VNNI" in matched(PROFILES["litert-xnnpack"], HERE)[1]
-    assert matched(PROFILES["litert-xnnpack"], {**HERE, "vectors": "AVX2"})[1] == ""
+    assert "AVX2; here: AVX-512 VNNI" in matched(PROFILES["litert-xnnpack-avx2"], HERE)[1]
+    assert matched(PROFILES["litert-xnnpack-avx2"], {**HERE, "vectors": "AVX2"})[1] == ""
+    assert matched(PROFILES["litert-xnnpack"], HERE)[1] == ""
     assert matched(PROFILES["litert-xnnpack"], {})[1] == ""
     assert matched(PROFILES["litert-ref"], HERE)[1] == ""
 
@@ -43,9 +44,9 @@ def test_deep_float_products_are_verified_on_any_processor() -> None:
 
 def test_the_profile_is_that_of_the_processors_vector_extension() -> None:
     litert = {"name": "litert-xnnpack", "package": "ai-edge-litert", "version": "2.3.0", **HERE}
-    assert counterpart(litert)[0].name == "litert-xnnpack-avx512"
-    assert counterpart({**litert, "vectors": "AVX-512"})[0].name == "litert-xnnpack-avx512"
-    assert counterpart({**litert, "vectors": "AVX2"})[0].name == "litert-xnnpack"
+    assert counterpart(litert)[0].name == "litert-xnnpack"
+    assert counterpart({**litert, "vectors": "AVX-512"})[0].name == "litert-xnnpack"
+    assert counterpart({**litert, "vectors": "AVX2"})[0].name == "litert-xnnpack-avx2"
     assert counterpart({**litert, "name": "litert-opt"})[0].name == "litert-opt"
     nightly = {**litert, "package": "ai-edge-litert-nightly", "version": "2.4.0.dev20261026"}
     assert counterpart(nightly)[0].name == "litert-2.4-xnnpack"

@@ -137,7 +137,10 @@ def _step(
     if not ready:
         _check_calls(kernel, node, around)
     outputs = tuple(tensor for tensor in op.outputs if tensor >= 0)
-    promise = kernel.exactness.after(around.promises)
+    own = kernel.exactness if values_known or kernel.left is None else kernel.left
+    if prepared is not None and prepared.exactness is not None:
+        own = prepared.exactness
+    promise = own.after(around.promises)
     dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
     step = Step(
         op.index, node.op, node, kernel, prepared, inputs, outputs, last_uses, dtypes, promise, estimate.live_bytes

@@ -43,9 +43,12 @@ def over(row: Kernel, base: KernelTable) -> Kernel:
         taken = row.takes is None or (static and row.takes(node))
         chosen = row if taken else row_of(node, beneath, row.sparse)
         prepared = chosen.prepare(node, arithmetic)
+        if not taken:
+            prepared = replace(prepared, exactness=prepared.exactness or chosen.exactness)
         return replace(prepared, alone=True) if session and not chosen.session else prepared
 
-    return replace(row, prepare=prepare, session=session)
+    left = max((other.exactness for other in beneath), key=lambda promise: promise.strength, default=None)
+    return replace(row, prepare=prepare, session=session, left=left)
 
 
 def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:

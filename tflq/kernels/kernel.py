@@ -194,6 +194,7 @@ class Prepared:
     that eval takes besides inputs and outputs; if they depend on values, a function of eval's arguments, which then
     include outputs of unknown shape. `work` are passes of eval's innermost loop if the table in
     tflq/kernels/work.py does not count them. If `alone`, eval takes no Session, although its row has `session`.
+    `exactness` is the promise if it is not the row's, because another row prepared the node.
     """
 
     shapes: tuple[Shape | None, ...]
@@ -203,6 +204,7 @@ class Prepared:
     scratch: int | Callable[..., int] = 0
     work: int | None = None
     alone: bool = False
+    exactness: Exactness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class Kernel:
     type that all outputs have from prepare on, regardless of the declared type; None if the declared type counts.
     `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` is the condition on
     runtimes that have the row. If `sums_squares`, it takes what is squared instead of squares: `Node.is_of_squares`.
+    `left` is the promise for nodes whose shape operands are computed, if XNNPACK leaves these.
     """
 
     op: str
@@ -232,6 +235,7 @@ class Kernel:
     makes: TensorType | None = None
     takes: Callable[[Node], bool] | None = field(default=None, compare=False)
     sums_squares: bool = False
+    left: Exactness | None = field(default=None, compare=False)
     when: When = field(default=ALWAYS, compare=False)
     signature: Signature = field(init=False, repr=False)
 

@@ -30,8 +30,8 @@ def is_native() -> bool:
 class Native(Compiled[..., Any]):
     """A function that compiled code takes from the processor, if `is_native`; `python` defines it elsewhere."""
 
-    def __init__(self, definition: Callable[..., Any], position: int) -> None:
-        super().__init__(definition)
+    def __init__(self, definition: Compiled[..., Any], position: int) -> None:
+        super().__init__(definition.python)
         self.position = position
 
     def digest(self) -> str:
@@ -39,9 +39,7 @@ class Native(Compiled[..., Any]):
         return _sources() + str(self.position) if is_native() else super().digest()
 
     def _linked(self) -> Any:
-        if not is_native():
-            return super()._linked()
-        return _intrinsics()[self.position]
+        return _intrinsics()[self.position] if is_native() else super()._linked()
 
 
 @cache
@@ -56,18 +54,29 @@ def _intrinsics() -> tuple[Any, Any, Any]:
     return intrinsics()
 
 
-def _begin() -> Int:
-    """Do nothing: `multiply_add` flushes."""
+def _native(position: int) -> Callable[[Compiled[..., Any]], Native]:
+    """Take a function from the intrinsics, by position. Put it above `@compiled`."""
+    return lambda definition: Native(definition, position)
+
+
+@_native(0)
+@compiled
+def begin_flushing() -> Int:
+    """Begin to flush; return what `end_flushing` takes. Without the instructions, `multiply_add` flushes."""
     return 0
 
 
-def _end(before: Int) -> None:
-    """Do nothing."""
+@_native(1)
+@compiled
+def end_flushing(before: Int) -> None:
+    """End what `begin_flushing` began."""
 
 
-begin_flushing = Native(_begin, 0)
-end_flushing = Native(_end, 1)
-multiply_add = Native(multiply_add_flushed.python, 2)
+@_native(2)
+@compiled
+def multiply_add(a: Real, b: Real, c: Real) -> Real:
+    """Return a * b + c, rounded once."""
+    return multiply_add_flushed(a, b, c)
 
 
 @compiled

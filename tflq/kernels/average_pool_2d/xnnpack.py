@@ -87,7 +87,7 @@ def average(x: Array, window: Window, low: Real, high: Real, out: Array) -> None
 
 @compiled
 def _tree(v: Array) -> Real:
-    """Return the sum of nine values. The caller guarantees that there are nine."""
+    """Return the sum of nine values. The caller guarantees: there are nine."""
     rest = add(add(add(v[0], v[1]), v[8]), add(v[6], v[7]))
     return add(add(add(v[2], v[3]), add(v[4], v[5])), rest)
 

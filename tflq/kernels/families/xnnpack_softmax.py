@@ -75,7 +75,10 @@ def softmax_rows(x: Array, sums: Array, out: Array) -> None:
 
 @compiled
 def _sum(values: Array, sums: Array, lanes: Int) -> Real:
-    """Return the sum of a row, in XNNPACK's order."""
+    """Return the sum of a row, in XNNPACK's order.
+
+    The caller guarantees: `sums` is (2, `lanes`).
+    """
     sums[:] = 0
     rounds = values.size // (4 * lanes) * 4 * lanes
     for first in range(0, rounds, lanes):

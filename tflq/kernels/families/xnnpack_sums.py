@@ -73,7 +73,10 @@ class Sums:
 @in_pieces(lambda x, *_: 4 * x.size, x="r", out="r")
 @compiled
 def _sum_stretches(x: Array, registers: Array, squared: Int, fused: Int, scale: Real, out: Array) -> None:
-    """Fill `out` (R) with the scaled sums of `x` (R, outer, inner). Prepare guarantees these shapes."""
+    """Fill `out` (R) with the scaled sums of `x` (R, outer, inner).
+
+    Prepare guarantees: these shapes; `registers` is (count, lanes), both powers of two.
+    """
     before = begin_flushing()
     for r in range(x.shape[0]):
         total = np.float32(0)
@@ -87,7 +90,10 @@ def _sum_stretches(x: Array, registers: Array, squared: Int, fused: Int, scale: 
 
 @compiled
 def _sum(values: Array, registers: Array, squared: Int, fused: Int) -> Real:
-    """Return the sum of a stretch; registers take blocks of it in turn, and the last blocks one each."""
+    """Return the sum of a stretch; registers take blocks of it in turn, and the last blocks one each.
+
+    The caller guarantees: there is a register, and it has a lane; both numbers are powers of two.
+    """
     registers[:] = 0
     count, lanes = registers.shape
     blocks = values.size // lanes
@@ -110,7 +116,7 @@ def _sum(values: Array, registers: Array, squared: Int, fused: Int) -> Real:
 
 @compiled
 def _fold(registers: Array) -> None:
-    """Add the registers into the first one, half to half."""
+    """Add the registers into the first one, half to half. The caller guarantees: their number is a power of two."""
     half = registers.shape[0] // 2
     while half:
         for j in range(half):

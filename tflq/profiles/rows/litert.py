@@ -45,27 +45,32 @@ ROWS = (
     ),
     Row(
         "litert-xnnpack",
-        "LiteRT 2.3 (and TensorFlow 2.21), BUILTIN, x86-64 with AVX2, one thread: what Python users get. 8-bit results "
-        "do not depend on the vector extension: every one rounds a float32 product half to even. Float results of "
-        "FULLY_CONNECTED with scales of blocks do: they are those of AVX2.",
+        "LiteRT 2.3 (and TensorFlow 2.21), BUILTIN, x86-64 with AVX-512 VNNI, one thread: what Python users get. 8-bit "
+        "results do not depend on the vector extension: every one rounds a float32 product half to even. Some float "
+        "results do: sums of SOFTMAX, of MEAN and SUM along the last dimension, and of FULLY_CONNECTED with scales of "
+        "blocks. Leaky rectifiers copy negative zeros.",
         "litert-opt",
-        {"resolver": XNNPACK, "vectors": "AVX2"},
+        {"resolver": XNNPACK, "cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
         {"resolver": "xnnpack"},
-        {"xnnpack_blocks": "four-lanes"},
-        "litert-xnnpack",
-    ),
-    Row(
-        "litert-xnnpack-avx512",
-        "LiteRT 2.3, BUILTIN, x86-64 with AVX-512 VNNI, one thread. Integers and hybrid operators are as "
-        "`litert-xnnpack`, except for sums of FULLY_CONNECTED with scales of blocks; leaky rectifiers copy negative "
-        "zeros.",
-        "litert-xnnpack",
-        {"cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
-        arithmetic={
+        {
             "xnnpack_blocks": "by-block",
             "xnnpack_functions": "avx-512",
             "xnnpack_negative": "below-zero",
             "xnnpack_lanes": "sixteen",
+        },
+        "litert-xnnpack",
+    ),
+    Row(
+        "litert-xnnpack-avx2",
+        "LiteRT 2.3, BUILTIN, x86-64 with AVX2, one thread. Integers and hybrid operators are as `litert-xnnpack`, "
+        "except for sums of FULLY_CONNECTED with scales of blocks; leaky rectifiers multiply negative zeros.",
+        "litert-xnnpack",
+        {"cpu": "x86-64 with AVX2", "vectors": "AVX2"},
+        arithmetic={
+            "xnnpack_blocks": "four-lanes",
+            "xnnpack_functions": "avx2",
+            "xnnpack_negative": "sign-bit",
+            "xnnpack_lanes": "eight",
         },
     ),
     Row(
