@@ -44,6 +44,8 @@ def document(result: Result, kind: str) -> dict:
         ("profiles", "litert-ref", "tflm", "--model", DECODER),
         ("compare", DECODER, DECODER, "--data", DECODER),
         ("view", DECODER, "--once", "--html", "x.html"),
+        ("diff", DECODER, DECODER),
+        ("explain", DECODER, "--op", "0", "--element", "0"),
     ],
     ids=lambda words: words[0],
 )
@@ -150,3 +152,23 @@ def test_view_draws_one_signature(tmp_path: Path) -> None:
     page = tmp_path / "x.html"
     assert tflq("view", DECODER, "--once", "--html", page, "--signature", "decode").exit_code == 0
     assert "decode/reshape_94" in page.read_text()
+
+
+def test_diff_compares_signatures_by_name(tmp_path: Path) -> None:
+    other = DECODER.with_name("tiny_decoder_float.tflite")
+    found = document(tflq("diff", DECODER, other, "--json"), "diff")
+    assert {change["signature"] for change in found["changes"]} == {"prefill_8", "decode"}
+    one = document(tflq("diff", DECODER, other, "--json", "--signature", "decode"), "diff")
+    assert {change["signature"] for change in one["changes"]} == {"decode"}
+    assert tflq("diff", DECODER, DECODER).exit_code == 0
+    single = DECODER.with_name("digits_lstm_int8.tflite")
+    gone = document(tflq("diff", DECODER, single, "--json"), "diff")
+    lacking = [(c["signature"], c["before"], c["after"]) for c in gone["changes"] if c["what"] == "signature"]
+    assert ("decode", "present", "none") in lacking
+    assert tflq("diff", DECODER, other, "--html", tmp_path / "x.html").exit_code == 1
+
+
+def test_explain_works_out_an_element_of_one_signature() -> None:
+    refused = tflq("explain", DECODER, "--op", 3, "--element", "0,0")
+    assert (refused.exit_code, "choose one with --signature" in refused.stderr) == (2, True)
+    assert tflq("explain", DECODER, "--op", 3, "--element", "0,0", "--signature", "decode").exit_code == 0

@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
-from tflq.cli.options import html_option, json_option, overlay_option, profile_option
+from tflq.cli.options import html_option, json_option, overlay_option, profile_option, signature_option
 from tflq.cli.output import say, say_document
 
 
@@ -14,6 +14,7 @@ from tflq.cli.output import say, say_document
 @click.argument("first", type=click.Path())
 @click.argument("second", type=click.Path())
 @profile_option
+@signature_option
 @click.option("--all", "all_changes", is_flag=True, help="List all changes.")
 @html_option
 @overlay_option
@@ -23,6 +24,7 @@ def diff_command(
     first: str,
     second: str,
     profile: str,
+    signature: str | None,
     all_changes: bool,
     html: str | None,
     overlay: str | None,
@@ -31,7 +33,7 @@ def diff_command(
 ) -> int:
     """List how model SECOND differs from model FIRST: operators, options, weights in LSB, scales, derived multipliers.
 
-    Nothing is run. Exit code 1 if anything differs.
+    Signatures are matched by name. Nothing is run. Exit code 1 if anything differs.
 
     \b
     tflq diff before.tflite after.tflite
@@ -40,15 +42,15 @@ def diff_command(
     from tflq.report.verbs.diff import diff_document, diff_report
 
     check_files([html, overlay], [first, second], force=force)
-    model_diff = diff(first, second, profile)
+    model_diff = diff(first, second, profile, signature)
     shown = diff_report(model_diff, all_changes=all_changes)
     if html is not None:
-        write_page(html, shown, first, profile)
+        write_page(html, shown, first, profile, signature)
     if overlay is not None:
         from tflq.report.graph.standard import view_of
         from tflq.report.verbs.diff import diff_colourings
 
-        write_overlay(overlay, diff_colourings(view_of(first, profile), model_diff))
+        write_overlay(overlay, diff_colourings(view_of(first, profile, signature), model_diff))
     if as_json:
         say_document(diff_document(model_diff))
     else:

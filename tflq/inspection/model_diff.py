@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -16,7 +16,7 @@ from tflq.errors import TflqError
 from tflq.inspection.constants import constants_of
 from tflq.inspection.difference import difference
 from tflq.inspection.operators import prepare_alone
-from tflq.ir import GraphView, Model, Operator, TensorSpec, view
+from tflq.ir import GraphView, Model, Operator, Signed, TensorSpec, signed, view
 from tflq.ir.schema import in_words
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
@@ -28,7 +28,8 @@ class Change:
 
     `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale, zero
     point or values>" or "derived <constant>". For a change of the model itself both indices are None, `op` is "" and
-    `what` is "subgraphs", "model <input|output>s" or "model <input|output> <n> <...>".
+    `what` is "subgraphs", "signature", "model <input|output>s" or "model <input|output> <n> <...>". `signature` is the
+    one that runs the operator, if a model has several.
     """
 
     first: int | None
@@ -37,26 +38,29 @@ class Change:
     what: str
     before: str
     after: str
+    signature: str = ""
 
 
 @displayed_by("diff:diff_report")
 @dataclass(frozen=True, slots=True)
 class ModelDiff:
-    """Both models, and the differences between their first subgraphs, in order."""
+    """Both models, and the differences between their signatures, in order."""
 
     first: ModelFacts
     second: ModelFacts
     changes: tuple[Change, ...]
 
 
-def diff(first: Source | Model, second: Source | Model, profile: str | Profile = "litert-ref") -> ModelDiff:
-    """Compare the first subgraphs of two models; operators are matched by type, in order.
+def diff(
+    first: Source | Model, second: Source | Model, profile: str | Profile = "litert-ref", signature: str | None = None
+) -> ModelDiff:
+    """Compare the signatures of two models, by name, or one of them; operators are matched by type, in order.
 
     Derived constants are those with which `profile` prepares both operators.
 
     Raises:
         FileAccessError, FormatError, ModelError: See `load`.
-        UnknownNameError: There is no profile of that name.
+        UnknownNameError: There is no profile or signature of that name.
 
     Example:
         >>> model = tflq.load("golden/models/digits_lstm_int8.tflite")
@@ -66,7 +70,29 @@ def diff(first: Source | Model, second: Source | Model, profile: str | Profile =
         Next: .first, .second
     """
     one, two, chosen = subject(first), subject(second), profile_by_name(profile)
-    a, b = view(one.model), view(two.model)
+    changes: list[Change] = []
+    for name, a, b in _pairs(signed(one.model, signature), signed(two.model, signature)):
+        if a is None or b is None:
+            before, after = ("none" if part is None else "present" for part in (a, b))
+            changes.append(Change(None, None, "", "signature", before, after, name))
+        else:
+            found = _changes(view(a.model), view(b.model), chosen)
+            changes += [replace(change, signature=name) for change in found]
+    return ModelDiff(one.facts, two.facts, tuple(changes))
+
+
+def _pairs(first: Sequence[Signed], second: Sequence[Signed]) -> Iterator[tuple[str, Signed | None, Signed | None]]:
+    """Yield the signatures of both models by name; models with one each are a pair without a name."""
+    if len(first) == 1 == len(second):
+        yield first[0].name or second[0].name, first[0], second[0]
+        return
+    one, two = ({str(part.root): part for part in some} for some in (first, second))
+    for name in {**one, **two}:
+        yield name, one.get(name), two.get(name)
+
+
+def _changes(a: GraphView, b: GraphView, profile: Profile) -> tuple[Change, ...]:
+    """Return the differences between two graphs."""
     ops = [op.name for op in a.ops], [op.name for op in b.ops]
     changes: list[Change] = []
     pairs: dict[int, int] = {}
@@ -77,10 +103,10 @@ def diff(first: Source | Model, second: Source | Model, profile: str | Profile =
         changes += [Change(i, None, ops[0][i], "operator", ops[0][i], "none") for i in range(i0, i1)]
         changes += [Change(None, j, ops[1][j], "operator", "none", ops[1][j]) for j in range(j0, j1)]
     for i, j in pairs.items():
-        details = (*_operators(a, b, i, j, pairs), *_derived(a.model, b.model, i, j, chosen))
+        details = (*_operators(a, b, i, j, pairs), *_derived(a.model, b.model, i, j, profile))
         changes += [Change(i, j, ops[0][i], *change) for change in details]
     edges = (Change(None, None, "", *change) for change in _edges(a, b, pairs))
-    return ModelDiff(one.facts, two.facts, (*edges, *sorted(changes, key=_place)))
+    return (*edges, *sorted(changes, key=_place))
 
 
 _Found = tuple[str, str, str]

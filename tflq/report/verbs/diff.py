@@ -76,7 +76,7 @@ def _columns(first: str, second: str) -> Columns:
 def _verdict(found: ModelDiff, names: tuple[str, str]) -> Verdict:
     if not found.changes:
         return Verdict("no difference", "good", subject=" and ".join(names))
-    touched = len({(c.first, c.second) for c in found.changes if c.op})
+    touched = len({(c.signature, c.first, c.second) for c in found.changes if c.op})
     edges = "; so does what the models take and give" if any(not c.op for c in found.changes) else ""
     return Verdict(f"{touched} operator(s) differ{edges}", "bad", subject=" and ".join(names))
 
@@ -104,15 +104,16 @@ def _kind(change: Change) -> str:
 
 def _row(c: Change) -> tuple[str, str, str, str]:
     """Return the operator in both models, what differs, and its value in each."""
+    start = f"{c.signature}: " if c.signature else ""
     if not c.op:
-        return "model", c.what, c.before, c.after
+        return f"{start}model", c.what, c.before, c.after
     numbers = dict.fromkeys("-" if n is None else str(n) for n in (c.first, c.second))
-    return f"{'/'.join(numbers)} {c.op}", c.what, c.before, c.after
+    return f"{start}{'/'.join(numbers)} {c.op}", c.what, c.before, c.after
 
 
 def diff_colourings(view: ModelView, found: ModelDiff) -> list[Colouring]:
     """Return colourings of the first model's operators by the number of changes, and by what they change."""
-    changes = _by_operator(found)
+    changes = _by_operator(found, view.inspection.name)
     operators = range(len(view.inspection.operators))
     numbers = {index: float(len(changes.get(index, ()))) for index in operators}
     texts = {index: counted(int(n), "difference") if n else "the same" for index, n in numbers.items()}
@@ -123,7 +124,7 @@ def diff_colourings(view: ModelView, found: ModelDiff) -> list[Colouring]:
 
 
 def _graph(view: ModelView, found: ModelDiff) -> Graph:
-    changes = _by_operator(found)
+    changes = _by_operator(found, view.inspection.name)
     sides = (("differs in", "<"), ("first", "<"), ("second", "<"))
 
     def panel(index: int) -> Iterable[Block]:
@@ -132,10 +133,11 @@ def _graph(view: ModelView, found: ModelDiff) -> Graph:
     return Graph(diff_colourings(view, found), panel, min(changes, default=None))
 
 
-def _by_operator(found: ModelDiff) -> dict[int, list[Change]]:
+def _by_operator(found: ModelDiff, signature: str) -> dict[int, list[Change]]:
+    """Return the changes by operator of the first model, of the signature that a page draws."""
     changes: dict[int, list[Change]] = {}
     for change in found.changes:
-        if change.first is not None:
+        if change.first is not None and change.signature == signature:
             changes.setdefault(change.first, []).append(change)
     return changes
 

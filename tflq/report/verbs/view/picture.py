@@ -75,7 +75,7 @@ def picture(
 def _two_models(model: str, other: str, profile: str, data: str | None, signature: str | None) -> Picture:
     view = view_of(model, profile, signature)
     if data is None:
-        differences = diff(model, other, profile)
+        differences = diff(model, other, profile, signature)
         return Picture(page_of(diff_report(differences), view), diff_colourings(view, differences))
     comparison = compare(model, other, data, signature=signature)
     page = page_of(compare_report(subject(model).facts, subject(other).facts, comparison), view)
