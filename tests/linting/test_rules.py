@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from support import suites
+from support.composites import attention
 from tflq.api.files import load, save
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.ir.schema import enum
@@ -143,6 +144,12 @@ CASES: dict[str, list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
         (lambda: dense(weights=0.25, dimension=2), lambda: dense(weights=0.25, dimension=1)),
     ],
     "buffer-size": [(lambda: dense(values=(0, 0, 0)), lambda: dense(values=(0, 0, 0, 0, 0)))],
+    "composite": [
+        (
+            lambda: load(attention((1, 2, 1, 4), (1, 3, 1, 4), None, {})),
+            lambda: load(attention((1, 2, 1, 4), (1, 3, 1, 4), None, {}, "odml.unknown")),
+        )
+    ],
     "operator-version": [
         (lambda: dense(version=3), lambda: dense(version=4)),
         (

@@ -13,7 +13,7 @@ import pytest
 
 from support.contracting import codes
 from support.live import LITERT, hold, remote
-from support.processors import own
+from support.processors import XNNPACK
 from support.running import assert_same, run
 from support.single_op import Array, T, build, litert
 
@@ -337,7 +337,7 @@ def test_live(name: str, type_: str) -> None:
 def test_random_operators() -> None:
     """Any operator that the profile claims, drawn as for fuzzing."""
     runtime = remote("", LITERT, "BUILTIN")
-    found = hold(own("litert-xnnpack"), runtime, 21, 300, ("exact", "exact on the same libm"))
+    found = hold(PROFILE, runtime, 21, 300, ("exact", "exact on the same libm"))
     runtime.close()
     assert not found.differing, found.differing[0]
     assert found.same > 200

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
 
+from support.composites import attention
 from support.graphs import Graph, Op
 from support.graphs import build as build_graphs
 from support.processors import XNNPACK, has_xnnpack_profile
@@ -233,24 +233,6 @@ def test_reductions(op: str, seed: int) -> None:
     operands = [T("float32", shape), T("int32", (len(axes),), value=np.array(axes, np.int32))]
     model = build(op, operands, [T("float32", made)], ("ReducerOptions", {"keep_dims": keep}), 2)
     check(model, [x], (op, shape, axes))
-
-
-def attention(query: tuple[int, ...], key: tuple[int, ...], mask: tuple[int, ...] | None, attributes: Any) -> bytes:
-    """A model of one attention, whose decomposition returns the query."""
-    inputs = [T("float32", query), T("float32", key), T("float32", key)]
-    inputs += [T("float32", mask)] if mask else []
-    given = list(range(len(inputs)))
-    options = {
-        "name": "odml.scaled_dot_product_attention",
-        "decomposition_subgraph_index": 1,
-        "composite_attributes": np.frombuffer(bytes(flexbuffers.Dumps(attributes)), np.uint8),
-        "composite_attributes_format": 0,
-        "version": 0,
-    }
-    call = Op("STABLEHLO_COMPOSITE", given, [len(inputs)], ("StableHLOCompositeOptions", options))
-    copy = Op("ADD", [0, 0], [len(inputs)], ("AddOptions", {}))
-    tensors = [*inputs, T("float32", query)]
-    return build_graphs(Graph(tensors, given, [len(inputs)], [call]), Graph(tensors, given, [len(inputs)], [copy]))
 
 
 @pytest.mark.parametrize("heads", [1, 2, 6])

@@ -24,7 +24,7 @@ from opfuzz.session import draw_case, numbers
 from opfuzz.worker import invoke
 from support import suites
 from support.live import LITERT
-from support.processors import own
+from support.processors import XNNPACK, own
 from support.running import Array, samples_of
 from tflq.errors import TflqError
 from tflq.interpreter import binding, make_plan

@@ -10,13 +10,13 @@ from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
 from tflq.ir import Model
 from tflq.ir.signatures import rooted_subgraphs
-from tflq.linting import activations, loading, versions, weights
+from tflq.linting import activations, composites, loading, versions, weights
 from tflq.linting.findings import Breach, Finding, Rule
 from tflq.linting.site import Site
 from tflq.linting.targets import target_rules
 
 #: The rules that apply to every target.
-RULES: tuple[Rule, ...] = (*activations.RULES, *loading.RULES, *weights.RULES, *versions.RULES)
+RULES: tuple[Rule, ...] = (*activations.RULES, *loading.RULES, *weights.RULES, *versions.RULES, *composites.RULES)
 
 
 @displayed_by("lint:lint_report")

@@ -15,6 +15,7 @@ ROWS: Mapping[str, Row] = {row.name: row for row in (*litert.ROWS, *tflite.ROWS,
 #: Other names: releases that give the same bits as the one that a profile is named for, and short ones.
 ALIASES: Mapping[str, str] = {
     "litert-xnn": "litert-xnnpack",
+    "litert-xnnpack-avx512": "litert-xnnpack",
     "litert-xnn-arm64": "litert-xnnpack-arm64",
     "litert-xnn-arm64-a53": "litert-xnnpack-arm64-a53",
     "litert-1.4-xnn": "litert-1.4-xnnpack",
