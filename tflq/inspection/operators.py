@@ -170,7 +170,7 @@ def _inspection(
         inputs=graph.inputs,
         outputs=graph.outputs,
         tensors=tuple(_tensor(graph, i, spec) for i, spec in enumerate(graph.tensors)),
-        operators=tuple(_operator(op, profile) for op in graph.ops),
+        operators=tuple(_operator(op, profile, is_inner=bool(callers)) for op in graph.ops),
         name=name,
         subgraph=subgraph,
         inner=inner,
@@ -202,8 +202,10 @@ def _tensor(graph: GraphView, index: int, spec: TensorSpec) -> TensorFacts:
     )
 
 
-def _operator(op: OperatorView, profile: Profile) -> OperatorFacts:
-    constants, promise, reason = _prepared(op.graph.model, op.index, profile)
+def _operator(op: OperatorView, profile: Profile, *, is_inner: bool) -> OperatorFacts:
+    constants, promise, reason = None, None, ""
+    if not (is_inner and any(True for _ in called(op.record))):  # what runs others is bound by the outermost operator
+        constants, promise, reason = _prepared(op.graph.model, op.index, profile)
     return OperatorFacts(
         index=op.index,
         op=op.name,

@@ -22,7 +22,7 @@ from tflq.inspection.operators import prepare_alone
 from tflq.inspection.profile_pairs import unwrapped
 from tflq.interpreter.plan import Step
 from tflq.ir import Model, view
-from tflq.ir.signatures import place_of, rooted_subgraphs
+from tflq.ir.signatures import is_inner_call, place_of, rooted_subgraphs
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
@@ -101,8 +101,9 @@ def profile_effects(
     operators = []
     for number, op in ((number, op) for number, part in graphs for op in view(part).ops):
         part = op.graph.model
-        reference = _bound(part, op.index, base)
-        effects = tuple(_effects(part, op.index, reference, chosen))
+        effects: tuple[Effect, ...] = ()
+        if not is_inner_call(target.model, number, op.record):
+            effects = tuple(_effects(part, op.index, _bound(part, op.index, base), chosen))
         names = [
             " ".join("none" if spec is None else getattr(spec.type, "label", "?") for spec in specs)
             for specs in (op.input_specs, op.output_specs)

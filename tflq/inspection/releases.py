@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tflq.api.files import Source
@@ -12,7 +12,7 @@ from tflq.inspection.equality import same, same_operator
 from tflq.inspection.operators import prepare_alone
 from tflq.interpreter.plan import Step
 from tflq.ir import Model, view
-from tflq.ir.signatures import place_of, rooted_subgraphs
+from tflq.ir.signatures import is_inner_call, place_of, rooted_subgraphs
 from tflq.profiles import Profile, by_name
 from tflq.profiles.history import RELEASES, RESOLVERS
 
@@ -57,7 +57,13 @@ def agreements(model: Source | Model, since: str, signature: str | None = None) 
     graphs = dict(rooted_subgraphs(target.model, signature))
     operators = [(place_of(number, op.index), op.name) for number, part in graphs.items() for op in view(part).ops]
     places, names = (tuple(column) for column in zip(*operators, strict=True)) if operators else ((), ())
-    found = (group for resolver in RESOLVERS for group in _groups(tuple(graphs.values()), chosen, resolver))
+    skipped = frozenset(
+        place_of(number, op.index)
+        for number, part in graphs.items()
+        for op in view(part).ops
+        if is_inner_call(target.model, number, op.record)
+    )
+    found = (group for resolver in RESOLVERS for group in _groups(graphs, chosen, resolver, skipped))
     return Agreements(target.facts, chosen[0], names, places, tuple(found))
 
 
@@ -69,13 +75,12 @@ def _release(name: str) -> str:
     raise UnknownNameError("release", name, RELEASES)
 
 
-def _groups(parts: Sequence[Model], releases: tuple[str, ...], resolver: str) -> Iterator[Agreement]:
+def _groups(
+    graphs: Mapping[int, Model], releases: tuple[str, ...], resolver: str, skipped: frozenset[str]
+) -> Iterator[Agreement]:
     """Yield groups of releases that prepare all operators alike, the newest first."""
     profiles = {release: profile for release in releases if (profile := _profile(release, resolver)) is not None}
-    known = {
-        p.name: tuple(one for part in parts for one in _of_every_operator(part, p))
-        for p in dict.fromkeys(profiles.values())
-    }
+    known = {p.name: _of_every_operator(graphs, p, skipped) for p in dict.fromkeys(profiles.values())}
     groups: list[tuple[tuple[Step | None, ...], list[str]]] = []
     for release in reversed(profiles):
         mine = known[profiles[release].name]
@@ -113,9 +118,15 @@ def _profile(release: str, resolver: str) -> Profile | None:
         return None
 
 
-def _of_every_operator(model: Model, profile: Profile) -> tuple[Step | None, ...]:
-    """Return every operator as the profile prepares it; None if it refuses it."""
-    return tuple(_prepared(model, op.index, profile) for op in view(model).ops)
+def _of_every_operator(
+    graphs: Mapping[int, Model], profile: Profile, skipped: frozenset[str]
+) -> tuple[Step | None, ...]:
+    """Return every operator as the profile prepares it; None if it refuses it, or if it is skipped."""
+    return tuple(
+        None if place_of(number, op.index) in skipped else _prepared(part, op.index, profile)
+        for number, part in graphs.items()
+        for op in view(part).ops
+    )
 
 
 def _prepared(model: Model, index: int, profile: Profile) -> Step | None:

@@ -174,6 +174,14 @@ def rooted_subgraphs(model: Model, signature: str | None = None) -> Iterator[tup
         yield number, rooted(model, Root(None, number)) if number else model
 
 
+def is_inner_call(model: Model, subgraph: int, operator: Operator) -> bool:
+    """Return whether an operator of a subgraph that no caller runs itself runs other subgraphs.
+
+    Their operators are listed on their own, so that it adds nothing, and binding it at every level takes long.
+    """
+    return any(True for _ in called(operator)) and subgraph not in {root.subgraph for root in roots(model)}
+
+
 def place_of(subgraph: int, index: int) -> str:
     """Return an operator's place: its index, after that of its subgraph if this is not the first."""
     return f"{subgraph}:{index}" if subgraph else str(index)

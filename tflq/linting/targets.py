@@ -11,6 +11,7 @@ from functools import partial
 from tflq.errors import TflqError, UnknownNameError
 from tflq.inspection.operators import prepare_alone
 from tflq.ir import Root, TensorType, rooted
+from tflq.ir.signatures import is_inner_call
 from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import Site
 from tflq.profiles import Profile, by_name
@@ -41,6 +42,8 @@ CMSIS_NN = frozenset(
 
 def refused(profile: Profile, site: Site) -> Iterator[Breach]:
     """Yield an operator that the target's kernels refuse."""
+    if is_inner_call(site.model, site.subgraph, site.operator.record):
+        return
     try:
         prepare_alone(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
     except TflqError as error:
