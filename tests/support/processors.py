@@ -17,7 +17,7 @@ has_xnnpack_profile = pytest.mark.skipif(XNNPACK is None, reason=f"no profile ha
 
 
 def own(name: str) -> str:
-    """The name of the profile that a live runtime has on this processor, of which floats of XNNPACK depend."""
+    """The name of the profile that a live runtime has on this processor, on which floats of XNNPACK depend."""
     return XNNPACK or name if name == "litert-xnnpack" else name
 
 
