@@ -9,6 +9,7 @@ import pytest
 
 import tflq
 from support import suites
+from support.block_weights import block_model
 from tflq.interpreter import Plan
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
@@ -51,6 +52,14 @@ def test_details_of_every_model(first: int, shared: object) -> None:
         assert_same(ours.get_signature_list(), theirs.get_signature_list(), case.id)
         assert_same(ours._get_ops_details(), theirs._get_ops_details(), case.id)
         assert ours.num_subgraphs() == theirs.num_subgraphs()
+
+
+def test_details_of_weights_with_scales_of_blocks() -> None:
+    content = block_model(np.random.default_rng(0), 2, 64, 6, 32)
+    ours, theirs = tflq.Interpreter(model_content=content), litert.Interpreter(model_content=content)
+    (details,) = (each for each in ours.get_tensor_details() if each["quantization_parameters"]["block_size"])
+    assert details["quantization_parameters"]["scales"].size == 12
+    assert_same(ours.get_tensor_details(), theirs.get_tensor_details(), "blocks")
 
 
 def test_shapes_after_allocation(shared: object) -> None:

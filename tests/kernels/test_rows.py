@@ -17,6 +17,7 @@ from opfuzz.session import draw_case, numbers
 from opfuzz.worker import invoke
 from support import suites
 from support.kernel_runs import PATIENCE, RESOLVERS, SEED, live_outputs, recordings
+from support.processors import own
 from support.row_groups import Group, groups
 from support.running import Array, assert_same, run
 from tflq.errors import TflqError, UndefinedResultError
@@ -54,7 +55,7 @@ def test_drawn_models_have_the_bits_of_the_runtime(group: Group) -> None:
     compared = 0
     for number in itertools.islice(numbers(SEED, [group.op]), PATIENCE):
         case = draw_case(SEED, number)
-        ours = outputs_of(case, group, profile)
+        ours = outputs_of(case, group, own(profile))
         theirs = None if ours is None else live_outputs(case, profile)
         if ours is None or theirs is None:
             continue

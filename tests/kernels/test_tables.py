@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tflq.ir import TensorType
+from tflq.kernels.delegation import has_only
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import valid
 from tflq.kernels.leaky_relu.reference import ROWS
@@ -84,3 +86,12 @@ def test_the_narrower_condition_wins(wider: When, narrower: When) -> None:
     assert narrower.precedence > wider.precedence
     rows = (*valid(wider, *ROWS), *valid(narrower, *ROWS))
     assert max(rows, key=lambda row: row.when.precedence).when == narrower
+
+
+def test_half_floats_of_xnnpack_are_never_promised() -> None:
+    table = PROFILES["litert-xnnpack"].kernels
+    rows = [
+        row for op in ("ADD", "MUL", "TANH", "SIN", "GELU") for row in table[op] if has_only(row, TensorType.FLOAT16)
+    ]
+    assert len(rows) == 5
+    assert {row.exactness.word for row in rows} == {"close"}

@@ -11,6 +11,7 @@ from tflq.api.session import Session
 from tflq.api.values import outside_type
 from tflq.errors import UnknownNameError
 from tflq.ir import Quantization, Record
+from tflq.ir.constants import constant_of
 
 Details = dict[str, Any]
 
@@ -29,7 +30,7 @@ def tensor_details(session: Session, tensor: int) -> Details:
         "shape_signature": np.array(spec.shape_signature or shape, np.int32),
         "dtype": outside_type(session.type(tensor)),
         "quantization": _per_tensor(spec.quantization),
-        "quantization_parameters": _parameters(spec.quantization),
+        "quantization_parameters": _parameters(session, spec.quantization),
         "sparsity_parameters": _sparsity(spec.sparsity),
     }
 
@@ -64,11 +65,20 @@ def _per_tensor(quantization: Quantization | None) -> tuple[float, int]:
     return float(quantization.scale[0]), int(_zero_points(quantization)[0])
 
 
-def _parameters(quantization: Quantization | None) -> Details:
+def _parameters(session: Session, quantization: Quantization | None) -> Details:
     """Return the parameters; without scales a tensor is not quantized.
 
     Source: LiteRT 2.3 interpreter_builder.cc ParseQuantization.
     """
+    details = None if quantization is None else quantization.details
+    if quantization is not None and details is not None and details.table == "BlockwiseQuantization":
+        zero_points = int(details["zero_points"])
+        return {
+            "scales": _elements(session, int(details["scales"]), np.float16),
+            "zero_points": np.empty(0, np.int32) if zero_points == -1 else _elements(session, zero_points, np.int32),
+            "quantized_dimension": quantization.quantized_dimension,
+            "block_size": int(details["block_size"]),
+        }
     known = quantization is not None and len(quantization.scale) > 0
     if quantization is None or not known:
         return {
@@ -83,6 +93,17 @@ def _parameters(quantization: Quantization | None) -> Details:
         "quantized_dimension": quantization.quantized_dimension,
         "block_size": 0,
     }
+
+
+def _elements(session: Session, tensor: int, dtype: type[np.float16 | np.int32]) -> NDArray[Any]:
+    """Return the bytes of a constant as numbers of that type, flat; empty if the tensor is computed.
+
+    Source: LiteRT 2.3 interpreter_wrapper.cc TensorQuantizationParameters.
+    """
+    value = constant_of(session.model, session.spec(tensor))
+    content = b"" if value is None else value.tobytes()
+    size = np.dtype(dtype).itemsize
+    return np.frombuffer(content[: len(content) // size * size], dtype).copy()
 
 
 def _zero_points(quantization: Quantization) -> NDArray[np.int32]:

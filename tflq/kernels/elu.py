@@ -16,7 +16,9 @@ import numpy as np
 
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.unary import prepare_function, prepare_tabulated
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.families.xnnpack_floats import applying
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expm1f
 
@@ -31,7 +33,15 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_tabulated(node, elu)
 
 
-KERNELS = (
+ROWS = (
     Kernel("ELU", "float32 -> float32", prepare_function(elu), (1, 1), exactness=SAME_LIBM),
     Kernel("ELU", "int8 -> int8", prepare_int8, (1, 1)),
+)
+
+KERNELS = (
+    *ROWS,
+    *valid(
+        xnnpack("litert-2.3", cpu="x86-64"),
+        applying("ELU", ROWS, lambda _, arithmetic: arithmetic.xnnpack_functions.elu),
+    ),
 )

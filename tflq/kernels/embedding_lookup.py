@@ -24,7 +24,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, STORED_BITS, TensorType
 from tflq.kernels.families.element_types import SIZED
-from tflq.kernels.families.hybrid import is_blockwise, read_as_int8
+from tflq.kernels.families.hybrid import block_scales, is_blockwise, read_as_int8
 from tflq.kernels.families.indices import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import require_rank, require_same_type
@@ -83,22 +83,6 @@ def row_scales(node: Node, table: Operand) -> Array:
     fits = len(q.scale) == rows and q.quantized_dimension == 0 and len(q.zero_point) in (1, rows)
     node.check(fits, "scales", table, expected=f"{rows} along dimension 0", got=len(q.scale))
     return q.scale.astype(np.float32)[:, None]
-
-
-def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
-    """Return the scales as (rows, blocks), float32, and the elements of a block."""
-    details = table.quantization.details if table.quantization is not None else None
-    assert details is not None  # is_blockwise saw to it
-    block, scales = int(details["block_size"]), table.block_scales
-    blockwise = details.table == "BlockwiseQuantization" and table.type in (TensorType.INT4, TensorType.INT2)
-    node.check(blockwise, "quantization", table, expected="blocks of 2 or 4 bits", got=f"{details.table}, {table.type}")
-    require_rank(node, table, 2)
-    node.check(block > 0 and length % block == 0, "block size", table, expected=f"a divisor of {length}", got=block)
-    blocks = length // block
-    fits = scales is not None and scales.dtype == np.float16 and scales.size >= table.shape[0] * blocks
-    if scales is None or not fits:
-        node.refuse("scales of blocks", table, expected=f"{table.shape[0] * blocks} constants of float16")
-    return scales[: table.shape[0] * blocks].astype(np.float32).reshape(table.shape[0], blocks), block
 
 
 def checked_table(node: Node) -> Operand:

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.unary import check_zero_points, prepare_function, prepare_tabulated
-from tflq.kernels.kernel import Kernel, Node, Prepared
+from tflq.kernels.families.xnnpack_floats import applying
+from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics import xnnpack_functions
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expf
 
@@ -28,8 +31,10 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_tabulated(node, expf, arithmetic.multiply_add)
 
 
-KERNELS = (
+ROWS = (
     Kernel("EXP", "float32 -> float32", prepare_function(expf), (1, 2), exactness=SAME_LIBM),
     Kernel("EXP", "int8 -> int8", prepare_int8, (1, 2)),
     Kernel("EXP", "int16 -> int16", prepare_int16, (1, 2)),
 )
+
+KERNELS = (*ROWS, *valid(xnnpack("litert-2.3", cpu="x86-64"), applying("EXP", ROWS, lambda *_: xnnpack_functions.EXP)))

@@ -21,13 +21,16 @@ import numpy as np
 
 from tflq.kernels.exactness import SAME_LIBM, close
 from tflq.kernels.families.unary import eval_function, prepare_tabulated, same_type
+from tflq.kernels.families.xnnpack_floats import applying
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.validity import tflite
+from tflq.kernels.validity import tflite, xnnpack
+from tflq.numerics import xnnpack_functions
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.eigen_activations import tanh
 from tflq.numerics.eigen_erfc import erfc, single_erfc
 from tflq.numerics.libm import erfcf, tanhf
 from tflq.numerics.multiply_add import MultiplyAdd
+from tflq.numerics.xnnpack_functions import Elementwise
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 _MINUS_SQRT_HALF = np.float32(-np.sqrt(0.5))
@@ -92,8 +95,15 @@ ROWS = (
 
 UNCLAIMED = close("erf and tanh of an Eigen of that time, which are not reproduced")
 
+
+def _by_xnnpack(node: Node, arithmetic: Arithmetic) -> Elementwise:
+    """Choose the formula."""
+    return xnnpack_functions.GELU_APPROXIMATE if node.options["approximate"] else xnnpack_functions.GELU
+
+
 KERNELS = (
     *ROWS,
+    *valid(xnnpack("litert-2.3", cpu="x86-64"), applying("GELU", ROWS, _by_xnnpack)),
     *valid(
         tflite(until="tflite-2.14"),
         *(replace(row, versions=(1, 2), exactness=UNCLAIMED) for row in ROWS if row.signature.is_float),

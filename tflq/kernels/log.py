@@ -15,7 +15,9 @@ import numpy as np
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.quantized_unary import check_elementwise
 from tflq.kernels.families.unary import prepare_function, prepare_tabulated, same_type
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.families.xnnpack_floats import applying
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import logf
 from tflq.numerics.stages import type_range
@@ -33,8 +35,16 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_tabulated(node, transform, arithmetic.multiply_add)
 
 
-KERNELS = (
+ROWS = (
     Kernel("LOG", "float32 -> float32", prepare_function(logf), (1, 2), exactness=SAME_LIBM),
     Kernel("LOG", "int8 -> int8", prepare_quantized, (1, 2)),
     Kernel("LOG", "int16 -> int16", prepare_quantized, (1, 2)),
+)
+
+KERNELS = (
+    *ROWS,
+    *valid(
+        xnnpack("litert-2.3", cpu="x86-64"),
+        applying("LOG", ROWS, lambda _, arithmetic: arithmetic.xnnpack_functions.log),
+    ),
 )

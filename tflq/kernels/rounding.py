@@ -50,16 +50,21 @@ def in_lanes(function: Callable[[Array], Array], x: Array) -> Array:
     return out
 
 
+ROUND = narrow_floats("ROUND", nearest, (1, 1), EXACT)
+
 KERNELS = (
     *CEIL,
     *FLOOR,
-    *narrow_floats("ROUND", nearest, (1, 1), EXACT),
+    *ROUND,
     *valid(
         opt(until="tflite-2.14", cpu="x86-64"),
         Kernel("CEIL", "float32 -> float32", prepare_function(partial(in_lanes, np.ceil)), (1, 1)),
         Kernel("FLOOR", "float32 -> float32", prepare_function(partial(in_lanes, np.floor)), (1, 1)),
     ),
     *valid(
-        xnnpack("litert-2.3", cpu="x86-64"), computing("CEIL", CEIL, np.ceil, 1), computing("FLOOR", FLOOR, np.floor, 1)
+        xnnpack("litert-2.3", cpu="x86-64"),
+        computing("CEIL", CEIL, np.ceil, 1),
+        computing("FLOOR", FLOOR, np.floor, 1),
+        computing("ROUND", ROUND, np.rint, 1),
     ),
 )

@@ -14,7 +14,10 @@ import numpy as np
 
 from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.unary import prepare_function
-from tflq.kernels.kernel import Array, Kernel
+from tflq.kernels.families.xnnpack_floats import applying
+from tflq.kernels.kernel import Array, Kernel, valid
+from tflq.kernels.validity import xnnpack
+from tflq.numerics import xnnpack_functions
 from tflq.numerics.libm import cosf, sinf
 
 
@@ -28,9 +31,18 @@ def cos_half(x: Array) -> Array:
     return cosf(x).astype(np.float16)
 
 
-KERNELS = (
+ROWS = (
     Kernel("SIN", "float32 -> float32", prepare_function(sinf), (1, 2), exactness=SAME_LIBM),
     Kernel("SIN", "float16 -> float16", prepare_function(sin_half), (1, 2), exactness=SAME_LIBM),
     Kernel("COS", "float32 -> float32", prepare_function(cosf), (1, 2), exactness=SAME_LIBM),
     Kernel("COS", "float16 -> float16", prepare_function(cos_half), (1, 2), exactness=SAME_LIBM),
+)
+
+KERNELS = (
+    *ROWS,
+    *valid(
+        xnnpack("litert-2.3", cpu="x86-64"),
+        applying("SIN", ROWS, lambda *_: xnnpack_functions.SIN),
+        applying("COS", ROWS, lambda *_: xnnpack_functions.COS),
+    ),
 )

@@ -15,6 +15,7 @@ from tflq.numerics.eigen import FIRST_LEVEL_CACHE
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.numerics.stages import DoubleRounding, HalfUpTwice, Reals, SingleRounding, StageOf
+from tflq.numerics.xnnpack_functions import AVX2, Functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,14 @@ class Arithmetic:
     xnnpack_rescale: Rescale = rescale_fused
     #: how XNNPACK adds sums of blocks whose weights have scales of their own; None if that is not known
     xnnpack_blocks: BlockProduct | None = None
+    #: functions of floats by XNNPACK that depend on the vector extension
+    xnnpack_functions: Functions = AVX2
     #: the floats that XNNPACK's leaky rectifiers multiply by the slope; subnormal ones are zeros by then
     xnnpack_negative: Callable[[NDArray[np.float32]], NDArray[np.bool_]] = np.signbit
     #: the number of float32 that XNNPACK's reductions along rows take at a time
     xnnpack_lanes: int = 8
+    #: what is added to weights of four bits that are packed for float activations
+    int4_offset: int = 7
     #: type in which real multipliers are computed from scales, step by step; float64 afterwards
     scale_type: type[np.float32] | type[np.float64] = np.float32
     #: bytes of the first-level data cache that Eigen fits panels of float products to

@@ -54,12 +54,12 @@ def sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.flo
 @compiled
 def multiply_add_once(a: Real, b: Real, c: Real) -> Real:
     """Return `fused` of three float32."""
-    return np.float32(_exact_to_odd(a, b, c))
+    return np.float32(product_and_sum_to_odd(a, b, c))
 
 
 @compiled
-def _exact_to_odd(a: Real, b: Real, c: Real) -> Real:
-    """Return a * b + c of three float32 as `sum_to_odd` rounds it."""
+def product_and_sum_to_odd(a: Real, b: Real, c: Real) -> Real:
+    """Return a * b + c of three float32 in float64, rounded to odd: see `sum_to_odd`."""
     product = np.float64(a) * np.float64(b)
     total = product + np.float64(c)
     second = total - product
@@ -75,7 +75,7 @@ def _exact_to_odd(a: Real, b: Real, c: Real) -> Real:
 @compiled
 def multiply_add_flushed(a: Real, b: Real, c: Real) -> Real:
     """Return a * b + c of three float32, rounded once, on a processor that flushes subnormal numbers to zero."""
-    total = _exact_to_odd(flushed(a), flushed(b), flushed(c))
+    total = product_and_sum_to_odd(flushed(a), flushed(b), flushed(c))
     if abs(total) < ROUNDS_TO_TINY:
         return np.float32(np.copysign(0.0, total))
     return np.float32(total)

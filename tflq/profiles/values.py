@@ -17,6 +17,7 @@ from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHa
 from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.multiply_add import fused, rounded_apart
 from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, WideRounding
+from tflq.numerics.xnnpack_functions import AVX2, AVX512
 
 #: Rules that scale accumulators back to codes.
 _STAGES: Mapping[str, Any] = {
@@ -38,8 +39,10 @@ VALUES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "multiply_add": {"rounded-apart": rounded_apart, "fused": fused},
         "xnnpack_rescale": {"fused": rescale_fused, "apart": rescale_apart},
         "xnnpack_blocks": {"unknown": None, "four-lanes": summed_in_four_lanes, "by-block": summed_by_block},
+        "xnnpack_functions": {"avx2": AVX2, "avx-512": AVX512},
         "xnnpack_negative": {"sign-bit": np.signbit, "below-zero": below_zero},
         "xnnpack_lanes": {"eight": 8, "sixteen": 16},
+        "int4_offset": {"seven": 7, "eight": 8},
         "scale_type": {"float32": np.float32, "float64": np.float64},
     }
 )

@@ -27,3 +27,15 @@ def test_sums_of_rows(shape: tuple[int, ...], axes: list[int]) -> None:
     model = build("MEAN", operands, [T("float32", y)], ("ReducerOptions", {"keep_dims": True}))
     report = tflq.verify(model, against="litert-opt", inputs=[x])
     assert (report.verdict.value, report.compared) == ("same", int(np.prod(y)))
+
+
+@pytest.mark.parametrize("op", ["MEAN", "SUM"])
+@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [0, 1, 2]])
+def test_sums_begin_with_the_first_element(op: str, axes: list[int]) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    shape = (3, 2, 5)
+    y = [1 if i in axes else size for i, size in enumerate(shape)]
+    operands = [T("float32", shape), T("int32", (len(axes),), value=axes)]
+    model = build(op, operands, [T("float32", y)], ("ReducerOptions", {"keep_dims": True}))
+    report = tflq.verify(model, against="litert-opt", inputs=[np.full(shape, -0.0, np.float32)])
+    assert (report.verdict.value, report.compared) == ("same", int(np.prod(y)))

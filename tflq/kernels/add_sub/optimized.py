@@ -23,7 +23,7 @@ from tflq.kernels.add_sub import reference
 from tflq.kernels.families.binary import both
 from tflq.kernels.families.scaled_sum import OpData as General
 from tflq.kernels.families.scaled_sum import centred_codes, common_scale, prepare_pot, unsigned, without_broadcast
-from tflq.kernels.families.vector_blocks import in_whole_blocks, run_of
+from tflq.kernels.families.vector_blocks import in_whole_blocks, of_equal_rank, run_of
 from tflq.kernels.geometry.broadcast import spread
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
 from tflq.kernels.validity import opt
@@ -78,10 +78,11 @@ def prepare_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def prepare_int16_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Use vector code for the general form of equal shapes only."""
+    """Use vector code for the general form, unless a dimension is broadcast: shapes may differ by leading 1s."""
     a, b, _ = both(node)
     prepared = reference.prepare_add_int16(node, arithmetic)
-    return in_vectors(node, prepared) if isinstance(prepared.data, General) and a.shape == b.shape else prepared
+    first, second = of_equal_rank(a.shape, b.shape)
+    return in_vectors(node, prepared) if isinstance(prepared.data, General) and first == second else prepared
 
 
 def in_vectors(node: Node, prepared: Prepared) -> Prepared:

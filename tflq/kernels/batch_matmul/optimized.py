@@ -1,9 +1,10 @@
 """BATCH_MATMUL of the optimized resolver. Operands, options and refusals: tflq/kernels/batch_matmul/reference.py.
 
-Float results are not claimed. ruy multiplies int8 up to LiteRT 1.4; later releases multiply as the reference does. From
-2.10 to LiteRT 1.2, int8 to int32 takes products of centred codes; other releases ignore zero points there.
-Source: LiteRT 1.4 and TensorFlow 2.14 batch_matmul.cc EvalInt8Int8, EvalInt8Int32; optimized/batch_matmul.h
-BatchMatMul.
+Floats are multiplied as in the reference; up to LiteRT 2.0 they are not claimed. ruy multiplies int8 up to LiteRT 1.4;
+later releases multiply as the reference does. From 2.10 to LiteRT 1.2, int8 to int32 takes products of centred codes;
+other releases ignore zero points there.
+Source: LiteRT 2.3 batch_matmul.cc Eval, Register_BATCH_MATMUL. LiteRT 1.4 and TensorFlow 2.14 batch_matmul.cc
+EvalInt8Int8, EvalInt8Int32; optimized/batch_matmul.h BatchMatMul.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BY_RUY = Kernel("BATCH_MATMUL", "int8 int8 -> int8", unfolded(requantizing(prep
 _OTHERS = tuple(row for row in UNFOLDED if row.signature.makes(TensorType.INT16, TensorType.INT32))
 
 KERNELS = (
-    *valid(opt(), *_FLOATS),
+    *valid(opt(until="litert-2.0"), *_FLOATS),
     *valid(opt("litert-1.4", "litert-1.4"), _BY_RUY, *_OTHERS),
     *valid(opt(until="tflite-2.14"), *_FLOATS),
     *valid(

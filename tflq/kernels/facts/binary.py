@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, JOINS, SINCE_2_3, UNCLAIMED, Fact, Needs
+from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, JOINS, SINCE_2_3, Fact, Needs
 
 FACTS = (
     Fact(
@@ -116,7 +116,7 @@ FACTS = (
         rounds_once=True,
         quantize=JOINS,
         needs=Needs(2, 4),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "MINIMUM",
@@ -129,7 +129,7 @@ FACTS = (
         rounds_once=True,
         quantize=JOINS,
         needs=Needs(2, 4),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "MUL",

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.kernels.facts.fact import (
-    COMPUTES_CODES,
-    FREE,
-    PROBABILITY,
-    SIGNED_UNIT,
-    SINCE_2_3,
-    UNCLAIMED,
-    Fact,
-    Needs,
-    Rule,
-)
+from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, PROBABILITY, SIGNED_UNIT, SINCE_2_3, Fact, Needs, Rule
 
 FACTS = (
     Fact(
@@ -75,7 +65,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "DEQUANTIZE",
@@ -87,7 +77,7 @@ FACTS = (
         converts=True,
     ),
     Fact(
-        "ELU", opt="1.15:1", ref="1.15:1 2.5:0", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=UNCLAIMED
+        "ELU", opt="1.15:1", ref="1.15:1 2.5:0", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_3
     ),
     Fact(
         "EXP",
@@ -96,7 +86,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("FAKE_QUANT", opt="1.15:2", ref="1.15:1 2.5:2"),
     Fact(
@@ -115,9 +105,9 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 1, uint8_too=True),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
-    Fact("HARD_SWISH", both="1.15:1", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=UNCLAIMED),
+    Fact("HARD_SWISH", both="1.15:1", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_3),
     Fact("IMAG", room="complex_numbers", both="2.5:1"),
     Fact(
         "LEAKY_RELU",
@@ -138,7 +128,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("LOGICAL_NOT", room="logic", both="1.15:1", micro="taken"),
     Fact(
@@ -152,7 +142,7 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=PROBABILITY,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "NEG",
@@ -221,7 +211,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         rounds_once=True,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "RSQRT",
@@ -233,7 +223,7 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact("SIGN", opt="2.11:1 2.12:2", ref="2.11:1 1.4:2", pointwise=True, rounds_once=True),
     Fact(
@@ -243,7 +233,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "SQRT",
@@ -256,7 +246,7 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
     Fact(
         "SQUARE", room="roots", both="1.15:1", micro="taken", pointwise=True, rounds_once=True, xnnpack_floats=SINCE_2_3
@@ -272,6 +262,6 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=SIGNED_UNIT,
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_3,
     ),
 )

@@ -13,8 +13,10 @@ import math
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.kernel import SCALES_ELSEWHERE, Array, Node, Operand
+from tflq.kernels.operands import require_rank
 from tflq.numerics.dynamic_range import Rows, quantize_rows
 
 
@@ -27,6 +29,22 @@ def is_blockwise(w: Operand) -> bool:
     """Return whether the scales are in tensors of their own."""
     details = None if w.quantization is None else w.quantization.details
     return details is not None and details.table in SCALES_ELSEWHERE
+
+
+def block_scales(node: Node, table: Operand, length: int) -> tuple[Array, int]:
+    """Return the scales as (rows, blocks), float32, and the elements of a block."""
+    details = table.quantization.details if table.quantization is not None else None
+    assert details is not None  # is_blockwise saw to it
+    block, scales = int(details["block_size"]), table.block_scales
+    blockwise = details.table == "BlockwiseQuantization" and table.type in (TensorType.INT4, TensorType.INT2)
+    node.check(blockwise, "quantization", table, expected="blocks of 2 or 4 bits", got=f"{details.table}, {table.type}")
+    require_rank(node, table, 2)
+    node.check(block > 0 and length % block == 0, "block size", table, expected=f"a divisor of {length}", got=block)
+    blocks = length // block
+    fits = scales is not None and scales.dtype == np.float16 and scales.size >= table.shape[0] * blocks
+    if scales is None or not fits:
+        node.refuse("scales of blocks", table, expected=f"{table.shape[0] * blocks} constants of float16")
+    return scales[: table.shape[0] * blocks].astype(np.float32).reshape(table.shape[0], blocks), block
 
 
 def unit_scales(node: Node, w: Operand, units: int) -> np.float32 | Array:

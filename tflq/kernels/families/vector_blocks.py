@@ -22,6 +22,12 @@ def in_whole_blocks(size: int, block: int) -> int:
     return size - size % block
 
 
+def of_equal_rank(a: Shape, b: Shape) -> tuple[Shape, Shape]:
+    """Return both shapes with the rank of the longer one: leading 1s are inserted."""
+    rank = max(len(a), len(b))
+    return (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+
+
 def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
     """Return the length of the runs of vector code, and whether one operand is a single element in them.
 
@@ -30,11 +36,10 @@ def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
     Shapes are padded to the left to six dimensions; a run is what the operands share at the end, or, where that is one
     element, what one of them repeats. Source: ProcessBroadcastShapes, BinaryBroadcastFiveFold.
     """
-    rank = max(len(a), len(b))
-    first, second = ((1,) * (rank - len(s)) + s for s in (a, b))
+    first, second = of_equal_rank(a, b)
     if first == second:
         return prod(first), False
-    last = next(i for i in reversed(range(rank)) if first[i] != second[i])
+    last = next(i for i in reversed(range(len(first))) if first[i] != second[i])
     if first[last] != 1:
         first, second = second, first
     pairs = list(zip(first, second, strict=True))

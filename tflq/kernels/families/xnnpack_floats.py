@@ -4,7 +4,7 @@ XNNPACK reads subnormal numbers as zeros of their sign and writes zeros where a 
 Where no activation is fused nothing is clamped: infinities stay.
 Operands, options and refusals: the reference rows of each operator.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitBinaryNode, VisitUnaryNode; XNNPACK's f32 vbinary, vclamp, vlrelu, vprelu,
-vrnd.
+vrnd, and functions of tflq/numerics/xnnpack_functions.py.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.delegation import delegate, has_shape, row_of
 from tflq.kernels.families.activation import limits
+from tflq.kernels.families.unary import eval_loop
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.table import Rows
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
 from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
+from tflq.numerics.xnnpack_functions import Elementwise
 
 #: Float32 operands, subnormals read as zeros, to the exact result or to its value in float64.
 Function = Callable[..., Array]
@@ -94,6 +96,16 @@ def computing(op: str, reference: Rows, function: Function, operands: int = 2) -
         return Prepared(shapes, _data(function, *limits(node)), evaluate)
 
     return _row(op, operands, prepare)
+
+
+def applying(op: str, reference: Rows, choose: Callable[[Node, Arithmetic], Elementwise | None]) -> Kernel:
+    """Return the row of an operator that computes the chosen function of each element, or the reference's if None."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        prepared, function = row_of(node, reference).prepare(node, arithmetic), choose(node, arithmetic)
+        return prepared if function is None else Prepared(prepared.shapes, function, eval_loop)
+
+    return _row(op, 1, prepare)
 
 
 def clamping(op: str, reference: Rows, low: float, high: float | None) -> Kernel:

@@ -48,6 +48,14 @@ FORMULAS = (
 FAULTS = (
     Fault(
         "FULLY_CONNECTED",
+        ("float32 int4 float32? -> float32",),
+        "1.4 to 2.4, optimized, x86-64",
+        "with constant weights whose scales belong to blocks, the activation function is not applied",
+        "fully_connected.cc EvalBlockwise4Bit",
+        (when.opt("litert-1.4", cpu="x86-64"),),
+    ),
+    Fault(
+        "FULLY_CONNECTED",
         ("int16 int8 int32 -> int16",),
         "2.14 to 2.3",
         "an int32 bias without the option quantized_bias_type is read as int64: refused",

@@ -1,8 +1,10 @@
 """HARD_SWISH of the optimized resolver. Operands, options and refusals: tflq/kernels/hard_swish/reference.py.
 
-Float results are not claimed. 8-bit codes on AArch64 go through vector code, eight at a time: shifts round half up, the
+Floats on x86-64 go through vector code, four at a time: the input is divided by 6 first, as a product. Elsewhere they
+are not claimed. 8-bit codes on AArch64 go through vector code, eight at a time: shifts round half up, the
 last product is a floor. The reference does what is left over.
-Source: LiteRT 2.3 and TensorFlow 2.14 optimized_ops.h HardSwish (quantized) with __ARM_NEON.
+Source: LiteRT 2.3 optimized_ops.h HardSwish (float) with USE_NEON; LiteRT 2.3 and TensorFlow 2.14 optimized_ops.h
+HardSwish (quantized) with __ARM_NEON.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from tflq.ir import CARRIER
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.two_tables import TwoTables, eval_tables
-from tflq.kernels.families.unary import tabulated
+from tflq.kernels.families.unary import same_type, tabulated
 from tflq.kernels.families.unclaimed import unclaimed_floats
+from tflq.kernels.families.vector_blocks import in_whole_blocks
 from tflq.kernels.hard_swish import reference
 from tflq.kernels.hard_swish.reference import OpData
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -84,7 +87,27 @@ def _hard_swish(
         out[i] = clamp(wrap(shifted + output_zero_point, 16), low, high)
 
 
+#: Floats that the vector loop takes at a time.
+FLOATS = 4
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare without constants."""
+    x, _ = same_type(node)
+    return Prepared((x.shape,), None, eval_float)
+
+
+def eval_float(data: None, x: Array) -> Array:
+    """Source: HardSwish (float). Rounding: each sum and product; the elements left over multiply by 1/6 at the end."""
+    sixth, flat = np.float32(1) / np.float32(6), x.reshape(-1)
+    gate = np.minimum(np.float32(6), np.maximum(np.float32(0), flat + np.float32(3)))
+    out, whole = flat * sixth * gate, in_whole_blocks(flat.size, FLOATS)
+    out[whole:] = flat[whole:] * gate[whole:] * sixth
+    return np.asarray(out.reshape(x.shape))
+
+
 KERNELS = (
     *valid(opt(), *unclaimed_floats(reference.ROWS)),
+    *valid(opt("litert-1.0", cpu="x86-64"), Kernel("HARD_SWISH", "float32 -> float32", prepare_float, (1, 1))),
     *valid(opt(cpu="arm64"), *(Kernel("HARD_SWISH", f"{t} -> {t}", prepare, (1, 1)) for t in ("uint8", "int8"))),
 )

@@ -1,8 +1,8 @@
 """MEAN and SUM of the optimized resolver. Operands, options and refusals: tflq/kernels/mean_sum/reference.py.
 
 MEAN of 8-bit images runs vector code (tflq/kernels/mean_sum/images.py); to 2.5 it cuts off its bias. Every other form
-is the reference's, but half a step too high in 2.3. MEAN of float32 sums rows by Eigen if the last dimension alone is
-reduced.
+is the reference's, but half a step too high in 2.3. Float sums begin with their first element; MEAN sums rows by Eigen
+if the last dimension alone is reduced.
 SUM of 8-bit and 16-bit codes: one float32 product, one addition, one rounding; codes are read as they are declared. In
 2.14, 16 bits are added as they are and never rescaled. In 2.3, 8 bits are rescaled half a step too high, and wrap.
 Source: LiteRT 2.3 reduce.cc EvalMean, EvalSum; optimized/reduce.h Mean (MeanLastDim/Float), MeanGeneral,
@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.families.reduction import AXES, Reduced, reduced_axes
+from tflq.kernels.families.reduction import AXES, Reduced, fold_sum, reduced_axes
 from tflq.kernels.families.rescaled_reduction import Narrow, Rescaled, Rule, eval_rescaled
 from tflq.kernels.families.unclaimed import unclaimed_floats
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -59,9 +59,11 @@ def eval_sum(data: Rescaled, x: Array, axes: Array) -> Array:
 
 
 def prepare_mean_of_rows(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Prepare like the reference kernel, except for sums of rows."""
+    """Prepare like the reference kernel, except for sums of rows and those that begin with their first element."""
     prepared = prepare_mean_of_numbers(node, arithmetic)
-    return replace(prepared, data=reduced_axes(node), eval=eval_rows) if is_last(node) else prepared
+    if prepared.eval is eval_empty:
+        return prepared
+    return replace(prepared, data=reduced_axes(node), eval=eval_rows if is_last(node) else eval_from_first)
 
 
 def is_last(node: Node) -> bool:
@@ -78,11 +80,29 @@ def eval_rows(reduced: Reduced, x: Array, axes: Array) -> Array:
     return np.asarray(eigen.row_sums(rows) / np.float32(reduced.count)).reshape(reduced.shape)
 
 
+def eval_from_first(reduced: Reduced, x: Array, axes: Array) -> Array:
+    """Source: MeanGeneral. Rounding: float32 sums in order, which begin with the first element; one quotient."""
+    rows = reduced.rows(x)
+    sums = np.empty((rows.shape[0], rows.shape[2]), np.float32)
+    fold_sum(rows, sums, True)
+    return np.asarray(sums / np.float32(reduced.count)).reshape(reduced.shape)
+
+
+_SUM_FROM_ZERO = next(row for row in SUM_ROWS if row.signature.is_float)
+
+
+def prepare_sum_from_first(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel; sums begin with the first element, so that negative zeros stay."""
+    prepared = _SUM_FROM_ZERO.prepare(node, arithmetic)
+    return replace(prepared, data=replace(prepared.data, reduced=replace(prepared.data.reduced, over_all=True)))
+
+
 KERNELS = (
     *valid(opt(), *mean_rows(over_image(prepare_rounded, prepare_mean), "uint8", "int8"), *unclaimed_floats(SUM_ROWS)),
     *valid(
         opt("litert-1.0"), *mean_rows(prepare_mean_of_rows, "float32"), *sum_rows(prepare_sum, "uint8", "int8", "int16")
     ),
+    *valid(opt("litert-1.0", cpu="x86-64"), *sum_rows(prepare_sum_from_first, "float32")),
     *valid(
         opt(until="tflite-2.14"), *unclaimed_floats(MEAN_ROWS), *sum_rows(prepare_sum, "uint8", "int8"), *ADDED_INT16
     ),

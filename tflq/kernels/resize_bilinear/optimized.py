@@ -1,10 +1,13 @@
 """RESIZE_BILINEAR of the optimized resolver. Operands, options and refusals: tflq/kernels/resize_bilinear/reference.py.
 
-uint8: the weights of both dimensions are multiplied first, then the four products are added by row. The integer code
-for images enlarged eight times gives the same codes: there every weight and every sum is exact.
+float32 and uint8: the weights of both dimensions are multiplied first, then the four products are added by row. The
+integer code for images enlarged eight times gives the same codes: there every weight and every sum is exact. Floats
+enlarged twice in both dimensions, without options, are means of two pixels and of two means. On AArch64 floats are not
+claimed.
 2.3: uint8 is cut off, as in r1.15. int8 goes in integers, half up and then cut off towards zero; left of and above the
 first pixel's centre it goes on along the line to the second one, and wraps.
-Source: LiteRT 2.3 optimized/resize_bilinear.h ResizeBilinearGenericSmallChannel, ResizeBilinear888Uint8. TensorFlow 2.3
+Source: LiteRT 2.3 optimized/resize_bilinear.h ResizeBilinearGeneric, ResizeBilinear2x2,
+ResizeBilinearGenericSmallChannel, ResizeBilinear888Uint8. TensorFlow 2.3
 resize_bilinear.cc; optimized_ops.h ResizeBilinear (uint8); reference_ops.h ResizeBilinearInteger (int8). The upper
 neighbour and the wrap: by 2.3.4's outputs. TensorFlow r1.15 optimized_ops.h ResizeBilinearGenericSmallChannel.
 """
@@ -88,6 +91,31 @@ def _pixels(
                     out[b, y, w, c] = total + added
 
 
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare with the reference's positions and weights, or to enlarge twice."""
+    prepared = reference.prepare_float(node, arithmetic)
+    options = any(bool(node.options[name]) for name in ("align_corners", "half_pixel_centers"))
+    (_, height, width, _), (_, new_height, new_width, _) = node.input(0).shape, prepared.data.shape
+    is_twice = not options and (new_height, new_width) == (2 * height, 2 * width)
+    return Prepared(prepared.shapes, prepared.data, eval_twice if is_twice else eval_floats)
+
+
+def eval_floats(data: OpData, x: Array, size: Array) -> Array:
+    """Source: ResizeBilinearGeneric. Rounding: weights, products and sums, float32 in source order."""
+    return interpolate(data, x, np.float32(0))
+
+
+def eval_twice(data: OpData, x: Array, size: Array) -> Array:
+    """Source: ResizeBilinearKernel2x2. Rounding: every sum; halves are exact, except for subnormal numbers."""
+    half, out = np.float32(0.5), np.empty(data.shape, np.float32)
+    lower = np.concatenate([x[:, 1:], x[:, -1:]], axis=1)
+    means = (x + lower) * half
+    right, right_means = (np.concatenate([v[:, :, 1:], v[:, :, -1:]], axis=2) for v in (x, means))
+    out[:, ::2, ::2], out[:, ::2, 1::2] = x, (x + right) * half
+    out[:, 1::2, ::2], out[:, 1::2, 1::2] = means, (means + right_means) * half
+    return out
+
+
 def prepare_truncated(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare sums that are cut off towards zero, not rounded."""
     data = truncated(node)
@@ -129,6 +157,10 @@ KERNELS = (
         opt(),
         Kernel("RESIZE_BILINEAR", "uint8 int32 -> uint8", prepare_uint8, (1, 4), shape_operands=(1,)),
         *unclaimed_floats(reference.KERNELS),
+    ),
+    *valid(
+        opt("litert-1.0", cpu="x86-64"),
+        Kernel("RESIZE_BILINEAR", "float32 int32 -> float32", prepare_float, (1, 4), shape_operands=(1,)),
     ),
     *valid(
         opt(until="tf-2.3"),

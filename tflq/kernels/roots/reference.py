@@ -149,11 +149,14 @@ def _rsqrt_into(x: Array, out: Array) -> None:
 rsqrt = Composed(lambda x: np.asarray(np.float32(1) / np.sqrt(x)), _rsqrt_into)
 SQUARE = (Kernel("SQUARE", "float32 -> float32", prepare_function(np.square), (1, 1)),)
 
+SQRT = (Kernel("SQRT", "float32 -> float32", prepare_function(np.sqrt), (1, 2)),)
+RSQRT = (Kernel("RSQRT", "float32 -> float32", prepare_function(rsqrt), (1, 3)),)
+
 KERNELS = (
-    Kernel("SQRT", "float32 -> float32", prepare_function(np.sqrt), (1, 2)),
+    *SQRT,
     Kernel("SQRT", "int8 -> int8", prepare_sqrt, (1, 2)),
     Kernel("SQRT", "int16 -> int16", prepare_sqrt, (1, 2)),
-    Kernel("RSQRT", "float32 -> float32", prepare_function(rsqrt), (1, 3)),
+    *RSQRT,
     Kernel("RSQRT", "int8 -> int8", prepare_rsqrt_int8, (1, 3)),
     Kernel("RSQRT", "int16 -> int16", prepare_rsqrt_int16, (1, 3)),
     *SQUARE,

@@ -1,4 +1,6 @@
-"""LOGISTIC of 8-bit codes by XNNPACK: the reference's table, for any scale of the output.
+"""LOGISTIC and TANH by XNNPACK. Floats: tflq/kernels/families/xnnpack_floats.py.
+
+LOGISTIC of 8-bit codes takes the reference's table, for any scale of the output.
 
 Operands: tflq/kernels/sigmoids/reference.py.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitUnaryNode; XNNPACK's tables of unary operators.
@@ -8,9 +10,12 @@ from __future__ import annotations
 
 from tflq.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.kernels.families.unary import prepare_tabulated
+from tflq.kernels.families.xnnpack_floats import applying
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.kernels.sigmoids import reference
 from tflq.kernels.sigmoids.reference import sigmoid
 from tflq.kernels.validity import xnnpack
+from tflq.numerics import xnnpack_functions
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -26,6 +31,11 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
+    *valid(
+        xnnpack("litert-2.3", cpu="x86-64"),
+        applying("LOGISTIC", reference.LOGISTIC, lambda _, arithmetic: arithmetic.xnnpack_functions.logistic),
+        applying("TANH", reference.TANH, lambda *_: xnnpack_functions.TANH),
+    ),
     *valid(
         xnnpack("litert-2.3"),
         *(delegate(Kernel("LOGISTIC", f"{t} -> {t}", prepare, (1, 3)), takes) for t in ("uint8", "int8")),

@@ -2,14 +2,14 @@
 
 SOFTMAX of 8-bit codes: float_table.py. On AArch64 it rounds half away for uint8, too, whose zero point counts; codes to
 codes of the same type have a 16-bit table of exps, an integer sum and one multiplier a row. SOFTMAX of float32 is as
-Eigen's arrays compute it: differences, a polynomial exp, sums by packets, one inverse a row. The reference resolver up
-to 2.5 runs both.
+Eigen's arrays compute it: differences, a polynomial exp, sums by packets, one inverse a row. LOG_SOFTMAX of float32 on
+x86-64 is alike, with a logarithm a row. The reference resolver up to 2.5 runs both forms of SOFTMAX.
 LOG_SOFTMAX of 8-bit codes: a float32 table of exps, summed in order, one logarithm, one product an element. In 2.5,
 codes far below their row's largest are looked up beside the table, where other data lie: refused. In 2.3, int8 runs the
 reference kernel.
 Exactness: exact on the same libm (expf, logf), which hardly ever changes a code.
 Source: LiteRT 2.3 optimized_ops.h PopulateSoftmaxLookupTable, Softmax, SoftmaxImpl, QuantizeSoftmaxOutput,
-PopulateSoftmaxUInt8LookupTable, SoftmaxInt8LUT with TFLITE_SOFTMAX_USE_UINT16_LUT, LogSoftmax (quantized). TensorFlow
+PopulateSoftmaxUInt8LookupTable, SoftmaxInt8LUT with TFLITE_SOFTMAX_USE_UINT16_LUT, LogSoftmax. TensorFlow
 2.3 activations.cc LogSoftmaxEval. TensorFlow 2.5.3's package for x86-64, seen from outside: two codes in a row, every
 distance of 0 to 255.
 """
@@ -189,7 +189,26 @@ def eval_beside(data: BesideData, x: Array) -> Array:
 
 
 _EIGHT_BITS = ("uint8", "int8")
+
+
+def prepare_log_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare without constants."""
+    prepared = log_softmax.prepare_float(node, arithmetic)
+    return prepared if 0 in node.input(0).shape else replace(prepared, eval=eval_log_by_eigen)
+
+
+def eval_log_by_eigen(_: None, x: Array) -> Array:
+    """Rounding: float32 throughout. The C library makes a row's last exps, as many as are left over, and logarithms."""
+    rows = as_rows(x)
+    centred = rows - rows.max(axis=1, keepdims=True)
+    sums = [eigen.row_sums(eigen_activations.exp(row)[None])[0] for row in centred]
+    return np.asarray(centred - logf(np.array(sums, np.float32))[:, None]).reshape(x.shape)
+
+
+_LOG_FLOAT = Kernel("LOG_SOFTMAX", "float32 -> float32", prepare_log_by_eigen, (1, 2), exactness=SAME_LIBM)
+
 KERNELS = (
+    *valid(opt("litert-1.0", cpu="x86-64"), _LOG_FLOAT),
     *valid(
         opt(),
         *float_table.ROWS,

@@ -30,17 +30,18 @@ ROWS = (
     ),
     Row(
         "litert-2.4-opt",
-        "`litert-opt` with the multipliers of `litert-2.4-ref`.",
+        "`litert-opt` with the multipliers of `litert-2.4-ref`; four-bit weights of float "
+        "activations can be -8, which 2.3 reads as 8.",
         "litert-opt",
         {"package": "ai-edge-litert-nightly", "version": "2.4.0.dev20261026"},
-        arithmetic={"scale_type": "float64"},
+        arithmetic={"scale_type": "float64", "int4_offset": "eight"},
     ),
     Row(
         "litert-2.4-xnnpack",
         "`litert-xnnpack` with the multipliers of `litert-2.4-ref`.",
         "litert-xnnpack",
         {"package": "ai-edge-litert-nightly", "version": "2.4.0.dev20261026"},
-        arithmetic={"scale_type": "float64"},
+        arithmetic={"scale_type": "float64", "int4_offset": "eight"},
     ),
     Row(
         "litert-xnnpack",
@@ -51,7 +52,12 @@ ROWS = (
         "litert-opt",
         {"resolver": XNNPACK, "cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
         {"resolver": "xnnpack"},
-        {"xnnpack_blocks": "by-block", "xnnpack_negative": "below-zero", "xnnpack_lanes": "sixteen"},
+        {
+            "xnnpack_blocks": "by-block",
+            "xnnpack_functions": "avx-512",
+            "xnnpack_negative": "below-zero",
+            "xnnpack_lanes": "sixteen",
+        },
         "litert-xnnpack",
     ),
     Row(
@@ -60,7 +66,12 @@ ROWS = (
         "except for sums of FULLY_CONNECTED with scales of blocks; leaky rectifiers multiply negative zeros.",
         "litert-xnnpack",
         {"cpu": "x86-64 with AVX2", "vectors": "AVX2"},
-        arithmetic={"xnnpack_blocks": "four-lanes", "xnnpack_negative": "sign-bit", "xnnpack_lanes": "eight"},
+        arithmetic={
+            "xnnpack_blocks": "four-lanes",
+            "xnnpack_functions": "avx2",
+            "xnnpack_negative": "sign-bit",
+            "xnnpack_lanes": "eight",
+        },
     ),
     Row(
         "litert-js",
