@@ -13,14 +13,14 @@ import pytest
 
 from support.contracting import codes
 from support.live import LITERT, hold, remote
-from support.processors import XNNPACK
+from support.processors import own
 from support.running import assert_same, run
 from support.single_op import Array, T, build, litert
 
 pytestmark = pytest.mark.slow
 
 #: That of this processor, if there is one.
-PROFILE = XNNPACK or "litert-xnnpack"
+PROFILE = own("litert-xnnpack")
 
 Model = tuple[bytes, list[T]]
 DRAWS = 40

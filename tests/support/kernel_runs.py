@@ -24,7 +24,7 @@ from opfuzz.session import draw_case, numbers
 from opfuzz.worker import invoke
 from support import suites
 from support.live import LITERT
-from support.processors import XNNPACK, own
+from support.processors import own
 from support.running import Array, samples_of
 from tflq.errors import TflqError
 from tflq.interpreter import binding, make_plan
@@ -34,7 +34,7 @@ from tflq.profiles import by_name
 RESOLVERS = {
     "litert-ref": ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     "litert-opt": ("BUILTIN_WITHOUT_DEFAULT_DELEGATES",),
-    XNNPACK or "litert-xnnpack": ("BUILTIN",),
+    own("litert-xnnpack"): ("BUILTIN",),
 }
 #: Where rows of kernels are called.
 PREPARE = binding.prepare.__code__

@@ -10,6 +10,7 @@ from typing import Any
 
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
 from tflq.diagnosis.mistakes.device import Under, guarded
+from tflq.kernels.validity import XNNPACK
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.profiles.profile import Source
@@ -53,24 +54,27 @@ def nearness(base: Profile, other: Profile) -> tuple[int, ...]:
 
     The first four entries are flags: no runtime computes it (`spec`), its kernels differ, only one of them is for
     microcontrollers, the release differs. Then come the numbers of different arithmetic fields and of different facts
-    of the runtime.
+    of the runtime. Fields of XNNPACK count between profiles that run it.
     """
     has_other_kernels = base.kernels is not other.kernels
     is_nobodys = other.source.package == "none"
     is_micro, also_micro = (p.source.package == "tflite-micro" for p in (base, other))
+    both_delegate = base.runtime.resolver == other.runtime.resolver == XNNPACK
     released, also_released = ((p.source.package, p.source.version) for p in (base, other))
     return (
         int(is_nobodys),
         int(has_other_kernels),
         int(is_micro != also_micro),
         int(released != also_released),
-        _changed(base.arithmetic, other.arithmetic),
+        _changed(base.arithmetic, other.arithmetic, "" if both_delegate else "xnnpack_"),
         _changed(base.source, other.source),
     )
 
 
-def _changed(one: Arithmetic | Source, other: Arithmetic | Source) -> int:
-    return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(one))
+def _changed(one: Arithmetic | Source, other: Arithmetic | Source, without: str = "") -> int:
+    """Return the number of fields that differ, of those that do not begin with `without` if that is given."""
+    names = (field.name for field in fields(one) if not without or not field.name.startswith(without))
+    return sum(getattr(one, name) != getattr(other, name) for name in names)
 
 
 def _profiles(base: Profile) -> Iterator[tuple[Kind, Profile]]:

@@ -50,10 +50,10 @@ class Arithmetic:
     xnnpack_functions: Functions = AVX2
     #: the floats that XNNPACK's leaky rectifiers multiply by the slope; subnormal ones are zeros by then
     xnnpack_negative: Callable[[NDArray[np.float32]], NDArray[np.bool_]] = np.signbit
-    #: what is added to weights of four bits that are packed for float activations
-    int4_offset: int = 7
     #: the number of float32 that XNNPACK's reductions along rows take at a time
     xnnpack_lanes: int = 8
+    #: what is added to weights of four bits that are packed for float activations
+    int4_offset: int = 7
     #: type in which real multipliers are computed from scales, step by step; float64 afterwards
     scale_type: type[np.float32] | type[np.float64] = np.float32
     #: bytes of the first-level data cache that Eigen fits panels of float products to

@@ -41,8 +41,8 @@ VALUES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "xnnpack_blocks": {"unknown": None, "four-lanes": summed_in_four_lanes, "by-block": summed_by_block},
         "xnnpack_functions": {"avx2": AVX2, "avx-512": AVX512},
         "xnnpack_negative": {"sign-bit": np.signbit, "below-zero": below_zero},
-        "int4_offset": {"seven": 7, "eight": 8},
         "xnnpack_lanes": {"eight": 8, "sixteen": 16},
+        "int4_offset": {"seven": 7, "eight": 8},
         "scale_type": {"float32": np.float32, "float64": np.float64},
     }
 )

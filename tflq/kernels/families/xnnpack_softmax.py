@@ -17,14 +17,12 @@ from tflq.kernels.families.rows import as_rows
 from tflq.kernels.kernel import Array
 from tflq.microkernels.flushed import add, begin_flushing, end_flushing, multiply, multiply_add
 
-_LOG2E, _MAGIC = np.float32(float.fromhex("0x1.715476p+0")), np.float32(float.fromhex("0x1.8000FEp23"))
-_LN2_HIGH, _LN2_LOW = np.float32(float.fromhex("-0x1.62E400p-1")), np.float32(float.fromhex("-0x1.7F7D1Cp-20"))
-_C5, _C4 = np.float32(float.fromhex("0x1.0F9F9Cp-7")), np.float32(float.fromhex("0x1.573A1Ap-5"))
-_C3, _C2 = np.float32(float.fromhex("0x1.555A80p-3")), np.float32(float.fromhex("0x1.FFFDC6p-2"))
-_C1 = np.float32(float.fromhex("0x1.FFFFF6p-1"))
+_LOG2E, _MAGIC = float.fromhex("0x1.715476p+0"), float.fromhex("0x1.8000FEp23")
+_LN2_HIGH, _LN2_LOW = float.fromhex("-0x1.62E400p-1"), float.fromhex("-0x1.7F7D1Cp-20")
+_C5, _C4, _C3 = float.fromhex("0x1.0F9F9Cp-7"), float.fromhex("0x1.573A1Ap-5"), float.fromhex("0x1.555A80p-3")
+_C2, _C1 = float.fromhex("0x1.FFFDC6p-2"), float.fromhex("0x1.FFFFF6p-1")
 #: Below it, exps are 0.
-_CUTOFF = np.float32(float.fromhex("-0x1.5D589Ep6"))
-_ONE = np.float32(1)
+_CUTOFF = float.fromhex("-0x1.5D589Ep6")
 
 
 def softmax(x: Array, lanes: int) -> Array:
@@ -40,14 +38,14 @@ def exp_of_difference(x: Real) -> Real:
     """Return exp(x), x <= 0."""
     if x < _CUTOFF:
         return np.float32(0)
-    shifted = multiply_add(x, _LOG2E, _MAGIC)
+    shifted = multiply_add(x, np.float32(_LOG2E), np.float32(_MAGIC))
     power = np.int32(np.float32(shifted).view(np.int32) << 23).view(np.float32)
-    whole = add(shifted, -_MAGIC)
-    t = multiply_add(whole, _LN2_LOW, multiply_add(whole, _LN2_HIGH, x))
-    p = multiply_add(_C5, t, _C4)
-    p = multiply_add(p, t, _C3)
-    p = multiply_add(p, t, _C2)
-    p = multiply_add(p, t, _C1)
+    whole = add(shifted, np.float32(-_MAGIC))
+    t = multiply_add(whole, np.float32(_LN2_LOW), multiply_add(whole, np.float32(_LN2_HIGH), x))
+    p = multiply_add(np.float32(_C5), t, np.float32(_C4))
+    p = multiply_add(p, t, np.float32(_C3))
+    p = multiply_add(p, t, np.float32(_C2))
+    p = multiply_add(p, t, np.float32(_C1))
     return multiply_add(multiply(t, power), p, power)
 
 
@@ -67,7 +65,7 @@ def softmax_rows(x: Array, sums: Array, out: Array) -> None:
             largest = row[c] if row[c] > largest else largest
         for c in range(width):
             result[c] = exp_of_difference(add(row[c], -largest))
-        scale = _ONE / _sum(result, sums, lanes)
+        scale = np.float32(1) / _sum(result, sums, lanes)
         for c in range(width):
             result[c] = multiply(result[c], scale)
     end_flushing(before)

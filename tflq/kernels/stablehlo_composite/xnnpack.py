@@ -9,14 +9,16 @@
 | output  | B, T, N, H | float32 |                                           |
 
 Attributes, a FlexBuffers map: `scale` and `logit_cap`, float32. The query is multiplied by `scale`, or by 1 / sqrt(H)
-if there is none; sums over H and then over S are chains of fused multiply-adds; the softmax is that of SOFTMAX.
-Attributes of other types are ignored; of floats of other sizes, the first four bytes count. Refused: a logit cap, and
-several batches with one head of keys, which XNNPACK takes for one.
+if there is none; sums over H and then over S are chains of fused multiply-adds; the softmax is that of SOFTMAX. With a
+`logit_cap`, scores s become tanh(s / cap) * cap before the mask is added.
+Attributes of other types are ignored; of floats of other sizes, the first four bytes count. Refused: several batches
+with one head of keys, which XNNPACK takes for one.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitScaledDotAttentionCompositeNode, VisitDotAttentionNode; flexbuffers_util.h.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +32,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising,
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.flushing import subnormals_as_zeros, to_normal_float32
+from tflq.numerics.xnnpack_functions import TANH
 
 _NAME = "odml.scaled_dot_product_attention"
 
@@ -40,6 +43,7 @@ class OpData:
 
     shape: Shape  # of the output
     scale: np.float32  # of the query
+    cap: np.float32 | None  # of the scores
     lanes: int  # of the softmax
 
 
@@ -48,7 +52,9 @@ def takes(node: Node) -> bool:
     present = [operand for operand in (*node.inputs[:4], node.outputs[0]) if operand is not None]
     if node.options["name"] != _NAME or len(node.inputs) < 3 or len(present) < min(len(node.inputs), 4) + 1:
         return False
-    if not all(operand.type == TensorType.FLOAT32 and has_shape(operand, 2) for operand in present):
+    if not all(operand.type == TensorType.FLOAT32 and has_shape(operand, 1) for operand in present):
+        return False
+    if not all(has_shape(operand, 2) for operand in present[:3]):
         return False
     query, key, value = (node.input(position).shape for position in range(3))
     mask = node.optional(3)
@@ -64,14 +70,14 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(value.shape == key.shape, "shape", value, expected=key.shape, got=value.shape)
     node.check(query.shape[2] % heads == 0, "heads", query, expected=f"a multiple of {heads}", got=query.shape[2])
     node.check(key.shape[0] == (1 if heads == 1 else batches), "batches", key, expected=batches, got=key.shape[0])
-    node.check(_attribute(node, "logit_cap") is None, "attention with a logit cap is not modelled")
     mask, scores = node.optional(3), (batches, query.shape[2], query.shape[1], key.shape[1])
     if mask is not None:
         fits = len(mask.shape) <= 4 and all(a in (1, b) for a, b in zip(mask.shape[::-1], scores[::-1], strict=False))
         node.check(fits, "shape", mask, expected=f"broadcasts to {scores}", got=mask.shape)
     scale = _attribute(node, "scale")
     default = np.float32(1 / np.sqrt(query.shape[3]))
-    data = OpData(query.shape, default if scale is None else scale, arithmetic.xnnpack_lanes)
+    cap = _attribute(node, "logit_cap")
+    data = OpData(query.shape, default if scale is None else scale, cap, arithmetic.xnnpack_lanes)
     return Prepared((query.shape,), data, evaluate, work=query.shape[1] * int(np.prod(key.shape)) * query.shape[2])
 
 
@@ -91,21 +97,28 @@ def _attribute(node: Node, name: str) -> np.float32 | None:
 
 
 def evaluate(data: OpData, query: Array, key: Array, value: Array, *rest: Array | None) -> Array:
-    """Rounding: the scaled query, every fused product and sum, the sum with the mask, then as SOFTMAX."""
+    """Rounding: the scaled query, fused products and sums, steps of the cap, sums with the mask; then as SOFTMAX."""
     batches, times, heads, depth = data.shape
     groups, length = key.shape[2], key.shape[1]
-    scaled = to_normal_float32(subnormals_as_zeros(query).astype(np.float64) * np.float64(data.scale))
+    scaled = _each(np.multiply, query, data.scale)
     grouped = scaled.transpose(0, 2, 1, 3).reshape(batches, groups, heads // groups, times, depth)
     keys = key.transpose(0, 2, 3, 1)[:, :, None]
     scores = matrix_products(grouped, keys, (*grouped.shape[:4], length)).reshape(batches, heads, times, length)
+    if data.cap is not None:
+        scores = _each(np.multiply, TANH(_each(np.divide, scores, data.cap)), data.cap)
     if rest and rest[0] is not None:
-        with np.errstate(all="ignore"):
-            mask = subnormals_as_zeros(rest[0]).astype(np.float64)
-            scores = to_normal_float32(mask + subnormals_as_zeros(scores))
+        scores = _each(np.add, rest[0], scores)
     weights = softmax(scores, data.lanes).reshape(*grouped.shape[:4], length)
     values = value.transpose(0, 2, 1, 3)[:, :, None]
     out = matrix_products(weights, values, grouped.shape).reshape(batches, heads, times, depth)
     return np.ascontiguousarray(out.transpose(0, 2, 1, 3))
+
+
+def _each(operation: Callable[[Array, Array], Array], a: Array, b: Array | np.float32) -> Array:
+    """Return an operation of float32 elements, rounded once, without subnormal numbers."""
+    with np.errstate(all="ignore"):
+        wide = (subnormals_as_zeros(np.asarray(x)).astype(np.float64) for x in (a, b))
+        return to_normal_float32(operation(*wide))
 
 
 _ROWS = (delegate(Kernel("STABLEHLO_COMPOSITE", "any* -> any*", prepare, (1, 1)), takes),)
