@@ -24,6 +24,8 @@ from tflq.microkernels.flushed import add, begin_flushing, end_flushing, multipl
 
 #: The number of lanes of AVX-512.
 _AVX512_LANES = 16
+#: Elements that are added one after the other in a group. Zeros fill the last one: a negative zero becomes positive.
+_GROUP = 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +113,8 @@ def _sum(values: Array, registers: Array, squared: Int, fused: Int) -> Real:
         for i in range(half):
             first[i] = add(first[i + half], first[i])
         half //= 2
+    if lanes == 1 and values.size % _GROUP:
+        return add(np.float32(0), first[0])
     return first[0]
 
 
