@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from tflq.api.packages import Package, is_package, package_of, split_path
 from tflq.errors import FileAccessError, FormatError
 from tflq.flatbuf import read
 from tflq.ir import Model
-from tflq.ir.external import with_external_buffers
 from tflq.storage.output import write_file
 from tflq.storage.reading import open_file
 
+if TYPE_CHECKING:
+    from tflq.api.packages import Package
+
+#: First bytes of packages: LiteRT-LM's, and those of zip archives.
+_PACKAGE, _ZIP = b"LITERTLM", b"PK\x03\x04"
 #: The sources of a model: a path, or the bytes of a file.
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview"
 
@@ -51,7 +54,9 @@ def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
     else:
         (file, section), data = ("", None), _frozen(source)
     try:
-        if is_package(data):
+        if _is_package(data):
+            from tflq.api.packages import package_of
+
             return _packed(package_of(data, file), section)
         if section is not None:
             raise FormatError("is no package of models, so it has no sections")
@@ -60,11 +65,28 @@ def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
         raise error.of(path) from error
 
 
+def _is_package(data: mmap.mmap | bytes | memoryview) -> bool:
+    """Return whether the first bytes are those of a LiteRT-LM package or of a zip archive."""
+    start = bytes(data[: len(_PACKAGE)])
+    return start == _PACKAGE or start.startswith(_ZIP)
+
+
+def split_path(path: str) -> tuple[str, str | None]:
+    """Return the file and the section of `FILE:SECTION`; None if the path names a file, or no file exists."""
+    if not os.path.lexists(path):
+        file, colon, section = path.rpartition(":")
+        if colon and section and os.path.isfile(file):
+            return file, section
+    return path, None
+
+
 def _packed(package: Package, section: str | None) -> tuple[Model, memoryview]:
     """Return a model of a package, with its external buffers, and its bytes as a file of its own."""
     data = package.model(section)
     model = read(data)
     if model.external_buffers:
+        from tflq.ir.external import with_external_buffers
+
         model = with_external_buffers(model, package.weights(section))
         data = save(model)
     return model, memoryview(data)
@@ -80,7 +102,11 @@ def package(path: str | os.PathLike[str]) -> Package | None:
     if split_path(os.fsdecode(path))[1] is not None:
         return None
     data = _mapped(os.fspath(path))
-    return package_of(data, os.fsdecode(path)) if is_package(data) else None
+    if not _is_package(data):
+        return None
+    from tflq.api.packages import package_of
+
+    return package_of(data, os.fsdecode(path))
 
 
 def _mapped(path: str | bytes, mapped_from: int = 0) -> mmap.mmap | bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import mmap
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 #: The kind of section that holds a model, and of one that holds the external buffers of a model.
 MODEL, WEIGHTS = "TFLiteModel", "TFLiteWeights"
-_ZIP = b"PK\x03\x04"
 _IDENTIFIER = b"TFL3"
 _PREFIX = "tf_lite_"
 #: The name of a model without one. Source: LiteRT-LM 0.18, LitertLmLoader::MapSections.
@@ -117,21 +115,6 @@ def _model_type(section: Section) -> str:
 
 def _kind(section: Section) -> str:
     return section.kind.lower()
-
-
-def is_package(data: bytes | bytearray | memoryview | mmap.mmap) -> bool:
-    """Return whether these are the bytes of a package."""
-    start = bytes(data[: len(MAGIC)])
-    return start == MAGIC or start.startswith(_ZIP)
-
-
-def split_path(path: str) -> tuple[str, str | None]:
-    """Return the file and the section of `FILE:SECTION`; None if the path names a file, or no file exists."""
-    if not os.path.lexists(path):
-        file, colon, section = path.rpartition(":")
-        if colon and section and os.path.isfile(file):
-            return file, section
-    return path, None
 
 
 def package_of(data: bytes | memoryview | mmap.mmap, path: str = "") -> Package:

@@ -63,7 +63,7 @@ def compare_sessions(
         >>> sides = "litert-ref", "litert-ref"
         >>> found = tflq.compare_sessions("golden/models/tiny_decoder_int8.tflite", between=sides, steps=4)
         >>> found.same, found.agreement
-        (True, (4, 4))
+        (True, (6, 6))
     """
     first = subject(model)
     second = first if other is None else subject(other)

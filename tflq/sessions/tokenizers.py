@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tflq.api.files import package
-from tflq.api.packages import Package, split_path
+from tflq.api.files import package, split_path
+from tflq.api.packages import Package
 from tflq.errors import FormatError, InputError, OptionError
 from tflq.storage.reading import read_bytes
 

@@ -70,6 +70,11 @@ class WeightRecipe:
 
     Each method is judged on windows of the text that it was not fitted to. `profile` is the runtime on which they are
     judged.
+
+    Example:
+        >>> recipe = tflq.WeightRecipe("int4", 32, layers=(tflq.quantization.weights.recipe.Layer("embedding"),))
+        >>> recipe.layers[0].weights
+        'int8'
     """
 
     weights: str = "int8"

@@ -14,7 +14,7 @@ from tflq.sessions.script import decoder_steps
 from tflq.sessions.texts import read_text, read_tokens
 from tflq.sessions.tokenizers import Tokenizer, encoded
 
-#: Most windows, most tokens of each, and fewest that tell anything.
+#: Most windows, most tokens of each, and fewest tokens of a useful one.
 MOST, LONGEST, SHORTEST = 32, 128, 4
 
 Tokens = tuple[int, ...]
