@@ -48,7 +48,8 @@ ROWS = (
         "LiteRT 2.3 (and TensorFlow 2.21), BUILTIN, x86-64 with AVX-512 VNNI, one thread: what Python users get. 8-bit "
         "results do not depend on the vector extension: every one rounds a float32 product half to even. Some float "
         "results do: sums of SOFTMAX, of MEAN and SUM along the last dimension, and of FULLY_CONNECTED with scales of "
-        "blocks. Leaky rectifiers copy negative zeros.",
+        "blocks. Leaky rectifiers copy negative zeros. 2.2 gives the same bits; 2.1 too, except for float convolutions "
+        "with SAME padding and a kernel smaller than the stride, and for float16 weights.",
         "litert-opt",
         {"resolver": XNNPACK, "cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
         {"resolver": "xnnpack"},
