@@ -23,13 +23,13 @@ def device_tensors(profile: str) -> dict[int, np.ndarray]:
 
 
 def main() -> None:
-    """Print the first operator that differs from the reference kernels, and the causes that reproduce its bits."""
+    """Print the operator whose difference from the reference kernels matters most, and the causes of its bits."""
     findings = tflq.explain(MODEL, device_tensors("litert-ref+single-rounding"), profile="litert-ref")
     explanation = findings.explanation
     if explanation is None:
         print("the dump has the same bits as litert-ref")
         return
-    print(f"operator {explanation.index} is the first to differ")
+    print(f"operator {explanation.index} differs, and its difference changes the outputs most")
     for cause in explanation.exact:
         print(f"{explanation.certainty.value}: all {cause.elements} elements are reproduced by: {cause.name}")
 

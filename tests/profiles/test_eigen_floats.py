@@ -156,18 +156,17 @@ def test_an_absent_bias_is_read_through_a_null_pointer() -> None:
     w = T("float32", (1, 1, 1, 2), value=np.ones((1, 1, 1, 2)))
     options = {"stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
     x = T("float32", (1, 2, 2, 2))
-    for profile in ("litert-opt", "tflite-2.14-opt"):
-        model = build("DEPTHWISE_CONV_2D", [x, w], [x], ("DepthwiseConv2DOptions", options))
+    model = build("DEPTHWISE_CONV_2D", [x, w], [x], ("DepthwiseConv2DOptions", options))
+    for profile in ("litert-opt", "tflite-2.14-opt", "litert-xnnpack"):  # XNNPACK takes it with a bias only
         with pytest.raises(UndefinedResultError, match="null"):
             run(model, [np.ones(x.shape, np.float32)], profile)
-        run(model, [np.ones(x.shape, np.float32)], "litert-ref")
-        run(model, [np.ones(x.shape, np.float32)], "litert-xnnpack")
+    run(model, [np.ones(x.shape, np.float32)], "litert-ref")
 
 
 def test_what_is_not_reproduced_is_not_promised() -> None:
     for profile in ("litert-opt", "tflite-2.14-opt"):
         kernels = by_name(profile).kernels
-        for op in ("CONV_3D", "CONV_3D_TRANSPOSE", "LOCAL_RESPONSE_NORMALIZATION", "RESIZE_BILINEAR"):
+        for op in ("CONV_3D", "CONV_3D_TRANSPOSE", "LOCAL_RESPONSE_NORMALIZATION"):
             words = {row.exactness.word for row in kernels[op] if row.signature.is_float}
             assert words == {"close"}, (profile, op)
 
