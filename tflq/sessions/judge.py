@@ -24,11 +24,11 @@ class Judge:
     def __init__(self, first: Model, second: Model, plan: Plan, signature: str | None) -> None:
         self._plan, self._signature = plan, signature
         self._graph, self._outputs = _graph(first, signature)
-        other, self._others = _graph(second, signature)
+        self._other, self._others = _graph(second, signature)
         self._specs = {name: self._graph.tensors[t] for name, t in self._outputs.items()}
-        self._other_specs = {name: other.tensors[t] for name, t in self._others.items()}
+        self._other_specs = {name: self._other.tensors[t] for name, t in self._others.items()}
         self._bands = bands_of(first, signature, plan.carried)
-        self._pairs = list(_pairs(self._graph, other, same=first is second))
+        self._pairs = list(_pairs(self._graph, self._other, same=first is second))
 
     def compared(self, number: int, one: Observed, two: Observed) -> ComparedStep:
         """Compare a step of both sides."""
@@ -99,7 +99,8 @@ class Judge:
             row[0] += 1
             if _differs(first, second):
                 row[1] += 1
-                row[2] = min(row[2], _noise(first, self._graph.tensors[index], second, self._graph.tensors[index]))
+                noise = _noise(first, self._graph.tensors[index], second, self._other.tensors[other])
+                row[2] = min(row[2], noise)
         for name, (compared, differing, noise) in zip(self._bands.names, counts, strict=True):
             yield Band(name, int(compared), int(differing), noise)
 
