@@ -36,7 +36,7 @@ def tiny(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def check(model: bytes, inputs: list[Array], note: object = "") -> None:
-    """The same bits as LiteRT."""
+    """Require the bits of LiteRT."""
     assert XNNPACK is not None
     assert_same(run(model, inputs, XNNPACK), litert(model, inputs, "BUILTIN"), str(note))
 

@@ -1,4 +1,4 @@
-"""What runs a session: a profile in this process, or a real runtime in a process of its own."""
+"""The engines of sessions: a profile in this process, or a real runtime in a process of its own."""
 
 from __future__ import annotations
 

@@ -117,7 +117,12 @@ def recipe_from(document: Mapping[str, Any]) -> Recipe:
 
 def digest(recipe: Recipe) -> str:
     """Return the SHA-256 of the recipe's document, in hexadecimal; equal recipes have equal digests."""
-    text = json.dumps(document_of(recipe), sort_keys=True, separators=(",", ":"))
+    return digest_of(document_of(recipe))
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a document, in hexadecimal; the order of its fields does not matter."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -22,7 +22,12 @@ def finished(model: Model, recipe: Recipe) -> Model:
         graph = view(model)
         tensors = tuple(t if graph.data(i) is None else replace(t, name=None) for i, t in enumerate(graph.tensors))
         model = with_graph(model, replace(graph.record, tensors=tensors))
-    text = json.dumps({"tflq": version("tflq"), "recipe": digest(recipe)}, sort_keys=True)
+    return stamped(model, digest(recipe))
+
+
+def stamped(model: Model, recipe_digest: str) -> Model:
+    """Return the model with a recipe's hash in its metadata, in place of an earlier one."""
+    text = json.dumps({"tflq": version("tflq"), "recipe": recipe_digest}, sort_keys=True)
     data = np.frombuffer(text.encode(), np.uint8)
     entries = tuple(entry for entry in model.metadata or () if entry[0] != ENTRY)
     return replace(model, buffers=(*model.buffers, Buffer(data)), metadata=(*entries, (ENTRY, len(model.buffers))))

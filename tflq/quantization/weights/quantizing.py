@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-
-import numpy as np
 
 from tflq.api.files import Source, save
 from tflq.display import displayed_by
 from tflq.errors import ModelError, TflqError, UnknownNameError
-from tflq.ir import Buffer, Model, Subgraph, TensorType
+from tflq.ir import Model, Subgraph, TensorType
 from tflq.profiles import by_name
 from tflq.quantization.judge.check import Check
 from tflq.quantization.progress import Progress
-from tflq.quantization.recipe.stamp import ENTRY
+from tflq.quantization.recipe.stamp import stamped
 from tflq.quantization.source import float_model
 from tflq.quantization.weights.contest import Judged, held_back, judged, logits_of, ranked, signature_counts
 from tflq.quantization.weights.forms import Coded, Method, coded
@@ -202,10 +198,7 @@ def _stamped(model: Model, recipe: WeightRecipe) -> Model:
     """Return the model with the recipe's hash in its metadata; names of constants go unless the recipe keeps them."""
     if not recipe.constant_names:
         model = replace(model, subgraphs=tuple(_without_names(model, graph) for graph in model.subgraphs))
-    text = json.dumps({"tflq": version("tflq"), "recipe": digest(recipe)}, sort_keys=True)
-    entries = tuple(entry for entry in model.metadata or () if entry[0] != ENTRY)
-    buffer = Buffer(np.frombuffer(text.encode(), np.uint8))
-    return replace(model, buffers=(*model.buffers, buffer), metadata=(*entries, (ENTRY, len(model.buffers))))
+    return stamped(model, digest(recipe))
 
 
 def _without_names(model: Model, graph: Subgraph) -> Subgraph:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from typing import Any
 
 from tflq.errors import OptionError, UnknownNameError
 from tflq.profiles import by_name
-from tflq.quantization.recipe.files import plain, record_from
+from tflq.quantization.recipe.files import digest_of, plain, record_from
 from tflq.quantization.weights.forms import Method, Scaling
 from tflq.quantization.weights.places import Role, Weight
 
@@ -139,5 +137,4 @@ def weight_recipe_from(document: Mapping[str, Any]) -> WeightRecipe:
 
 def digest(recipe: WeightRecipe) -> str:
     """Return the SHA-256 of the recipe's document, in hexadecimal."""
-    text = json.dumps(document_of(recipe), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of(document_of(recipe))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
@@ -113,15 +113,15 @@ def compacted(model: Model) -> Model:
         if number not in numbers:
             data = model.buffers[number].data
             if data is None or not data.size:
-                numbers[number] = 0 if data is None else _appended(model.buffers[number])
+                numbers[number] = 0 if data is None else appended(model.buffers[number])
             else:
                 key = sha256(np.ascontiguousarray(data).data).digest()
                 if key not in places:
-                    places[key] = _appended(replace(model.buffers[number], external=False))
+                    places[key] = appended(replace(model.buffers[number], external=False))
                 numbers[number] = places[key]
         return numbers[number]
 
-    def _appended(buffer: Buffer) -> int:
+    def appended(buffer: Buffer) -> int:
         kept.append(buffer)
         return len(kept) - 1
 
@@ -140,8 +140,7 @@ def compacted(model: Model) -> Model:
     )
 
 
-def _renumbered(graph: Subgraph, codes: Mapping[int, int], placed: object) -> Subgraph:
-    assert callable(placed)
+def _renumbered(graph: Subgraph, codes: Mapping[int, int], placed: Callable[[int], int]) -> Subgraph:
     tensors = tuple(replace(tensor, buffer=placed(tensor.buffer)) for tensor in graph.tensors)
     operators = tuple(replace(operator, opcode_index=codes[operator.opcode_index]) for operator in graph.operators)
     return replace(graph, tensors=tensors, operators=operators)
