@@ -18,7 +18,7 @@ import numpy as np
 
 from tflq.jit.compiled import Compiled, Int, Real, compiled, compiling_is_off
 from tflq.microkernels.forms import features
-from tflq.numerics.multiply_add import multiply_add_flushed
+from tflq.numerics.normal_float32 import fma, read
 
 
 @cache
@@ -76,7 +76,7 @@ def end_flushing(before: Int) -> None:
 @compiled
 def multiply_add(a: Real, b: Real, c: Real) -> Real:
     """Return a * b + c, rounded once."""
-    return multiply_add_flushed(a, b, c)
+    return fma(read(a), read(b), read(c))
 
 
 @compiled

@@ -11,7 +11,7 @@ from tflq.jit.compiled import Array, Compiled, Int, Real, compiled
 from tflq.microkernels.float_tiles import EmittedFloatTile
 from tflq.microkernels.flushed import is_native
 from tflq.microkernels.kernel import FloatTile
-from tflq.numerics.multiply_add import flushed, multiply_add_flushed
+from tflq.numerics.normal_float32 import fma, read
 
 #: The tile's size, which `tile_of` replaces.
 ROWS = COLUMNS = 1
@@ -53,8 +53,8 @@ def definition(
     """
     for r in range(min(count, ROWS)):
         for c in range(COLUMNS):
-            total = flushed(biases[out_column + c])
+            total = read(biases[out_column + c])
             for k in range(weights.shape[1]):
-                total = multiply_add_flushed(rows[row + r, k], weights[panel, k, c], total)
+                total = fma(read(rows[row + r, k]), read(weights[panel, k, c]), total)
             total = low if total < low else total
             out[out_row + r, out_column + c] = high if high < total else total

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.jit.compiled import Real, compiled
-from tflq.numerics.flushing import ROUNDS_TO_TINY, TINY
 
 Floats = NDArray[np.float32]
 
@@ -70,18 +69,3 @@ def product_and_sum_to_odd(a: Real, b: Real, c: Real) -> Real:
             bits += 1 if (lost > 0) == (total > 0) else -1
             total = np.int64(bits).view(np.float64)
     return total
-
-
-@compiled
-def multiply_add_flushed(a: Real, b: Real, c: Real) -> Real:
-    """Return a * b + c of three float32, rounded once, on a processor that flushes subnormal numbers to zero."""
-    total = product_and_sum_to_odd(flushed(a), flushed(b), flushed(c))
-    if abs(total) < ROUNDS_TO_TINY:
-        return np.float32(np.copysign(0.0, total))
-    return np.float32(total)
-
-
-@compiled
-def flushed(x: Real) -> Real:
-    """Return a float32 as such a processor reads it: a subnormal one is a zero of its sign."""
-    return np.float32(np.copysign(0.0, x)) if abs(x) < TINY else x

@@ -9,23 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.jit.compiled import Real, compiled
+from tflq.numerics.flushing import ROUNDS_TO_TINY, TINY
 from tflq.numerics.multiply_add import product_and_sum_to_odd
-
-_TINY = 2.0**-126
-#: The smallest value that 24 bits without a lowest exponent round up to 2**-126.
-_ROUNDS_TO_TINY = 2.0**-126 - 2.0**-151
 
 
 @compiled
 def read(x: Real) -> Real:
     """Return `x`, a subnormal as a zero of its sign."""
-    return np.copysign(np.float32(0), x) if abs(x) < np.float32(_TINY) else x
+    return np.copysign(np.float32(0), x) if abs(x) < np.float32(TINY) else x
 
 
 @compiled
 def rounded(x: Real) -> Real:
     """Round a float64 that has at least one bit more than the result needs."""
-    return np.float32(np.copysign(0.0, x)) if abs(x) < _ROUNDS_TO_TINY else np.float32(x)
+    return np.float32(np.copysign(0.0, x)) if abs(x) < ROUNDS_TO_TINY else np.float32(x)
 
 
 @compiled
