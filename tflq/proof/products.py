@@ -20,7 +20,7 @@ from tflq.kernels.geometry.windows import Window
 from tflq.numerics.contract import Range
 from tflq.proof.operator import Bound, compare
 from tflq.proof.reach import can_be_exact, values_for
-from tflq.proof.steps import MOST_RUNS, breakpoints, compared, never_falls
+from tflq.proof.steps import MOST_RUNS, bias_of, breakpoints, compared, never_falls
 from tflq.proof.verdicts import Verdict, Word
 
 Array = NDArray[Any]
@@ -68,6 +68,12 @@ class Sums:
     def _extreme(self, above: int, below: int) -> Ints:
         positive, negative = np.maximum(self.weights, 0).sum(axis=1), np.minimum(self.weights, 0).sum(axis=1)
         return np.asarray(positive * above + negative * below)
+
+    @property
+    def with_bias(self) -> tuple[int, int]:
+        """The lowest and highest sum of all channels, with the bias."""
+        bias = bias_of(self.output, len(self.low))
+        return int((self.low + bias).min()), int((self.high + bias).max())
 
     @cached_property
     def is_monotone(self) -> bool:
