@@ -6,7 +6,8 @@ table of profile `litert-ref` defines which element types a kernel takes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from tflq.ir import TensorType
@@ -40,9 +41,24 @@ FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
 )
 
 
-def tied_inputs(op: str, count: int) -> tuple[int, ...]:
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What a scheme keeps to beyond LiteRT's rules.
+
+    `unscaled` operators never rescale: operands share scale and zero point with the result, as those of every operator
+    that joins tensors then do. Weights of `one_scale` operators have one scale for all channels.
+    """
+
+    unscaled: frozenset[str] = frozenset()
+    one_scale: frozenset[str] = frozenset()
+
+
+NONE = Constraints()
+
+
+def tied_inputs(op: str, count: int, unscaled: Collection[str] = ()) -> tuple[int, ...]:
     """Return the positions of an operator's `count` inputs that share scale and zero point with its output."""
-    tied = RULES.get(op, FREE).tied
+    tied = () if op in unscaled else RULES.get(op, FREE).tied
     if tied is None:
         return ()
     return tied or tuple(range(count))

@@ -6,7 +6,7 @@ Ranges are not used here: a scheme is the part of a quantization that the graph 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tflq.ir import TensorType
@@ -15,7 +15,7 @@ from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied, multiplied, own_type, stored_weights
-from tflq.quantization.scheme.rules import FIXED, RULES, tied_inputs
+from tflq.quantization.scheme.rules import FIXED, NONE, RULES, Constraints, tied_inputs
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]
@@ -57,34 +57,34 @@ class Scheme:
         return tuple(sorted({t for group, members in self.members.items() if group not in known for t in members}))
 
 
-def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
-    """Return the scheme of a graph whose operators compute in `modes`."""
-    return _Grouping(model, tuple(modes)).result()
+def scheme(model: FloatModel, modes: Sequence[Mode | None], kept: Constraints = NONE) -> Scheme:
+    """Return the scheme of a graph whose operators compute in `modes`; it keeps to further constraints."""
+    return _Grouping(model, tuple(modes), kept).result()
 
 
-def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
+def _tied_and_computed(model: FloatModel, index: int, kept: Constraints) -> list[int]:
     """Return positions of inputs that share the output's scale and are not constant."""
     op = model.graph.op(index)
-    inputs, tied = op.inputs, tied_inputs(op.name, len(op.inputs))
+    inputs, tied = op.inputs, tied_inputs(op.name, len(op.inputs), kept.unscaled)
     return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
 
 
-def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int]:
+def _passed_on(model: FloatModel, modes: Sequence[Mode | None], kept: Constraints) -> frozenset[int]:
     """Return tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
     graph, lost = model.graph, set(model.graph.outputs)
     for index in reversed(range(len(modes))):
-        operator, tied = graph.op(index), _tied_and_computed(model, index)
+        operator, tied = graph.op(index), _tied_and_computed(model, index, kept)
         joins = len(tied) > 1 or not lost.intersection(operator.outputs)
-        kept = tied if modes[index] is not None and joins else ()
-        lost.update(t for p, t in enumerate(operator.inputs) if p not in kept)
+        whole = tied if modes[index] is not None and joins else ()
+        lost.update(t for p, t in enumerate(operator.inputs) if p not in whole)
     return frozenset(range(len(graph.tensors))) - lost
 
 
 class _Grouping:
     """Groups of forms while operators are added in order."""
 
-    def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...]) -> None:
-        self._model, self._modes = model, modes
+    def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...], kept: Constraints) -> None:
+        self._model, self._modes, self._kept = model, modes, kept
         self._parent: dict[Form, Form] = {}
         self._fixed: dict[Form, tuple[float, int]] = {}
         self._centred: set[Form] = set()
@@ -96,7 +96,7 @@ class _Grouping:
         self._cells: list[int] = []
         self._states: dict[Form, int] = {}
         self._edges: dict[int, Form] = {}
-        self._passed_on = _passed_on(model, modes)
+        self._passed_on = _passed_on(model, modes, kept)
         for index, mode in enumerate(modes):
             if mode is not None:
                 self._take(index, mode)
@@ -125,6 +125,8 @@ class _Grouping:
 
     def _take(self, index: int, mode: Mode) -> None:
         weights = multiplied(self._model, index, mode)
+        if weights is not None and self._model.graph.op(index).name in self._kept.one_scale:
+            weights = replace(weights, axis=None)
         if weights is not None:
             self._multiplied.append(weights)
         for position, axis in stored_weights(self._model, index, mode).items():
@@ -153,8 +155,8 @@ class _Grouping:
         for first, second in pairwise(outputs):
             self._union(first, second)
         activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
-        tied = tied_inputs(op, len(operator.inputs)) if outputs else ()
-        computed = _tied_and_computed(self._model, index)
+        tied = tied_inputs(op, len(operator.inputs), self._kept.unscaled) if outputs else ()
+        computed = _tied_and_computed(self._model, index, self._kept)
         for position in activations:
             tensor = operator.inputs[position]
             form = (tensor, own_type(op, position, mode) or data)
@@ -204,10 +206,14 @@ class _Grouping:
                 self._edges[tensor] = self._new((tensor, data))
 
     def _may_share(self, form: Form) -> bool:
-        """Return whether a group is read only by operators that join it to others, so a wider range costs nothing."""
+        """Return whether a group is read only by operators that join it to others, so a wider range costs nothing.
+
+        Operators that never rescale share it at any cost.
+        """
         root = self._root(self._new(form))
         members = (other[0] for other in self._parent if self._root(other) == root)
-        return root not in self._fixed and all(tensor in self._passed_on for tensor in members)
+        passed_on = bool(self._kept.unscaled) or all(tensor in self._passed_on for tensor in members)
+        return root not in self._fixed and passed_on
 
     def _give_inputs(self) -> None:
         """Give each graph input a form of its own, else the form that the first operator reads."""
