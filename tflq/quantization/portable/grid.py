@@ -1,10 +1,10 @@
-"""Scales with which all runtimes requantize alike: a multiplier just below a power of two, and accumulators that are odd.
+"""Scales with which all runtimes requantize alike: multipliers just below a power of two, accumulators that are odd.
 
-An accumulator `acc` becomes a code by round(acc * real), real = s_x * s_w / s_y. Runtimes round twice, once, or a float32
-product. If real is just below 2**-k, the 31-bit mantissa of the double form is 2**31 - c with a small c, so its first
-rounding gives acc itself while |acc| * c < 2**30: only the shift by k rounds. The forms then differ at most in ties, acc =
-2**(k - 1) modulo 2**k. Even weights and an odd bias make every accumulator odd, which is no tie for k >= 2. The same
-holds for a product of two odd numbers, as in MUL.
+An accumulator `acc` becomes a code by round(acc * real), real = s_x * s_w / s_y. Runtimes round twice, or once, or a
+float32 product. If real is just below 2**-k, the 31-bit mantissa of the double form is 2**31 - c with a small c, so its
+first rounding gives acc itself while |acc| * c < 2**30: only the shift by k rounds. The forms then differ at most in
+ties, acc = 2**(k - 1) modulo 2**k. Even weights and an odd bias make every accumulator odd, which is no tie for k >= 2.
+The same holds for a product of two odd numbers, as in MUL.
 
 Nothing here proves that: `tflq prove` does, for the finished model.
 
@@ -37,6 +37,8 @@ STRIDE = 2
 LEAST_SHIFT, MOST_SHIFT = 2, 31
 #: Rounds in which scales of outputs grow until every shift is at least LEAST_SHIFT.
 _ROUNDS = 8
+#: Exponents that differ by less are equal: scales lie a few float32 steps beside the power of two.
+_NEAR = 2.0**-16
 
 
 #: Operators that compute without rounding, in every runtime, if operands and result share scale and zero point.
@@ -145,7 +147,7 @@ def weight_scales(data: np.float32, output: np.float32, shift: NDArray[np.int64]
 def product_scale(one: np.float32, other: np.float32, least: np.float32) -> np.float32:
     """Return the smallest output scale from `least` up whose multiplier one * other / scale is below a power of two."""
     product = float(one) * float(other)
-    shift = max(LEAST_SHIFT, int(np.ceil(-np.log2(product / float(least)))))
+    shift = max(LEAST_SHIFT, int(np.ceil(-np.log2(product / float(least)) - _NEAR)))
     scale = np.float32(product * 2.0**shift)
     while multipliers(one, np.full(1, other, np.float32), scale).max() >= 2.0**-shift:
         scale = np.nextafter(scale, np.float32(np.inf))
