@@ -28,6 +28,7 @@ from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import Agreed, agreed
+from tflq.quantization.portable.biases import with_biases
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
@@ -156,6 +157,8 @@ def quantize(
     if not is_plain(source):
         raise ModelError("the model has several signatures: quantize_weights quantizes the weights of all at once")
     refuse_integers(source)
+    if recipe.portable:
+        source = with_biases(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     samples, known = read_samples(source, calibration, mean, std, labels)
     outlying_samples = _outlying(source, samples)

@@ -16,6 +16,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parts_of, quarters_of, whole
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, Range
+from tflq.quantization.portable.grid import constraints, portable_scales
 from tflq.quantization.ranges.activations import activation_ranges
 from tflq.quantization.ranges.biases import fitted_weights, raised
 from tflq.quantization.ranges.choice import Chooser
@@ -32,6 +33,7 @@ from tflq.quantization.refine.sequence import FloatSums, Refinements, Subject, r
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.modes import REFERENCE_PROFILE, modes_of
+from tflq.quantization.scheme.rules import NONE, Constraints
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
 
 
@@ -66,10 +68,12 @@ def build(task: Task) -> Built:
     kept_float = dict(task.kept_float)
     while True:
         modes, reasons = _modes(task, floats, kept_float)
-        plan = scheme(floats, modes)
+        plan = scheme(floats, modes, _constraints(task.recipe))
         spanning = weight_params(plan, _weight_ranges(task, plan))
         activations = activation_params(plan, _activation_ranges(task, plan, spanning), ranging.rule)
         weights = fitted_weights(plan, activations, spanning)
+        if task.recipe.portable:
+            activations, weights = portable_scales(plan, activations, weights)
         refinements = _refined(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
         assignment = replace(assignment, notes={**raised(spanning, weights), **refinements.notes})
@@ -80,6 +84,10 @@ def build(task: Task) -> Built:
             return Built(integer, assignment, reasons, activations, refinements)
         index, reason = refusal
         kept_float[index] = reason
+
+
+def _constraints(recipe: Recipe) -> Constraints:
+    return constraints(recipe.portable) if recipe.portable else NONE
 
 
 def _modes(
@@ -96,7 +104,7 @@ def _modes(
 def foreseen(task: Task) -> None:
     """Announce the observations of the task's float model that `build` needs."""
     floats, ranging = _equalized(task), task.methods.ranging
-    plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task.recipe))
     if ranging.order is Order.FLOAT:
         task.watching.expect(floats, Chooser(plan, ranging, {}).begin())
     if not task.methods.refining.changes_nothing:
@@ -106,7 +114,7 @@ def foreseen(task: Task) -> None:
 def shared_parts(task: Task) -> None:
     """Compute the parts that tasks of the same samples share: ranges and sums of the float model."""
     floats, ranging = _equalized(task), task.methods.ranging
-    plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task.recipe))
     spanning = weight_params(plan, _weight_ranges(task, plan))
     if ranging.order is Order.FLOAT:
         _activation_ranges(task, plan, spanning)

@@ -1,0 +1,190 @@
+"""Scales with which all runtimes requantize alike: multipliers just below a power of two, accumulators that are odd.
+
+An accumulator `acc` becomes a code by round(acc * real), real = s_x * s_w / s_y. Runtimes round twice, or once, or a
+float32 product. If real is just below 2**-k, the 31-bit mantissa of the double form is 2**31 - c with a small c, so its
+first rounding gives acc itself while |acc| * c < 2**30: only the shift by k rounds. The forms then differ at most in
+ties, acc = 2**(k - 1) modulo 2**k. Even weights and an odd bias make every accumulator odd, which is no tie for k >= 2.
+The same holds for a product of two odd numbers, as in MUL.
+
+Nothing here proves that: `tflq prove` does, for the finished model.
+
+Sources of real: LiteRT 2.3 kernel_util.cc PopulateConvolutionQuantizationParams (float64) and
+GetQuantizedConvolutionMultipler (float32 product, float64 quotient), mul.cc Prepare (float32); XNNPACK
+xnn_create_convolution2d_nhwc_qs8_qc8w (float32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import TensorType
+from tflq.quantization.params import Array, Params, extent
+from tflq.quantization.ranges.biases import data_params
+from tflq.quantization.scheme.operands import Multiplied
+from tflq.quantization.scheme.rules import Constraints
+from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+
+Reals = NDArray[np.float64]
+Floats = NDArray[np.float32]
+
+#: Weights are multiples of this, biases are odd.
+STRIDE = 2
+#: The least shift: a shift by one makes every odd accumulator a tie. The greatest: XNNPACK takes none beyond.
+LEAST_SHIFT, MOST_SHIFT = 2, 31
+#: Rounds in which scales of outputs grow until every shift is at least LEAST_SHIFT.
+_ROUNDS = 8
+#: What a scale exceeds its bound by, so that rounding to float32 leaves it above.
+_SLACK = 1 + 2.0**-22
+#: Exponents that differ by less are equal: scales lie a few float32 steps beside the power of two.
+_NEAR = 2.0**-16
+
+
+#: Operators that compute without rounding, in every runtime, if operands and result have one scale.
+_SUMS = frozenset({"ADD", "SUB"})
+
+
+def constraints(runtimes: Collection[str]) -> Constraints:
+    """Return what the scheme of a model that is portable to these runtimes keeps to."""
+    return Constraints(joins_rescale=False, own_constants=_SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
+
+
+def portable_scales(
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+) -> tuple[dict[Form, Params], dict[Slot, Params]]:
+    """Return parameters of activations and weights, moved to those with which all runtimes requantize alike.
+
+    Operands and results of sums get one scale. Scales of outputs grow where a shift would be too small. Products of
+    activations get the output scale that makes their multiplier a power of two.
+    """
+    alike, chosen = _alike(plan), dict(activations)
+    for _ in range(_ROUNDS):
+        grown = _grown(plan, chosen, weights, alike)
+        if grown == chosen:
+            break
+        chosen = grown
+    return chosen, {**weights, **_portable_weights(plan, chosen, weights)}
+
+
+def _alike(plan: Scheme) -> tuple[frozenset[Form], ...]:
+    """Return the sets of groups that must have one scale: operands and results of sums."""
+    sets: list[frozenset[Form]] = []
+    for index, mode in enumerate(plan.modes):
+        group = None if mode is None else _output(plan, index)
+        if plan.model.graph.op(index).name in _SUMS and group is not None:
+            operands = [plan.read.get((index, p)) or plan.constants.get((index, p)) for p in (0, 1)]
+            joined = frozenset({group, *(form for form in operands if form is not None)})
+            touching = [other for other in sets if other & joined]
+            sets = [other for other in sets if not other & joined] + [joined.union(*touching)]
+    return tuple(sets)
+
+
+def _grown(
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], alike: Sequence[frozenset[Form]]
+) -> dict[Form, Params]:
+    """Return the activations with greater scales where one is too small for its operator, in one pass."""
+    chosen = dict(activations)
+
+    def grow(group: Form, least: float) -> None:
+        scale = np.float32(least)
+        if scale > chosen[group].scale[0] and group not in plan.fixed:
+            chosen[group] = with_scale(chosen[group], scale, is_centred=group in plan.centred)
+
+    for m in plan.multiplied:
+        group = _output(plan, m.operator)
+        if group is not None and m.bias is not None:
+            reach = _reach(weights[m.operator, m.position]).max(initial=0.0)
+            grow(group, float(data_params(plan, m, chosen).scale[0]) * reach * 2.0**LEAST_SHIFT * _SLACK)
+    for index, mode in enumerate(plan.modes):
+        group = None if mode is None else _output(plan, index)
+        operands = [plan.read.get((index, position)) for position in (0, 1)]
+        if plan.model.graph.op(index).name == "MUL" and group is not None and None not in operands:
+            one, other = (chosen[form].scale[0] for form in operands if form is not None)
+            grow(group, float(product_scale(one, other, chosen[group].scale[0])))
+    for forms in alike:
+        greatest = max(float(chosen[form].scale[0]) for form in forms)
+        for form in forms:
+            grow(form, greatest)
+    return chosen
+
+
+def with_scale(params: Params, scale: np.float32, *, is_centred: bool = False) -> Params:
+    """Return parameters of activations with a greater scale: the lowest value keeps the lowest code."""
+    low, high = params.limits
+    lowest = (low - float(params.zero_point[0])) * float(params.scale[0])
+    zero = 0 if is_centred else int(np.clip(np.rint(low - lowest / float(scale)), low, high))
+    return replace(params, scale=np.full(1, scale, np.float32), zero_point=np.full(1, zero, np.int64))
+
+
+def _output(plan: Scheme, operator: int) -> Form | None:
+    outputs = plan.model.graph.op(operator).outputs
+    form = plan.results.get(outputs[0]) if len(outputs) == 1 else None
+    return form if form is not None and form[1] == TensorType.INT8 else None
+
+
+def _portable_weights(
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+) -> dict[Slot, Params]:
+    moved = {}
+    for m in plan.multiplied:
+        slot, group = (m.operator, m.position), _output(plan, m.operator)
+        if group is not None and m.bias is not None and (m.operator, m.position) in weights:
+            data, output = data_params(plan, m, activations), activations[group]
+            moved[slot] = _on_grid(plan, m, weights[slot], data.scale[0], output.scale[0])
+    return moved
+
+
+def _reach(params: Params) -> Reals:
+    """Return the scales that even codes need for the same range."""
+    most = params.limits[1]
+    return params.scale.astype(np.float64) * most / (most - most % STRIDE)
+
+
+def _on_grid(plan: Scheme, m: Multiplied, params: Params, data: np.float32, output: np.float32) -> Params:
+    """Return weights with portable scales: for each channel the next greater or the next smaller one."""
+    values = plan.model.constants[m.tensor]
+    ratio = _reach(params) * float(data) / float(output)
+    with np.errstate(divide="ignore"):
+        shift = np.clip(np.floor(-np.log2(ratio)), LEAST_SHIFT, MOST_SHIFT).astype(np.int64)
+    wide = replace(params, stride=STRIDE, scale=weight_scales(data, output, shift))
+    narrow = replace(wide, scale=weight_scales(data, output, np.minimum(shift + 1, MOST_SHIFT)))
+    axis = params.axis if params.scale.size > 1 else None
+    errors = [_squared_error(p, values, axis) for p in (wide, narrow)]
+    raised = extent(values, axis)
+    is_zero = (raised.low == 0) & (raised.high == 0)
+    return replace(wide, scale=np.where((errors[1] < errors[0]) & ~is_zero, narrow.scale, wide.scale))
+
+
+def _squared_error(params: Params, values: Array, axis: int | None) -> Reals:
+    """Return the squared error of rounding, by channel."""
+    squares = np.square(params.decode(params.encode(values)).astype(np.float64) - values)
+    others = None if axis is None else tuple(d for d in range(values.ndim) if d != axis)
+    return np.atleast_1d(squares.sum(axis=others))
+
+
+def weight_scales(data: np.float32, output: np.float32, shift: NDArray[np.int64]) -> Floats:
+    """Return the greatest scales of weights whose multiplier is below 2**-shift in every runtime, [C] in float32."""
+    scale = (np.exp2(-shift.astype(np.float64)) * float(output) / float(data)).astype(np.float32)
+    while (over := multipliers(data, scale, output).max(axis=0) >= np.exp2(-shift.astype(np.float64))).any():
+        scale = np.where(over, np.nextafter(scale, np.float32(0)), scale)
+    return scale
+
+
+def product_scale(one: np.float32, other: np.float32, least: np.float32) -> np.float32:
+    """Return the smallest output scale from `least` up whose multiplier one * other / scale is below a power of two."""
+    product = float(one) * float(other)
+    shift = max(LEAST_SHIFT, int(np.ceil(-np.log2(product / float(least)) - _NEAR)))
+    scale = np.float32(product * 2.0**shift)
+    while multipliers(one, np.full(1, other, np.float32), scale).max() >= 2.0**-shift:
+        scale = np.nextafter(scale, np.float32(np.inf))
+    return scale
+
+
+def multipliers(data: np.float32, weights: Floats, output: np.float32) -> Reals:
+    """Return the multipliers that runtimes compute in double precision, [2, C]: of the scales and of their product."""
+    exact = float(data) * weights.astype(np.float64) / float(output)
+    rounded = (data * weights).astype(np.float32).astype(np.float64) / float(output)
+    return np.stack([exact, rounded])
