@@ -19,7 +19,7 @@ from tflq.kernels.fully_connected import dense as fully_connected
 from tflq.kernels.geometry.windows import Window
 from tflq.numerics.contract import Range
 from tflq.proof.operator import Bound, compare
-from tflq.proof.reach import can_be_exact, values_for
+from tflq.proof.reach import can_be_exact, values_for, with_multiples
 from tflq.proof.steps import MOST_RUNS, breakpoints, compared, never_falls
 from tflq.proof.verdicts import Verdict, Word
 
@@ -192,9 +192,14 @@ def decide(first: Sums, second: Sums) -> Verdict | None:
     runs = _apart(first, second)
     if runs is None:
         return Verdict(*names, Word.UNDECIDED, "too many sums to compare one by one, and codes may fall as they rise")
-    span = f"every sum from {int(first.low.min()):,} to {int(first.high.max()):,} gives the same code"
+    span = f"sum from {int(first.low.min()):,} to {int(first.high.max()):,} gives the same code"
     if not runs:
-        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}: {span}")
+        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}: every {span}")
+    divisors = np.gcd.reduce(first.weights, axis=1)
+    possible = {channel: with_multiples(pairs, int(divisors[channel])) for channel, pairs in runs.items()}
+    runs = {channel: pairs for channel, pairs in possible.items() if len(pairs)}
+    if not runs:
+        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}, divisors of weights: every possible {span}")
     return _disproved(first, second, runs)
 
 

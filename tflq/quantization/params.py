@@ -47,7 +47,8 @@ class Params:
     """The mapping from codes to values: value = scale * (code - zero_point). C scales lie along dimension `axis`.
 
     `narrow` leaves the type's least code unused, so that codes are symmetric. If `block` is set, that many neighbours
-    along the last dimension share a scale: scales are those of all blocks in order, zero points are 0. If `stride` exceeds 1, codes of constants are `residue` plus its multiples, and zero points are 0.
+    along the last dimension share a scale: scales are those of all blocks in order, zero points are 0.
+    If `stride` exceeds 1, codes of constants are `residue` plus its multiples, and zero points are 0.
     """
 
     type: TensorType

@@ -15,7 +15,7 @@ xnn_create_convolution2d_nhwc_qs8_qc8w (float32).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,17 +37,19 @@ STRIDE = 2
 LEAST_SHIFT, MOST_SHIFT = 2, 31
 #: Rounds in which scales of outputs grow until every shift is at least LEAST_SHIFT.
 _ROUNDS = 8
+#: What a scale exceeds its bound by, so that rounding to float32 leaves it above.
+_SLACK = 1 + 2.0**-22
 #: Exponents that differ by less are equal: scales lie a few float32 steps beside the power of two.
 _NEAR = 2.0**-16
 
 
-#: Operators that compute without rounding, in every runtime, if operands and result share scale and zero point.
+#: Operators that compute without rounding, in every runtime, if operands and result have one scale.
 _SUMS = frozenset({"ADD", "SUB"})
 
 
 def constraints(runtimes: Collection[str]) -> Constraints:
     """Return what the scheme of a model that is portable to these runtimes keeps to."""
-    return Constraints(unscaled=_SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
+    return Constraints(joins_rescale=False, own_constants=_SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
 
 
 def portable_scales(
@@ -55,39 +57,66 @@ def portable_scales(
 ) -> tuple[dict[Form, Params], dict[Slot, Params]]:
     """Return parameters of activations and weights, moved to those with which all runtimes requantize alike.
 
-    Scales of outputs grow where a shift would be too small. Products of activations get the output scale that makes
-    their multiplier a power of two.
+    Operands and results of sums get one scale. Scales of outputs grow where a shift would be too small. Products of
+    activations get the output scale that makes their multiplier a power of two.
     """
-    chosen = dict(activations)
+    alike, chosen = _alike(plan), dict(activations)
     for _ in range(_ROUNDS):
-        grown = _grown(plan, chosen, weights)
-        if not grown:
+        grown = _grown(plan, chosen, weights, alike)
+        if grown == chosen:
             break
-        chosen.update(grown)
+        chosen = grown
     return chosen, {**weights, **_portable_weights(plan, chosen, weights)}
 
 
-def _grown(plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]) -> dict[Form, Params]:
-    """Return the outputs whose scale is too small for their operator, with the least that is not."""
+def _alike(plan: Scheme) -> tuple[frozenset[Form], ...]:
+    """Return the sets of groups that must have one scale: operands and results of sums."""
+    sets: list[frozenset[Form]] = []
+    for index, mode in enumerate(plan.modes):
+        group = None if mode is None else _output(plan, index)
+        if plan.model.graph.op(index).name in _SUMS and group is not None:
+            operands = [plan.read.get((index, p)) or plan.constants.get((index, p)) for p in (0, 1)]
+            joined = frozenset({group, *(form for form in operands if form is not None)})
+            touching = [other for other in sets if other & joined]
+            sets = [other for other in sets if not other & joined] + [joined.union(*touching)]
+    return tuple(sets)
+
+
+def _grown(
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], alike: Sequence[frozenset[Form]]
+) -> dict[Form, Params]:
+    """Return the activations with greater scales where one is too small for its operator, in one pass."""
     chosen = dict(activations)
+
+    def grow(group: Form, least: float) -> None:
+        scale = np.float32(least)
+        if scale > chosen[group].scale[0] and group not in plan.fixed:
+            chosen[group] = with_scale(chosen[group], scale, is_centred=group in plan.centred)
+
     for m in plan.multiplied:
         group = _output(plan, m.operator)
-        if group is not None and m.bias is not None and group not in plan.fixed:
+        if group is not None and m.bias is not None:
             reach = _reach(weights[m.operator, m.position]).max(initial=0.0)
-            least = data_params(plan, m, chosen).scale[0] * reach * 2.0**LEAST_SHIFT
-            if least > chosen[group].scale[0]:
-                chosen[group] = _with_scale(chosen[group], np.nextafter(np.float32(least), np.float32(np.inf)))
+            grow(group, float(data_params(plan, m, chosen).scale[0]) * reach * 2.0**LEAST_SHIFT * _SLACK)
     for index, mode in enumerate(plan.modes):
         group = None if mode is None else _output(plan, index)
         operands = [plan.read.get((index, position)) for position in (0, 1)]
         if plan.model.graph.op(index).name == "MUL" and group is not None and None not in operands:
             one, other = (chosen[form].scale[0] for form in operands if form is not None)
-            chosen[group] = _with_scale(chosen[group], product_scale(one, other, chosen[group].scale[0]))
-    return {group: params for group, params in chosen.items() if params != activations[group]}
+            grow(group, float(product_scale(one, other, chosen[group].scale[0])))
+    for forms in alike:
+        greatest = max(float(chosen[form].scale[0]) for form in forms)
+        for form in forms:
+            grow(form, greatest)
+    return chosen
 
 
-def _with_scale(params: Params, scale: np.float32) -> Params:
-    return replace(params, scale=np.full(1, scale, np.float32))
+def with_scale(params: Params, scale: np.float32, *, is_centred: bool = False) -> Params:
+    """Return parameters of activations with a greater scale: the lowest value keeps the lowest code."""
+    low, high = params.limits
+    lowest = (low - float(params.zero_point[0])) * float(params.scale[0])
+    zero = 0 if is_centred else int(np.clip(np.rint(low - lowest / float(scale)), low, high))
+    return replace(params, scale=np.full(1, scale, np.float32), zero_point=np.full(1, zero, np.int64))
 
 
 def _output(plan: Scheme, operator: int) -> Form | None:

@@ -6,7 +6,7 @@ table of profile `litert-ref` defines which element types a kernel takes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -45,20 +45,23 @@ FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
 class Constraints:
     """What a scheme keeps to beyond LiteRT's rules.
 
-    `unscaled` operators never rescale: operands share scale and zero point with the result, as those of every operator
-    that joins tensors then do. Weights of `one_scale` operators have one scale for all channels.
+    `joins_rescale`: operators that join tensors get some of them rescaled if that gives finer scales. Constant operands
+    of `own_constants` operators are groups of their own. Weights of `one_scale` operators have one scale for all
+    channels. The output of `unfixed` operators has the scale of its range, whatever their kernel computes with.
     """
 
-    unscaled: frozenset[str] = frozenset()
+    joins_rescale: bool = True
+    own_constants: frozenset[str] = frozenset()
     one_scale: frozenset[str] = frozenset()
+    unfixed: frozenset[str] = frozenset()
 
 
 NONE = Constraints()
 
 
-def tied_inputs(op: str, count: int, unscaled: Collection[str] = ()) -> tuple[int, ...]:
+def tied_inputs(op: str, count: int) -> tuple[int, ...]:
     """Return the positions of an operator's `count` inputs that share scale and zero point with its output."""
-    tied = () if op in unscaled else RULES.get(op, FREE).tied
+    tied = RULES.get(op, FREE).tied
     if tied is None:
         return ()
     return tied or tuple(range(count))

@@ -54,7 +54,8 @@ class Scheme:
     def observed(self) -> tuple[int, ...]:
         """Tensors whose ranges are needed, in order."""
         known = {*self.fixed, *self.states}
-        return tuple(sorted({t for group, members in self.members.items() if group not in known for t in members}))
+        members = (t for group, members in self.members.items() if group not in known for t in members)
+        return tuple(sorted({t for t in members if t not in self.model.constants}))
 
 
 def scheme(model: FloatModel, modes: Sequence[Mode | None], kept: Constraints = NONE) -> Scheme:
@@ -62,21 +63,21 @@ def scheme(model: FloatModel, modes: Sequence[Mode | None], kept: Constraints = 
     return _Grouping(model, tuple(modes), kept).result()
 
 
-def _tied_and_computed(model: FloatModel, index: int, kept: Constraints) -> list[int]:
+def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
     """Return positions of inputs that share the output's scale and are not constant."""
     op = model.graph.op(index)
-    inputs, tied = op.inputs, tied_inputs(op.name, len(op.inputs), kept.unscaled)
+    inputs, tied = op.inputs, tied_inputs(op.name, len(op.inputs))
     return [p for p in tied if p < len(inputs) and model.is_float(inputs[p]) and inputs[p] not in model.constants]
 
 
-def _passed_on(model: FloatModel, modes: Sequence[Mode | None], kept: Constraints) -> frozenset[int]:
+def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int]:
     """Return tensors whose codes only reach operators that join them with others, perhaps moved on the way."""
     graph, lost = model.graph, set(model.graph.outputs)
     for index in reversed(range(len(modes))):
-        operator, tied = graph.op(index), _tied_and_computed(model, index, kept)
+        operator, tied = graph.op(index), _tied_and_computed(model, index)
         joins = len(tied) > 1 or not lost.intersection(operator.outputs)
-        whole = tied if modes[index] is not None and joins else ()
-        lost.update(t for p, t in enumerate(operator.inputs) if p not in whole)
+        kept = tied if modes[index] is not None and joins else ()
+        lost.update(t for p, t in enumerate(operator.inputs) if p not in kept)
     return frozenset(range(len(graph.tensors))) - lost
 
 
@@ -96,7 +97,7 @@ class _Grouping:
         self._cells: list[int] = []
         self._states: dict[Form, int] = {}
         self._edges: dict[int, Form] = {}
-        self._passed_on = _passed_on(model, modes, kept)
+        self._passed_on = _passed_on(model, modes)
         for index, mode in enumerate(modes):
             if mode is not None:
                 self._take(index, mode)
@@ -147,7 +148,7 @@ class _Grouping:
             special.add(weights.bias_position)
         outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
         for form in outputs:
-            if (op, data) in FIXED:
+            if (op, data) in FIXED and op not in self._kept.unfixed:
                 self._fixed[form] = FIXED[op, data]
             self._made[form[0]] = self._new(form)
             if RULES[op].fills:
@@ -155,13 +156,14 @@ class _Grouping:
         for first, second in pairwise(outputs):
             self._union(first, second)
         activations = [p for p, t in enumerate(operator.inputs) if self._model.is_float(t) and p not in special]
-        tied = tied_inputs(op, len(operator.inputs), self._kept.unscaled) if outputs else ()
-        computed = _tied_and_computed(self._model, index, self._kept)
+        tied = tied_inputs(op, len(operator.inputs)) if outputs else ()
+        computed = _tied_and_computed(self._model, index)
         for position in activations:
             tensor = operator.inputs[position]
             form = (tensor, own_type(op, position, mode) or data)
             if tensor in self._model.constants:
-                self._constants[index, position] = outputs[0] if position in tied else None
+                own = self._new(form) if op in self._kept.own_constants else None
+                self._constants[index, position] = outputs[0] if position in tied else own
             elif position not in tied:
                 self._read[index, position] = self._new(form)
             elif self._compatible(form, outputs[0]) and (len(computed) == 1 or self._may_share(form)):
@@ -208,12 +210,12 @@ class _Grouping:
     def _may_share(self, form: Form) -> bool:
         """Return whether a group is read only by operators that join it to others, so a wider range costs nothing.
 
-        Operators that never rescale share it at any cost.
+        If joins may not rescale, they share it at any cost.
         """
         root = self._root(self._new(form))
         members = (other[0] for other in self._parent if self._root(other) == root)
-        passed_on = bool(self._kept.unscaled) or all(tensor in self._passed_on for tensor in members)
-        return root not in self._fixed and passed_on
+        shares = not self._kept.joins_rescale or all(tensor in self._passed_on for tensor in members)
+        return root not in self._fixed and shares
 
     def _give_inputs(self) -> None:
         """Give each graph input a form of its own, else the form that the first operator reads."""
