@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.inspection.equality import same_operator
+from tflq.ir import OperatorView
 from tflq.kernels.exactness import SAME_LIBM
-from tflq.proof import codes, products
-from tflq.proof.operator import Bound, Refusal, compare
+from tflq.proof import codes, holding, products
+from tflq.proof.operator import Bound, Held, Refusal, compare
 from tflq.proof.trials import search
 from tflq.proof.verdicts import ON_ONE_LIBM, Verdict, Word
 
@@ -63,6 +64,12 @@ class Bindings:
         """Return the lowest and highest sum of products with its bias; None if the operator is none with weights."""
         sums = next((s for s in self._sums if s is not None), None)
         return None if sums is None else sums.with_bias
+
+    def given(self, op: OperatorView, held: Mapping[int, Held]) -> Held | None:
+        """Return the values that the operator's outputs can hold; None if they can hold any of their type."""
+        if any(isinstance(bound, Refusal) for bound in self._bound):
+            return None
+        return holding.given(op, self._kinds, self._sums, held)
 
     def _groups(self) -> list[list[int]]:
         """Return kinds, grouped. A kind that no member of a group is proved equal to begins another."""

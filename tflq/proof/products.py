@@ -87,13 +87,23 @@ def sums_of(bound: Bound) -> Sums | None:
     if reader is None or prepared.eval is not reader.eval:
         return None
     x = bound.step.node.input(reader.x)
-    span = code_span(x)
+    span = _span(bound, x)
     if not span[0] <= 0 <= span[1]:  # taps outside the image count 0, which an input must be able to hold
         return None
     weights, fields = reader.read(bound.step.node, prepared.data)
     sums = Sums(bound, x, weights.astype(np.int64), span, prepared.data.output, fields)
     fits = sums.output.bias.dtype == np.int64 or (sums.low.min() >= -(2**31) and sums.high.max() < 2**31)
     return sums if fits else None
+
+
+def _span(bound: Bound, x: Operand) -> Range:
+    """Return the range of centred inputs: of those that the tensor can hold, if 0 is among them."""
+    span = code_span(x)
+    if x.index not in bound.held:
+        return span
+    values = bound.held[x.index].values.astype(np.int64) - int(x.zero_point)
+    narrow = max(span[0], int(values.min())), min(span[1], int(values.max()))
+    return narrow if narrow[0] <= 0 <= narrow[1] else span
 
 
 def decide(first: Sums, second: Sums) -> Verdict | None:

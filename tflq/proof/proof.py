@@ -11,7 +11,7 @@ The first of these steps that applies decides two profiles on an operator:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -25,7 +25,7 @@ from tflq.profiles import Profile
 from tflq.proof.bindings import Bindings
 from tflq.proof.certificate import Certificate, certificate_of
 from tflq.proof.coverage import Coverage, coverage_of
-from tflq.proof.operator import Refusal, bind
+from tflq.proof.operator import Held, Refusal, bind
 from tflq.proof.selection import ALL, Selection, selected
 from tflq.proof.surroundings import Surroundings
 from tflq.proof.verdicts import OperatorProof, Verdict, Word
@@ -111,16 +111,24 @@ def proof_of(target: Subject, choose: Callable[[Sequence[Model]], Selection], si
 def _subgraph(part: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
     if len(profiles) < 2:
         return
-    around = Surroundings(part, profiles)
+    around, held = Surroundings(part, profiles), dict[int, Held]()
     for op in view(part).ops:
-        bindings = _bound(part, op.index, profiles, around)
+        bindings = _bound(part, op.index, profiles, around, held)
         verdicts = bindings.against_first()
         yield OperatorProof(op.index, op.name, verdicts, number, bindings.groups(), bindings.accumulators())
+        given = bindings.given(op, held)
+        held.update({tensor: given for tensor in op.outputs if given is not None and around.is_made_once(tensor)})
 
 
-def _bound(part: Model, index: int, profiles: Sequence[Profile], around: Surroundings | None = None) -> Bindings:
+def _bound(
+    part: Model,
+    index: int,
+    profiles: Sequence[Profile],
+    around: Surroundings | None = None,
+    held: Mapping[int, Held] | None = None,
+) -> Bindings:
     reason = (around or Surroundings(part, profiles)).objection(index)
-    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p) for p in profiles])
+    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p, held) for p in profiles])
 
 
 def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:
