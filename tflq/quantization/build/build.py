@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parts_of, quarters_of, whole
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, Range
+from tflq.quantization.portable.equalizing import equalized_on_grid
 from tflq.quantization.portable.grid import constraints, portable_scales
 from tflq.quantization.ranges.activations import activation_ranges
 from tflq.quantization.ranges.biases import fitted_weights, raised
@@ -74,6 +75,10 @@ def build(task: Task) -> Built:
         weights = fitted_weights(plan, activations, spanning)
         if task.recipe.portable:
             activations, weights = portable_scales(plan, activations, weights)
+            if task.methods.equalize is not None:
+                plan = scheme(_on_grid(task, plan, activations), modes, _constraints(task.recipe))
+                weights = fitted_weights(plan, activations, weight_params(plan, _weight_ranges(task, plan)))
+                activations, weights = portable_scales(plan, activations, weights)
         refinements = _refined(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
         assignment = replace(assignment, notes={**raised(spanning, weights), **refinements.notes})
@@ -186,15 +191,25 @@ def _equalized(task: Task) -> FloatModel:
     return task.shared.once(("equalized", strength), lambda: _equalized_on(task, samples, strength))
 
 
+def _on_grid(task: Task, plan: Scheme, activations: Mapping[Form, Params]) -> FloatModel:
+    tensors = dict.fromkeys(t for group in channel_groups(plan.model) for t in group.tensors)
+    tensors.update(dict.fromkeys(m.data for m in plan.multiplied if m.data not in plan.model.constants))
+    return equalized_on_grid(plan, activations, _extents(task, plan.model, whole(task.samples), tensors))
+
+
+def _extents(task: Task, model: FloatModel, samples: Sequence[Sample], tensors: Iterable[int]) -> dict[int, Range]:
+    """Return the least and the greatest value of each channel of activations, by tensor."""
+    observations = task.watching.observe(model, samples, Observations.begin(tensors, Channels()), task.progress)
+    return {t: Range(c.low, c.high) for t, (c,) in observations.of.items() if isinstance(c, Channels)}
+
+
 def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> FloatModel:
     groups = channel_groups(task.floats)
     if not groups:
         return task.floats
     tensors = dict.fromkeys(t for group in groups for t in group.tensors)
-    observations = task.watching.observe(task.floats, samples, Observations.begin(tensors, Channels()), task.progress)
-    channels = {t: observer for t, (observer,) in observations.of.items() if isinstance(observer, Channels)}
-    magnitudes = {t: np.maximum(-c.low, c.high) for t, c in channels.items()}
-    return equalized(task.floats, magnitudes, strength)
+    extents = _extents(task, task.floats, samples, tensors)
+    return equalized(task.floats, {t: np.maximum(-e.low, e.high) for t, e in extents.items()}, strength)
 
 
 def _refuse_runtimes(integer: IntegerModel, recipe: Recipe) -> None:
