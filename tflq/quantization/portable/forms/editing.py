@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tflq.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Quantization, TensorSpec, TensorType, view
 from tflq.ir.schema import enum
 from tflq.quantization.draft import Draft, options
+from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 
 Array = NDArray[Any]
 
@@ -89,3 +90,20 @@ class Editing:
     def made(self) -> dict[int, int]:
         """The new index of each tensor of the source that the result has."""
         return dict(self._made)
+
+
+#: A form: it writes operators in place of one of the source and returns the rewrite, or writes nothing: None.
+Form = Callable[[Editing, OperatorView], Rewrite | None]
+
+
+def replaced(model: Model, forms: Mapping[str, Form]) -> Rewritten:
+    """Return the model with the operators that forms take, by name, replaced."""
+    editing, rewrites = Editing(model), list[Rewrite]()
+    for operator in editing.graph.ops:
+        form = forms.get(operator.name)
+        rewrite = None if form is None else form(editing, operator)
+        if rewrite is None:
+            editing.copy(operator)
+        else:
+            rewrites.append(rewrite)
+    return Rewritten(editing.result(), tuple(rewrites), editing.origins)
