@@ -15,7 +15,7 @@ xnn_create_convolution2d_nhwc_qs8_qc8w (float32).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -44,9 +44,8 @@ _SLACK = 1 + 2.0**-22
 _NEAR = 2.0**-16
 
 
-def constraints(runtimes: Collection[str]) -> Constraints:
-    """Return what the scheme of a model that is portable to these runtimes keeps to."""
-    return Constraints(joins_rescale=False, own_constants=SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
+#: What the scheme of a portable model keeps to. Releases up to 2.9 read a scale for each channel of dense weights as 0.
+CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
 
 
 def portable_scales(
@@ -54,8 +53,8 @@ def portable_scales(
 ) -> tuple[dict[Form, Params], dict[Slot, Params]]:
     """Return parameters of activations and weights, moved to those with which all runtimes requantize alike.
 
-    Operands and results of sums get scales powers of two apart. Scales of outputs grow where a shift would be too small. Products of
-    activations get the output scale that makes their multiplier a power of two.
+    Operands and results of sums get scales powers of two apart. Scales of outputs grow where a shift would be too
+    small. Products of activations get the output scale that makes their multiplier a power of two.
     """
     added, chosen = sums(plan), dict(activations)
     for _ in range(_ROUNDS):
