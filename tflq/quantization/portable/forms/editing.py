@@ -38,11 +38,12 @@ class Editing:
             self._made[tensor] = self._draft.tensor(replace(spec, buffer=self._draft.copied(spec.buffer)))
         return self._made[tensor]
 
-    def copy(self, operator: OperatorView, origin: int | None = None) -> None:
-        """Write an operator of the source as it is."""
+    def copy(self, operator: OperatorView, origin: int | None = None, read: Sequence[int] | None = None) -> None:
+        """Write an operator of the source as it is; `read` are other tensors of the result for its inputs."""
         record = operator.record
         inside = None if record.intermediates is None else tuple(map(self.new, record.intermediates))
-        inputs, outputs = tuple(map(self.new, record.inputs)), tuple(map(self.new, record.outputs))
+        inputs = tuple(map(self.new, record.inputs)) if read is None else tuple(read)
+        outputs = tuple(map(self.new, record.outputs))
         written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
         self._draft.append(written, operator.code, operator.index if origin is None else origin)
 
