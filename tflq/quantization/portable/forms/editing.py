@@ -47,6 +47,10 @@ class Editing:
         written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
         self._draft.append(written, operator.code, operator.index if origin is None else origin)
 
+    def replace(self, tensor: int, new: int) -> None:
+        """Let operators that read a tensor of the source read another one of the result."""
+        self._made[tensor] = new
+
     def spec(self, new: int) -> TensorSpec:
         """Return a tensor of the result."""
         return self._draft.tensors[new]
@@ -91,6 +95,13 @@ class Editing:
     def made(self) -> dict[int, int]:
         """The new index of each tensor of the source that the result has."""
         return dict(self._made)
+
+
+def composed(first: Rewritten, second: Rewritten) -> Rewritten:
+    """Return two rewrites, one after the other, as one of the first one's source."""
+    rewrites = tuple(replace(r, index=first.origins[r.index]) for r in second.rewrites)
+    origins = tuple(first.origins[origin] for origin in second.origins)
+    return Rewritten(second.model, (*first.rewrites, *rewrites), origins)
 
 
 #: A form: it writes operators in place of one of the source and returns the rewrite, or writes nothing: None.
