@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from support.float_graphs import FloatGraph
 from tflq.flatbuf import write
 from tflq.ir import Model, view
 from tflq.quantization.portable.forms.floats import portable_form
+from tflq.surgery.edit import with_tensor
 
 runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
@@ -99,3 +101,76 @@ def test_average_pool_becomes_a_depthwise_convolution(model: Model) -> None:
 
 def test_average_pool_with_smaller_windows_at_the_border_stays() -> None:
     assert names(portable_form(pool(0, 3, 2)).model) == ["AVERAGE_POOL_2D"]
+
+
+def resize(size: tuple[int, int], target: tuple[int, int], *, corners: bool, half: bool) -> Model:
+    g = FloatGraph(3)
+    options = {"align_corners": corners, "half_pixel_centers": half}
+    g.op("RESIZE_BILINEAR", [g.given(1, *size, 3), g.constant(target, "int32")], options)
+    return g.model()
+
+
+WHOLE = [
+    pytest.param(size, target, corners, half, id=f"{size} to {target} {corners} {half}")
+    for size, target, corners, half in [
+        ((5, 4), (10, 8), False, True),
+        ((5, 4), (15, 4), False, True),
+        ((5, 4), (20, 12), False, True),
+        ((5, 4), (10, 8), False, False),
+        ((3, 4), (12, 20), False, False),
+        ((5, 4), (9, 7), True, False),
+        ((5, 1), (13, 1), True, False),
+    ]
+]
+
+
+@pytest.mark.parametrize(("size", "target", "corners", "half"), WHOLE)
+def test_bilinear_by_whole_factors_becomes_a_convolution(
+    size: tuple[int, int], target: tuple[int, int], corners: bool, half: bool
+) -> None:
+    model = resize(size, target, corners=corners, half=half)
+    changed = portable_form(model)
+    assert "RESIZE_BILINEAR" not in names(changed.model)
+    assert_same_function(model, changed.model)
+
+
+@pytest.mark.parametrize(("target", "corners"), [((7, 8), False), ((10, 8), True)])
+def test_bilinear_by_other_factors_stays(target: tuple[int, int], corners: bool) -> None:
+    assert names(portable_form(resize((5, 4), target, corners=corners, half=False)).model) == ["RESIZE_BILINEAR"]
+
+
+NO_FUSED = {"fused_activation_function": 0}
+
+
+def upsampled() -> Model:
+    """Return a TRANSPOSE_CONV whose output shape the model computes from its input's."""
+    g = FloatGraph(7)
+    x = g.given(1, 5, 5, 3)
+    (shape,) = g.op("SHAPE", [x], {"out_type": 2}, ("int32",))
+    begin, end, step = (g.constant([n], "int32") for n in (0, 1, 1))
+    masks = {
+        "begin_mask": 0,
+        "end_mask": 0,
+        "ellipsis_mask": 0,
+        "new_axis_mask": 0,
+        "shrink_axis_mask": 1,
+        "offset": False,
+    }
+    (count,) = g.op("STRIDED_SLICE", [shape, begin, end, step], masks, ("int32",))
+    parts = [count, *(g.constant(n, "int32") for n in (10, 10, 4))]
+    (target,) = g.op("PACK", parts, {"values_count": 4, "axis": 0}, ("int32",))
+    g.op("TRANSPOSE_CONV", [target, g.weights(4, 2, 2, 3), x], {"padding": 1, "stride_h": 2, "stride_w": 2, **NO_FUSED})
+    return g.model()
+
+
+def test_shapes_are_folded_and_fixed() -> None:
+    model = upsampled()
+    graph = view(model)
+    spec = replace(graph.tensors[graph.inputs[0]], shape_signature=(-1, 5, 5, 3))
+    model = with_tensor(model, graph.inputs[0], spec)
+    changed = portable_form(model)
+    assert names(changed.model) == ["TRANSPOSE_CONV"]
+    assert [r.op for r in changed.rewrites] == ["SHAPE", "STRIDED_SLICE", "PACK"]
+    assert changed.origins == (3,)
+    assert view(changed.model).tensors[view(changed.model).inputs[0]].shape_signature is None
+    assert_same_function(model, changed.model)

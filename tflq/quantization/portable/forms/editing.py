@@ -38,13 +38,18 @@ class Editing:
             self._made[tensor] = self._draft.tensor(replace(spec, buffer=self._draft.copied(spec.buffer)))
         return self._made[tensor]
 
-    def copy(self, operator: OperatorView, origin: int | None = None) -> None:
-        """Write an operator of the source as it is."""
+    def copy(self, operator: OperatorView, origin: int | None = None, read: Sequence[int] | None = None) -> None:
+        """Write an operator of the source as it is; `read` are other tensors of the result for its inputs."""
         record = operator.record
         inside = None if record.intermediates is None else tuple(map(self.new, record.intermediates))
-        inputs, outputs = tuple(map(self.new, record.inputs)), tuple(map(self.new, record.outputs))
+        inputs = tuple(map(self.new, record.inputs)) if read is None else tuple(read)
+        outputs = tuple(map(self.new, record.outputs))
         written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
         self._draft.append(written, operator.code, operator.index if origin is None else origin)
+
+    def replace(self, tensor: int, new: int) -> None:
+        """Let operators that read a tensor of the source read another one of the result."""
+        self._made[tensor] = new
 
     def spec(self, new: int) -> TensorSpec:
         """Return a tensor of the result."""
@@ -90,6 +95,13 @@ class Editing:
     def made(self) -> dict[int, int]:
         """The new index of each tensor of the source that the result has."""
         return dict(self._made)
+
+
+def composed(first: Rewritten, second: Rewritten) -> Rewritten:
+    """Return two rewrites, one after the other, as one of the first one's source."""
+    rewrites = tuple(replace(r, index=first.origins[r.index]) for r in second.rewrites)
+    origins = tuple(first.origins[origin] for origin in second.origins)
+    return Rewritten(second.model, (*first.rewrites, *rewrites), origins)
 
 
 #: A form: it writes operators in place of one of the source and returns the rewrite, or writes nothing: None.

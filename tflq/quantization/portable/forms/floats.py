@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tflq.ir import Model
-from tflq.quantization.portable.forms.editing import Form, replaced
+from tflq.quantization.portable.forms.editing import Form, composed, replaced
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
+from tflq.quantization.portable.forms.resizing import resize_form
 from tflq.quantization.portable.forms.rewrite import Rewritten
+from tflq.quantization.portable.forms.shapes import with_shapes_folded
 
-_FORMS: Mapping[str, Form] = MappingProxyType({"AVERAGE_POOL_2D": average_pool_form, "MEAN": mean_form})
+_FORMS: Mapping[str, Form] = MappingProxyType(
+    {"AVERAGE_POOL_2D": average_pool_form, "MEAN": mean_form, "RESIZE_BILINEAR": resize_form}
+)
 
 
 def portable_form(model: Model) -> Rewritten:
@@ -18,4 +22,5 @@ def portable_form(model: Model) -> Rewritten:
 
     Operators without one stay; `obstacles` names them.
     """
-    return replaced(model, _FORMS)
+    folded = with_shapes_folded(model)
+    return composed(folded, replaced(folded.model, _FORMS))

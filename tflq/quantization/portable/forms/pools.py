@@ -22,11 +22,11 @@ WHY = "runtimes divide its sums in different ways; a convolution requantizes as 
 def mean_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     """Write a MEAN over neighbouring axes: [before, axes, behind] as an image, one window over the axes."""
     source, axes = operator.input_specs[0], editing.graph.constant(operator.inputs[1])
-    if source is None or axes is None or source.type != TensorType.FLOAT32 or not _is_known(source, 1):
+    if source is None or axes is None or source.type != TensorType.FLOAT32 or not is_known(source, 1):
         return None
     rank = len(source.shape)
     reduced = sorted({int(axis) % rank for axis in axes.reshape(-1)})
-    if not reduced or reduced != list(range(reduced[0], reduced[-1] + 1)) or not (reduced[0] or _is_known(source, 0)):
+    if not reduced or reduced != list(range(reduced[0], reduced[-1] + 1)) or not (reduced[0] or is_known(source, 0)):
         return None
     first, last = reduced[0], reduced[-1] + 1
     height, width = (source.shape[first:last]) if len(reduced) == 2 else (1, prod(source.shape[first:last]))
@@ -50,7 +50,7 @@ def mean_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
 def average_pool_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     """Write an AVERAGE_POOL_2D whose windows all hold the same number of elements."""
     source, options, made = operator.input_specs[0], operator.options, operator.output()
-    if source is None or options is None or source.type != TensorType.FLOAT32 or not _is_known(source, 1):
+    if source is None or options is None or source.type != TensorType.FLOAT32 or not is_known(source, 1):
         return None
     window = int(options["filter_height"]), int(options["filter_width"])
     strides = int(options["stride_h"]), int(options["stride_w"])
@@ -84,7 +84,7 @@ def _write_window(
     write_depthwise(editing, operator, taken, result, weights, np.zeros(channels, np.float32), strides, fused)
 
 
-def _is_known(spec: TensorSpec, start: int) -> bool:
+def is_known(spec: TensorSpec, start: int) -> bool:
     """Return whether dimensions from `start` on cannot change at run time."""
     return len(spec.shape) > start and -1 not in (spec.shape_signature or spec.shape)[start:]
 

@@ -18,6 +18,7 @@ from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import Chain, chains, is_code, params_of
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.lookups import LEAST, Codes, Lookup, lookup_for, write
+from tflq.quantization.portable.forms.products import tie_free
 from tflq.quantization.portable.forms.rewrite import Rewrite
 from tflq.quantization.scheme.float_graph import FloatModel
 
@@ -30,13 +31,20 @@ WHY = "runtimes round its kernel in different ways; a table of its results is on
 
 
 def with_tables(integer: IntegerModel, runtimes: Sequence[Profile]) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
-    """Return the model with every chain of pointwise operators on int8 codes as a table, and what was rewritten.
+    """Return the model with pointwise operators on int8 codes as tables and MULs without ties, and what was rewritten.
 
     The model is unchanged if one of the runtimes takes no form of a table; `obstacles` names it.
     """
-    form, found = lookup_for(runtimes), _tabulated(view(integer.model))
-    if form is None or not found:
+    form = lookup_for(runtimes)
+    if form is None:
         return integer, ()
+    integer, tables = _with_chains_looked_up(integer, form)
+    integer, products = tie_free(integer, form)
+    return integer, (*tables, *products)
+
+
+def _with_chains_looked_up(integer: IntegerModel, form: Lookup) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+    found = _tabulated(view(integer.model))
     ends = {chain.operators[-1]: chain for chain in found}
     inside = {index for chain in found for index in chain.operators}
     editing, rewrites = Editing(integer.model), list[Rewrite]()
