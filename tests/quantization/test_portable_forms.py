@@ -11,6 +11,7 @@ import pytest
 from support.float_graphs import FloatGraph
 from tflq.flatbuf import write
 from tflq.ir import Model, view
+from tflq.profiles import by_name
 from tflq.quantization.portable.forms.floats import portable_form
 from tflq.surgery.edit import with_tensor
 
@@ -65,7 +66,7 @@ def test_mean_becomes_a_depthwise_convolution(
     shape: tuple[int, ...], axes: list[int], keep: bool, becomes: list[str]
 ) -> None:
     model = mean(shape, axes, keep)
-    changed = portable_form(model)
+    changed = portable_form(model, ())
     assert names(changed.model) == becomes
     assert changed.origins == (0,) * len(becomes)
     assert [(r.index, r.op, r.becomes) for r in changed.rewrites] == [(0, "MEAN", ", ".join(becomes))]
@@ -73,7 +74,7 @@ def test_mean_becomes_a_depthwise_convolution(
 
 
 def test_mean_over_axes_apart_stays() -> None:
-    changed = portable_form(mean((1, 4, 6, 5), [1, 3], keep=True))
+    changed = portable_form(mean((1, 4, 6, 5), [1, 3], keep=True), ())
     assert names(changed.model) == ["MEAN"]
     assert changed.rewrites == ()
 
@@ -94,13 +95,13 @@ def pool(padding: int, size: int, stride: int, fused: int = 0) -> Model:
     ],
 )
 def test_average_pool_becomes_a_depthwise_convolution(model: Model) -> None:
-    changed = portable_form(model)
+    changed = portable_form(model, ())
     assert names(changed.model) == ["DEPTHWISE_CONV_2D"]
     assert_same_function(model, changed.model)
 
 
 def test_average_pool_with_smaller_windows_at_the_border_stays() -> None:
-    assert names(portable_form(pool(0, 3, 2)).model) == ["AVERAGE_POOL_2D"]
+    assert names(portable_form(pool(0, 3, 2), ()).model) == ["AVERAGE_POOL_2D"]
 
 
 def resize(size: tuple[int, int], target: tuple[int, int], *, corners: bool, half: bool) -> Model:
@@ -129,14 +130,14 @@ def test_bilinear_by_whole_factors_becomes_a_convolution(
     size: tuple[int, int], target: tuple[int, int], corners: bool, half: bool
 ) -> None:
     model = resize(size, target, corners=corners, half=half)
-    changed = portable_form(model)
+    changed = portable_form(model, ())
     assert "RESIZE_BILINEAR" not in names(changed.model)
     assert_same_function(model, changed.model)
 
 
 @pytest.mark.parametrize(("target", "corners"), [((7, 8), False), ((10, 8), True)])
 def test_bilinear_by_other_factors_stays(target: tuple[int, int], corners: bool) -> None:
-    assert names(portable_form(resize((5, 4), target, corners=corners, half=False)).model) == ["RESIZE_BILINEAR"]
+    assert names(portable_form(resize((5, 4), target, corners=corners, half=False), ()).model) == ["RESIZE_BILINEAR"]
 
 
 NO_FUSED = {"fused_activation_function": 0}
@@ -168,9 +169,19 @@ def test_shapes_are_folded_and_fixed() -> None:
     graph = view(model)
     spec = replace(graph.tensors[graph.inputs[0]], shape_signature=(-1, 5, 5, 3))
     model = with_tensor(model, graph.inputs[0], spec)
-    changed = portable_form(model)
+    changed = portable_form(model, ())
     assert names(changed.model) == ["TRANSPOSE_CONV"]
     assert [r.op for r in changed.rewrites] == ["SHAPE", "STRIDED_SLICE", "PACK"]
     assert changed.origins == (3,)
     assert view(changed.model).tensors[view(changed.model).inputs[0]].shape_signature is None
     assert_same_function(model, changed.model)
+
+
+def test_mean_becomes_a_pool_where_all_runtimes_divide_alike() -> None:
+    model = mean((1, 4, 6, 5), [1, 2], keep=False)
+    changed = portable_form(model, [by_name("litert-ref"), by_name("litert-xnnpack"), by_name("tflm")])
+    assert names(changed.model) == ["AVERAGE_POOL_2D", "RESHAPE"]
+    assert changed.rewrites[0].bytes == 0
+    assert_same_function(model, changed.model)
+    kept = pool(1, 3, 2)
+    assert portable_form(kept, [by_name("litert-ref"), by_name("litert-xnnpack")]).rewrites == ()

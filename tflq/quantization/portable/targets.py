@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from tflq.ir import Model
@@ -26,10 +25,5 @@ def written_for(recipe: Recipe, source: Model) -> Rewritten:
     """Return the float model that a recipe quantizes: in portable form if the recipe asks for it."""
     if not recipe.portable:
         return Rewritten(source, (), tuple(range(len(source.subgraphs[0].operators))))
-    form = portable_form(source)
+    form = portable_form(source, targets(recipe.portable))
     return Rewritten(with_biases(form.model), form.rewrites, form.origins)
-
-
-def named(profiles: Sequence[Profile]) -> str:
-    """Return the names of profiles, with commas."""
-    return ", ".join(p.name for p in profiles)

@@ -11,7 +11,7 @@ from tflq.ir import OperatorView, TensorSpec
 from tflq.ir.schema import enum
 from tflq.quantization.portable.forms.editing import Editing
 
-_VALID = enum("Padding")["VALID"]
+VALID = enum("Padding")["VALID"]
 
 
 def reshaped(editing: Editing, operator: OperatorView, tensor: int, shape: Sequence[int]) -> int:
@@ -58,7 +58,7 @@ def write_depthwise(
         [result],
         operator.index,
         "DepthwiseConv2DOptions",
-        padding=_VALID,
+        padding=VALID,
         stride_h=strides[0],
         stride_w=strides[1],
         depth_multiplier=1,
