@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tflq.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Quantization, TensorSpec, TensorType, view
 from tflq.ir.schema import enum
 from tflq.quantization.draft import Draft, options
+from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 
 Array = NDArray[Any]
 
@@ -37,13 +38,18 @@ class Editing:
             self._made[tensor] = self._draft.tensor(replace(spec, buffer=self._draft.copied(spec.buffer)))
         return self._made[tensor]
 
-    def copy(self, operator: OperatorView, origin: int | None = None) -> None:
-        """Write an operator of the source as it is."""
+    def copy(self, operator: OperatorView, origin: int | None = None, read: Sequence[int] | None = None) -> None:
+        """Write an operator of the source as it is; `read` are other tensors of the result for its inputs."""
         record = operator.record
         inside = None if record.intermediates is None else tuple(map(self.new, record.intermediates))
-        inputs, outputs = tuple(map(self.new, record.inputs)), tuple(map(self.new, record.outputs))
+        inputs = tuple(map(self.new, record.inputs)) if read is None else tuple(read)
+        outputs = tuple(map(self.new, record.outputs))
         written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
         self._draft.append(written, operator.code, operator.index if origin is None else origin)
+
+    def replace(self, tensor: int, new: int) -> None:
+        """Let operators that read a tensor of the source read another one of the result."""
+        self._made[tensor] = new
 
     def spec(self, new: int) -> TensorSpec:
         """Return a tensor of the result."""
@@ -89,3 +95,27 @@ class Editing:
     def made(self) -> dict[int, int]:
         """The new index of each tensor of the source that the result has."""
         return dict(self._made)
+
+
+def composed(first: Rewritten, second: Rewritten) -> Rewritten:
+    """Return two rewrites, one after the other, as one of the first one's source."""
+    rewrites = tuple(replace(r, index=first.origins[r.index]) for r in second.rewrites)
+    origins = tuple(first.origins[origin] for origin in second.origins)
+    return Rewritten(second.model, (*first.rewrites, *rewrites), origins)
+
+
+#: A form: it writes operators in place of one of the source and returns the rewrite, or writes nothing: None.
+Form = Callable[[Editing, OperatorView], Rewrite | None]
+
+
+def replaced(model: Model, forms: Mapping[str, Form]) -> Rewritten:
+    """Return the model with the operators that forms take, by name, replaced."""
+    editing, rewrites = Editing(model), list[Rewrite]()
+    for operator in editing.graph.ops:
+        form = forms.get(operator.name)
+        rewrite = None if form is None else form(editing, operator)
+        if rewrite is None:
+            editing.copy(operator)
+        else:
+            rewrites.append(rewrite)
+    return Rewritten(editing.result(), tuple(rewrites), editing.origins)

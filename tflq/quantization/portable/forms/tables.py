@@ -18,23 +18,33 @@ from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import Chain, chains, is_code, params_of
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.lookups import LEAST, Codes, Lookup, lookup_for, write
+from tflq.quantization.portable.forms.products import tie_free
 from tflq.quantization.portable.forms.rewrite import Rewrite
 from tflq.quantization.scheme.float_graph import FloatModel
 
 _CODES = np.arange(LEAST, -LEAST, dtype=np.int64)
 #: Operators that move codes if operands and result share scale and zero point.
 _MOVES = frozenset({"ADD", "SUB", "MAXIMUM", "MINIMUM", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "QUANTIZE"})
+#: The reason why an operator computes in float until a table replaces it.
+PART_OF_TABLE = "it becomes part of a table"
 WHY = "runtimes round its kernel in different ways; a table of its results is only looked up"
 
 
 def with_tables(integer: IntegerModel, runtimes: Sequence[Profile]) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
-    """Return the model with every chain of pointwise operators on int8 codes as a table, and what was rewritten.
+    """Return the model with pointwise operators on int8 codes as tables and MULs without ties, and what was rewritten.
 
     The model is unchanged if one of the runtimes takes no form of a table; `obstacles` names it.
     """
-    form, found = lookup_for(runtimes), _tabulated(view(integer.model))
-    if form is None or not found:
+    form = lookup_for(runtimes)
+    if form is None:
         return integer, ()
+    integer, tables = _with_chains_looked_up(integer, form)
+    integer, products = tie_free(integer, form)
+    return integer, (*tables, *products)
+
+
+def _with_chains_looked_up(integer: IntegerModel, form: Lookup) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+    found = _tabulated(view(integer.model))
     ends = {chain.operators[-1]: chain for chain in found}
     inside = {index for chain in found for index in chain.operators}
     editing, rewrites = Editing(integer.model), list[Rewrite]()
@@ -67,7 +77,7 @@ def in_float(model: FloatModel, runtimes: Sequence[Profile]) -> dict[int, str]:
         return {}
     graph = model.graph
     found = chains(graph, model.is_float, lambda t: model.is_float(t) and t not in graph.outputs)
-    return {index: "it becomes part of a table" for chain in found for index in chain.operators}
+    return {index: PART_OF_TABLE for chain in found for index in chain.operators}
 
 
 def _moves(chain: Chain) -> bool:
