@@ -9,7 +9,8 @@ from tflq.proof import Check
 from tflq.report.blocks import Block, Brief, Listing, Report, Text, Verdict
 from tflq.report.documents import model_document
 from tflq.report.numbers import counted
-from tflq.report.verbs.prove.report import STYLES, claim_text, counts_text, profiles_text
+from tflq.report.verbs.prove.page import STYLES
+from tflq.report.verbs.prove.report import claim_text, counts_text, profiles_text
 
 
 def check_report(check: Check) -> Report:

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 
 from tflq.proof import ON_ONE_LIBM, Coverage, OperatorProof, Proof, Verdict, Word
-from tflq.report.blocks import (
-    Badge,
-    Block,
-    Brief,
-    Code,
-    Columns,
-    Graph,
-    Inline,
-    InText,
-    Listing,
-    OnPage,
-    Operator,
-    Pairs,
-    Report,
-    Section,
-    Table,
-    Text,
-)
+from tflq.report.blocks import Block, Brief, Code, Columns, InText, Listing, OnPage, Report, Table, Text
 from tflq.report.blocks import Verdict as VerdictBlock
-from tflq.report.graph.colouring import states
-from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
+from tflq.report.verbs.prove.page import STYLES, page_blocks
 
-STYLES = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
 _HOW: Columns = (("how", "<"), ("element", "<"), ("first", ">"), ("second", ">"))
 _COLUMNS: Columns = (("#", ">"), ("operator", "<"), ("verdict", "<"), *_HOW)
 _MANY: Columns = (("#", ">"), ("operator", "<"), ("verdict", "<"), ("same bits", "<"), ("profiles", "<"), *_HOW)
@@ -40,7 +22,8 @@ _ROWS, _NAMED = 15, 4
 def prove_report(proof: Proof) -> Report:
     """Build the report: counts, the operators that are not equal by their constants alone, and how far it is proved."""
     path = proof.model.path or "model"
-    return Report("prove", list(_blocks(proof)), about=Code(path), title=f"{path}: tflq prove")
+    about = Code(path), f" {proof.model.size:,} bytes, SHA-256 {proof.model.sha256}, tflq {version('tflq')}"
+    return Report("prove", list(_blocks(proof)), about=about, title=f"{path}: tflq prove")
 
 
 def prove_card(proof: Proof) -> Report:
@@ -57,11 +40,13 @@ def prove_card(proof: Proof) -> Report:
 
 def _blocks(proof: Proof) -> Iterator[Block]:
     total = counted(len(proof.operators), "operator")
-    yield VerdictBlock(f"{total}: {counts_text(proof.counts)}", STYLES[proof.word], subject=profiles_text(proof))
+    text = f"{total}: {counts_text(proof.counts)}"
+    headline = f"{profiles_text(proof)}: {text}"
+    yield VerdictBlock(text, STYLES[proof.word], subject=profiles_text(proof), headline=headline)
     yield from _refused(proof)
     yield InText([_two(proof) if len(proof.profiles) == 2 else _many(proof), *_equal_texts(proof)])
     yield Text(claim_text(proof), STYLES[proof.word])
-    yield OnPage(lambda view: _page(proof, view))
+    yield OnPage(lambda view: page_blocks(proof, view))
 
 
 def profiles_text(proof: Proof) -> str:
@@ -168,35 +153,3 @@ def _how(verdict: Verdict) -> tuple[str, str, str, str]:
     if witness is None:
         return verdict.reason, "", "", ""
     return verdict.reason, str(list(witness.element)), str(witness.first), str(witness.second)
-
-
-def _page(proof: Proof, view: ModelView) -> list[Block]:
-    """Return the blocks of a page: the picture of a subgraph, all operators, and the profiles."""
-    here = {o.index: o for o in proof.operators if o.subgraph == view.inspection.subgraph}
-    shades = {index: (STYLES[o.word], o.word.value) for index, o in here.items()}
-    first = next((index for index, o in here.items() if o.word != Word.EQUAL), None)
-    graph = Graph([states("verdict", shades)], lambda i: list(_panel(here[i])) if i in here else [], first)
-    rows: list[Sequence[Inline]] = [
-        (place, Operator(o.index, o.op) if o.index in here else o.op, Badge(word, STYLES[o.word]), *rest)
-        for o in proof.operators
-        for place, _, word, *rest in [_row(o)]
-    ]
-    names = Listing([Code(name) for name in proof.profiles])
-    return [graph, Section("operators", "Operators", [Table(_MANY, rows)]), Section("profiles", "Profiles", [names])]
-
-
-def _panel(operator: OperatorProof) -> Iterator[Block]:
-    yield Text(Badge(operator.word.value, STYLES[operator.word]))
-    low_high = operator.accumulators
-    yield Pairs([("accumulators", f"{low_high[0]:,} to {low_high[1]:,}")] if low_high else [])
-    for group in operator.groups:
-        yield Text(f"same bits: {', '.join(group)}")
-    yield Listing(_reasons(operator.verdicts))
-
-
-def _reasons(verdicts: Iterable[Verdict]) -> list[Inline]:
-    """Return each reason with the first profile that it is about."""
-    firsts: dict[str, Verdict] = {}
-    for verdict in verdicts:
-        firsts.setdefault(verdict.reason, verdict)
-    return [f"{v.second}: {v.word.value}: {reason}" for reason, v in firsts.items()]
