@@ -77,7 +77,7 @@ def inspect_command(
         from tflq.report.render.html import page_of
 
         view = ModelView(signed(subject(model).model, signature)[0].model, inspection)
-        write_text(html, page_of(inspect_report(inspection, op), view))
+        write_text(html, page_of(inspect_report(inspection, op, _portable(model)), view))
     if as_json:
         from tflq.report.verbs.inspect.document import inspect_document
 
@@ -86,8 +86,16 @@ def inspect_command(
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
-        say(inspect_report(inspection) if op is None else operator_report(inspection, op))
+        say(inspect_report(inspection, None, _portable(model)) if op is None else operator_report(inspection, op))
     return Exit.SAME
+
+
+def _portable(path: str) -> tuple[int, int]:
+    """Return the numbers of integer operators that break no rule of portable models, and of all of them."""
+    from tflq.api.subject import subject
+    from tflq.linting import portable_counts
+
+    return portable_counts(subject(path).model)
 
 
 #: Columns of the summary of several models.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     type=click.Choice(["litert", "tflm", "cmsis-nn"]),
     help="Also report operators that this runtime's kernels refuse.",
 )
+@click.option("--portable", is_flag=True, help="Also note what keeps runtimes from giving the same bits.")
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
 @baseline_option
 @signature_option
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 def lint_command(
     models: tuple[str, ...],
     target: str | None,
+    portable: bool,
     fix: str | None,
     signature: str | None,
     baseline: str | None,
@@ -49,20 +51,26 @@ def lint_command(
 
     Exit code 1 if anything is found that --fix has not corrected. Corrections change no bit of any result.
 
+    --portable adds notes: the form of each integer operator on which all runtimes agree. Notes only explain, and do not
+    change the exit code; `tflq prove MODEL --all` decides.
+
     \b
     tflq lint model.tflite --target tflm
     tflq lint model.tflite --fix corrected.tflite
     tflq lint models/*.tflite --target cmsis-nn
+    tflq lint model.tflite --portable
     """
     from tflq.linting import lint
     from tflq.report.verbs.lint import lint_document, lint_report
 
     only_of_one(models, (("--fix", fix), ("--html", html), ("--sarif", sarif), ("--baseline", baseline)))
     if len(models) > 1:
-        return each_model("lint", models, _COLUMNS, lambda path: _row(path, target or "", signature), as_json=as_json)
+        return each_model(
+            "lint", models, _COLUMNS, lambda path: _row(path, target or "", signature, portable), as_json=as_json
+        )
     model = models[0]
     check_files([fix, html, sarif], [model, baseline], force=force)
-    result = lint(model, target or "", signature)
+    result = lint(model, target or "", signature, is_portable=portable)
     corrected: tuple[Finding, ...] = ()
     if fix is not None:
         from tflq.api.files import save
@@ -79,7 +87,7 @@ def lint_command(
         say(shown)
     from tflq.report.issues import issues_of_lint
 
-    verdict = "findings" if len(result.findings) > len(corrected) else "clean"
+    verdict = "findings" if len(result.failing) > len(corrected) else "clean"
     kept = Continuous(baseline, sarif, accept_until, reason)
     return exit_of_run(verdict, "clean", issues_of_lint(result, corrected), {}, kept)
 
@@ -88,15 +96,15 @@ def lint_command(
 _COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
 
 
-def _row(path: str, target: str, signature: str | None) -> Found:
+def _row(path: str, target: str, signature: str | None, portable: bool) -> Found:
     from tflq.linting import Level, lint
     from tflq.report.verbs.lint import lint_document
 
-    result = lint(path, target, signature)
+    result = lint(path, target, signature, is_portable=portable)
     errors = sum(finding.level is Level.ERROR for finding in result.findings)
-    warnings = len(result.findings) - errors
+    warnings = sum(finding.level is Level.WARNING for finding in result.findings)
     first = next(iter(sorted(result.findings, key=lambda finding: finding.level is not Level.ERROR)), None)
     place = "" if first is None else f"operator {first.operator} {first.op}: {first.rule}"
     word = "errors" if errors else "warnings" if warnings else "clean"
     cells = (str(errors or ""), str(warnings or ""), place)
-    return word, cells, lint_document(result, None, 0), exit_of_verdict("findings" if result.findings else "clean")
+    return word, cells, lint_document(result, None, 0), exit_of_verdict("findings" if result.failing else "clean")

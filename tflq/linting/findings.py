@@ -10,10 +10,14 @@ from tflq.linting.site import Site
 
 
 class Level(str, Enum):
-    """Error: a runtime refuses the model, or its bits have no meaning. Warning: off the spec, or less accurate."""
+    """Error: a runtime refuses the model, or its bits have no meaning. Warning: off the spec, or less accurate.
+
+    Note: an explanation, which does not change the exit code.
+    """
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
 from tflq.ir import Model
 from tflq.ir.signatures import rooted_subgraphs
-from tflq.linting import activations, composites, loading, versions, weights
-from tflq.linting.findings import Breach, Finding, Rule
+from tflq.linting import activations, composites, loading, portable, versions, weights
+from tflq.linting.findings import Breach, Finding, Level, Rule
 from tflq.linting.site import Site
 from tflq.linting.targets import target_rules
 
@@ -29,11 +29,17 @@ class Lint:
     target: str
     findings: tuple[Finding, ...]
 
+    @property
+    def failing(self) -> tuple[Finding, ...]:
+        """The findings that are more than notes."""
+        return tuple(finding for finding in self.findings if finding.level is not Level.NOTE)
 
-def lint(model: Source | Model, target: str = "", signature: str | None = None) -> Lint:
+
+def lint(model: Source | Model, target: str = "", signature: str | None = None, *, is_portable: bool = False) -> Lint:
     """Check the model against the rules, and against those of `target` ("litert", "tflm", "cmsis-nn").
 
-    `signature` leaves out subgraphs that this signature does not run.
+    `signature` leaves out subgraphs that this signature does not run. `is_portable` adds notes on what keeps runtimes
+    from giving the same bits for every input.
 
     Raises:
         FileAccessError, FormatError, ModelError: See `load`.
@@ -45,7 +51,7 @@ def lint(model: Source | Model, target: str = "", signature: str | None = None) 
         [('refused', 'ADD')]
     """
     read = subject(model)
-    rules = (*RULES, *(target_rules(target) if target else ()))
+    rules = (*RULES, *(target_rules(target) if target else ()), *(portable.RULES if is_portable else ()))
     return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules, signature)))
 
 
@@ -54,6 +60,11 @@ def sites(model: Model, signature: str | None = None) -> Iterator[Site]:
     for number, first in rooted_subgraphs(model, signature):
         for index in range(len(model.subgraphs[number].operators)):
             yield Site(model, number, index, first)
+
+
+def portable_counts(model: Model) -> tuple[int, int]:
+    """Return the number of integer operators that break no rule of portable models, and of all integer operators."""
+    return portable.portable_counts(sites(model))
 
 
 def _findings(model: Model, rules: tuple[Rule, ...], signature: str | None) -> Iterator[Finding]:

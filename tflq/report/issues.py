@@ -12,7 +12,7 @@ from typing import Any
 from tflq.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
 from tflq.escaping import shown
 from tflq.inspection.difference import Difference
-from tflq.linting import Finding, Lint
+from tflq.linting import Finding, Level, Lint
 from tflq.report.json import json_value
 from tflq.verification.report import Report
 from tflq.verification.results import Status, TensorResult, Verdict
@@ -23,7 +23,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint. Its `key` stays as long as it does; `level` is error or warning; `place` is inside `file`.
+    """One complaint. Its `key` stays as long as it does; `level` is error, warning or note; `place` is inside `file`.
 
     `verdict` is the verdict of a run in which this is the only complaint.
     """
@@ -158,6 +158,6 @@ def issues_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Iterator[
     for f in result.findings:
         place = f"{f.subgraph}/{f.operator} {f.op}" + ("" if f.tensor is None else f" {shown(f.name)}")
         key = f"lint:{os.path.basename(path)}:{f.rule}:{place}:{_digest(f.tensor, f.required, f.found)}"
-        verdict = "clean" if f in corrected else "findings"
+        verdict = "clean" if f in corrected or f.level is Level.NOTE else "findings"
         message = f"{place}: {f.summary}: expected {f.required}, got {f.found}"
         yield Issue(key, f.rule, f.summary, f.level.value, message, path, place, verdict)

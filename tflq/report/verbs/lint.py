@@ -34,7 +34,7 @@ from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
 
 _COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))
-_STYLES = {Level.ERROR: "bad", Level.WARNING: "warning"}
+_STYLES = {Level.ERROR: "bad", Level.WARNING: "warning", Level.NOTE: "faint"}
 
 
 def lint_report(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> Report:
@@ -60,9 +60,10 @@ def _blocks(result: Lint, path: str, fixed_file: str | None, corrected: int) -> 
 def _verdict(result: Lint, path: str) -> Verdict:
     if not result.findings:
         return Verdict("nothing found", "good", subject=path)
-    errors = sum(f.level is Level.ERROR for f in result.findings)
-    text = f"{counted(errors, 'error')}, {counted(len(result.findings) - errors, 'warning')}"
-    return Verdict(text, "bad" if errors else "warning", subject=path)
+    counts = Counter(f.level for f in result.findings)
+    names = [level for level in Level if counts[level] or level is not Level.NOTE]
+    text = ", ".join(counted(counts[level], level.value) for level in names)
+    return Verdict(text, "bad" if counts[Level.ERROR] else "warning", subject=path)
 
 
 def _brief(result: Lint) -> Brief:
@@ -110,7 +111,7 @@ def _graph(view: ModelView, result: Lint) -> Graph:
 def _status(findings: list[Finding]) -> tuple[str, str]:
     if not findings:
         return "good", "nothing found"
-    worst = Level.ERROR if any(f.level is Level.ERROR for f in findings) else Level.WARNING
+    worst = next(level for level in Level if any(f.level is level for f in findings))
     return _STYLES[worst], worst.value
 
 

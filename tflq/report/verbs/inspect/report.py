@@ -55,12 +55,17 @@ _LARGEST = 20
 _NAMED = 4
 
 
-def inspect_report(inspection: Inspection, focus: int | None = None) -> Report:
-    """Build the report of a model; a page shows operator `focus` at the start."""
+def inspect_report(inspection: Inspection, focus: int | None = None, portable: tuple[int, int] | None = None) -> Report:
+    """Build the report of a model; a page shows operator `focus` at the start.
+
+    `portable` are the numbers of integer operators that break no rule of portable models, and of all of them.
+    """
     model = inspection.model
     size = f" {model.size:,} bytes, SHA-256 {model.sha256}"
     title = f"{model.path or 'model'}: tflq inspect"
-    return Report("inspect", list(_blocks(inspection, focus)), about=(Code(model.path or "model"), size), title=title)
+    return Report(
+        "inspect", list(_blocks(inspection, focus, portable)), about=(Code(model.path or "model"), size), title=title
+    )
 
 
 def operator_report(inspection: Inspection, index: int) -> Report:
@@ -70,7 +75,7 @@ def operator_report(inspection: Inspection, index: int) -> Report:
     return Report("inspect", [Verdict(text, ""), Listing(list(_operator_texts(inspection, operator)))])
 
 
-def _blocks(inspection: Inspection, focus: int | None) -> Iterator[Block]:
+def _blocks(inspection: Inspection, focus: int | None, portable: tuple[int, int] | None) -> Iterator[Block]:
     model, refused = inspection.model, inspection.unsupported
     constants = bytes_text(sum(tensor.bytes for tensor in inspection.tensors))
     operators = counted(len(inspection.operators), "operator")
@@ -81,6 +86,9 @@ def _blocks(inspection: Inspection, focus: int | None) -> Iterator[Block]:
     rows = [_row(inspection, operator) for operator in inspection.operators]
     for one in inspection.every:
         yield from _signature(one)
+    if portable is not None and portable[1]:
+        kept, every = portable
+        yield Fact(f"portable by rule: {kept} of {counted(every, 'integer operator')}; `tflq prove --all` decides")
     if refused:
         head = InText([Text(f"{len(refused)} not supported under {inspection.profile}:", "warning")])
         reasons = Listing([f"{o.index} {o.op}: {o.reason}" for o in refused], "warning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from tflq.inspection.profile_effects import Effects, OperatorEffects
 from tflq.inspection.releases import Agreement, Agreements
@@ -17,6 +18,7 @@ from tflq.report.blocks import (
     Fact,
     Graph,
     InText,
+    Next,
     OnPage,
     Report,
     Section,
@@ -50,6 +52,8 @@ def _blocks(effects: Effects, all_profiles: bool) -> Iterator[Block]:
     if touched:
         yield InText(list(_table(effects, touched, len(effects.profiles) if all_profiles else _NAMES)))
     yield from (Text(text, "good" if touched else "faint") for text in _proved_texts(effects))
+    if any(operator.proved for operator in effects.operators):
+        yield Next([f"tflq prove {quote(effects.model.path or 'MODEL')} --all"])
 
 
 def _verdict(effects: Effects, touched: int) -> Verdict:
