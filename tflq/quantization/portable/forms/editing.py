@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -38,13 +39,26 @@ class Editing:
             self._made[tensor] = self._draft.tensor(replace(spec, buffer=self._draft.copied(spec.buffer)))
         return self._made[tensor]
 
-    def copy(self, operator: OperatorView, origin: int | None = None, read: Sequence[int] | None = None) -> None:
-        """Write an operator of the source as it is; `read` are other tensors of the result for its inputs."""
+    def copy(
+        self,
+        operator: OperatorView,
+        origin: int | None = None,
+        inputs: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+        **fields: Any,
+    ) -> None:
+        """Write an operator of the source, with other inputs, outputs or fields of its options if given."""
         record = operator.record
         inside = None if record.intermediates is None else tuple(map(self.new, record.intermediates))
-        inputs = tuple(map(self.new, record.inputs)) if read is None else tuple(read)
-        outputs = tuple(map(self.new, record.outputs))
-        written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
+        written = replace(
+            record,
+            inputs=tuple(map(self.new, record.inputs)) if inputs is None else tuple(inputs),
+            outputs=tuple(map(self.new, record.outputs)) if outputs is None else tuple(outputs),
+            intermediates=inside,
+        )
+        if fields and record.options is not None:
+            changed = MappingProxyType({**record.options.fields, **fields})
+            written = replace(written, options=replace(record.options, fields=changed))
         self._draft.append(written, operator.code, operator.index if origin is None else origin)
 
     def replace(self, tensor: int, new: int) -> None:

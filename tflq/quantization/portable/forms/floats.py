@@ -5,22 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tflq.ir import Model
-from tflq.quantization.portable.forms.editing import Form, composed, replaced
+from tflq.ir import Model, OperatorView
+from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
+from tflq.quantization.portable.forms.channels import prelu_form, product_form
+from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
 from tflq.quantization.portable.forms.resizing import resize_form
-from tflq.quantization.portable.forms.rewrite import Rewritten
+from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 from tflq.quantization.portable.forms.shapes import with_shapes_folded
 
 _FORMS: Mapping[str, Form] = MappingProxyType(
-    {"AVERAGE_POOL_2D": average_pool_form, "MEAN": mean_form, "RESIZE_BILINEAR": resize_form}
+    {
+        "AVERAGE_POOL_2D": average_pool_form,
+        "DIV": product_form,
+        "MEAN": mean_form,
+        "MUL": product_form,
+        "PRELU": prelu_form,
+        "RESIZE_BILINEAR": resize_form,
+    }
 )
+#: Operators that turn logits into probabilities.
+_PROBABILITIES = ("SOFTMAX", "LOG_SOFTMAX")
+_DROPPED = "its results are not portable; the order of logits is the same"
 
 
-def portable_form(model: Model) -> Rewritten:
+def portable_form(model: Model, *, drop_softmax: bool = False) -> Rewritten:
     """Return a float model without operators that have a portable form, and what was rewritten.
 
-    Operators without one stay; `obstacles` names them.
+    Operators without one stay; `obstacles` names them. With `drop_softmax`, outputs that SOFTMAX or LOG_SOFTMAX makes
+    become its inputs, the logits.
     """
-    folded = with_shapes_folded(model)
-    return composed(folded, replaced(folded.model, _FORMS))
+    changed = with_shapes_folded(model)
+    changed = composed(changed, with_constants_absorbed(changed.model))
+    changed = composed(changed, replaced(changed.model, _FORMS))
+    changed = composed(changed, with_constants_absorbed(changed.model))
+    return composed(changed, _without_probabilities(changed.model)) if drop_softmax else changed
+
+
+def _without_probabilities(model: Model) -> Rewritten:
+    return replaced(model, dict.fromkeys(_PROBABILITIES, _dropped))
+
+
+def _dropped(editing: Editing, operator: OperatorView) -> Rewrite | None:
+    (output,) = operator.outputs
+    if output not in editing.graph.outputs or editing.graph.readers(output):
+        return None
+    editing.replace(output, editing.new(operator.inputs[0]))
+    name = editing.graph.tensors[output].name or ""
+    return Rewrite(operator.index, operator.name, name, "nothing", _DROPPED, 0, "outputs are logits")
