@@ -15,7 +15,7 @@ xnn_create_convolution2d_nhwc_qs8_qc8w (float32).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tflq.ir import TensorType
 from tflq.quantization.params import Array, Params, extent
+from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale
 from tflq.quantization.ranges.biases import data_params
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.rules import Constraints
@@ -43,13 +44,8 @@ _SLACK = 1 + 2.0**-22
 _NEAR = 2.0**-16
 
 
-#: Operators that compute without rounding, in every runtime, if operands and result have one scale.
-_SUMS = frozenset({"ADD", "SUB"})
-
-
-def constraints(runtimes: Collection[str]) -> Constraints:
-    """Return what the scheme of a model that is portable to these runtimes keeps to."""
-    return Constraints(joins_rescale=False, own_constants=_SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
+#: What the scheme of a portable model keeps to. Releases up to 2.9 read a scale for each channel of dense weights as 0.
+CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
 
 
 def portable_scales(
@@ -57,34 +53,19 @@ def portable_scales(
 ) -> tuple[dict[Form, Params], dict[Slot, Params]]:
     """Return parameters of activations and weights, moved to those with which all runtimes requantize alike.
 
-    Operands and results of sums get one scale. Scales of outputs grow where a shift would be too small. Products of
-    activations get the output scale that makes their multiplier a power of two.
+    Operands and results of sums get scales powers of two apart. Scales of outputs grow where a shift would be too
+    small. Products of activations get the output scale that makes their multiplier a power of two.
     """
-    alike, chosen = _alike(plan), dict(activations)
+    added, chosen = sums(plan), dict(activations)
     for _ in range(_ROUNDS):
-        grown = _grown(plan, chosen, weights, alike)
+        grown = aligned(plan, added, _grown(plan, chosen, weights))
         if grown == chosen:
             break
         chosen = grown
     return chosen, {**weights, **_portable_weights(plan, chosen, weights)}
 
 
-def _alike(plan: Scheme) -> tuple[frozenset[Form], ...]:
-    """Return the sets of groups that must have one scale: operands and results of sums."""
-    sets: list[frozenset[Form]] = []
-    for index, mode in enumerate(plan.modes):
-        group = None if mode is None else _output(plan, index)
-        if plan.model.graph.op(index).name in _SUMS and group is not None:
-            operands = [plan.read.get((index, p)) or plan.constants.get((index, p)) for p in (0, 1)]
-            joined = frozenset({group, *(form for form in operands if form is not None)})
-            touching = [other for other in sets if other & joined]
-            sets = [other for other in sets if not other & joined] + [joined.union(*touching)]
-    return tuple(sets)
-
-
-def _grown(
-    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], alike: Sequence[frozenset[Form]]
-) -> dict[Form, Params]:
+def _grown(plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]) -> dict[Form, Params]:
     """Return the activations with greater scales where one is too small for its operator, in one pass."""
     chosen = dict(activations)
 
@@ -94,32 +75,21 @@ def _grown(
             chosen[group] = with_scale(chosen[group], scale, is_centred=group in plan.centred)
 
     for m in plan.multiplied:
-        group = _output(plan, m.operator)
+        group = output_group(plan, m.operator)
         if group is not None and m.bias is not None:
             reach = _reach(weights[m.operator, m.position]).max(initial=0.0)
             grow(group, float(data_params(plan, m, chosen).scale[0]) * reach * 2.0**LEAST_SHIFT * _SLACK)
     for index, mode in enumerate(plan.modes):
-        group = None if mode is None else _output(plan, index)
+        group = None if mode is None else output_group(plan, index)
         operands = [plan.read.get((index, position)) for position in (0, 1)]
         if plan.model.graph.op(index).name == "MUL" and group is not None and None not in operands:
             one, other = (chosen[form].scale[0] for form in operands if form is not None)
             grow(group, float(product_scale(one, other, chosen[group].scale[0])))
-    for forms in alike:
-        greatest = max(float(chosen[form].scale[0]) for form in forms)
-        for form in forms:
-            grow(form, greatest)
     return chosen
 
 
-def with_scale(params: Params, scale: np.float32, *, is_centred: bool = False) -> Params:
-    """Return parameters of activations with a greater scale: the lowest value keeps the lowest code."""
-    low, high = params.limits
-    lowest = (low - float(params.zero_point[0])) * float(params.scale[0])
-    zero = 0 if is_centred else int(np.clip(np.rint(low - lowest / float(scale)), low, high))
-    return replace(params, scale=np.full(1, scale, np.float32), zero_point=np.full(1, zero, np.int64))
-
-
-def _output(plan: Scheme, operator: int) -> Form | None:
+def output_group(plan: Scheme, operator: int) -> Form | None:
+    """Return the group of an operator's only result, if that has 8 bits."""
     outputs = plan.model.graph.op(operator).outputs
     form = plan.results.get(outputs[0]) if len(outputs) == 1 else None
     return form if form is not None and form[1] == TensorType.INT8 else None
@@ -130,7 +100,7 @@ def _portable_weights(
 ) -> dict[Slot, Params]:
     moved = {}
     for m in plan.multiplied:
-        slot, group = (m.operator, m.position), _output(plan, m.operator)
+        slot, group = (m.operator, m.position), output_group(plan, m.operator)
         if group is not None and m.bias is not None and (m.operator, m.position) in weights:
             data, output = data_params(plan, m, activations), activations[group]
             moved[slot] = _on_grid(plan, m, weights[slot], data.scale[0], output.scale[0])
@@ -147,8 +117,7 @@ def _on_grid(plan: Scheme, m: Multiplied, params: Params, data: np.float32, outp
     """Return weights with portable scales: for each channel the next greater or the next smaller one."""
     values = plan.model.constants[m.tensor]
     ratio = _reach(params) * float(data) / float(output)
-    with np.errstate(divide="ignore"):
-        shift = np.clip(np.floor(-np.log2(ratio)), LEAST_SHIFT, MOST_SHIFT).astype(np.int64)
+    shift = grid_shifts(ratio)
     wide = replace(params, stride=STRIDE, scale=weight_scales(data, output, shift))
     narrow = replace(wide, scale=weight_scales(data, output, np.minimum(shift + 1, MOST_SHIFT)))
     axis = params.axis if params.scale.size > 1 else None
@@ -163,6 +132,12 @@ def _squared_error(params: Params, values: Array, axis: int | None) -> Reals:
     squares = np.square(params.decode(params.encode(values)).astype(np.float64) - values)
     others = None if axis is None else tuple(d for d in range(values.ndim) if d != axis)
     return np.atleast_1d(squares.sum(axis=others))
+
+
+def grid_shifts(multipliers: Reals) -> NDArray[np.int64]:
+    """Return the shifts k of the powers of two 2**-k next above multipliers."""
+    with np.errstate(divide="ignore"):
+        return np.clip(np.floor(-np.log2(multipliers)), LEAST_SHIFT, MOST_SHIFT).astype(np.int64)
 
 
 def weight_scales(data: np.float32, output: np.float32, shift: NDArray[np.int64]) -> Floats:

@@ -25,6 +25,8 @@ from tflq.quantization.scheme.float_graph import FloatModel
 _CODES = np.arange(LEAST, -LEAST, dtype=np.int64)
 #: Operators that move codes if operands and result share scale and zero point.
 _MOVES = frozenset({"ADD", "SUB", "MAXIMUM", "MINIMUM", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "QUANTIZE"})
+#: The reason why an operator computes in float until a table replaces it.
+PART_OF_TABLE = "it becomes part of a table"
 WHY = "runtimes round its kernel in different ways; a table of its results is only looked up"
 
 
@@ -75,7 +77,7 @@ def in_float(model: FloatModel, runtimes: Sequence[Profile]) -> dict[int, str]:
         return {}
     graph = model.graph
     found = chains(graph, model.is_float, lambda t: model.is_float(t) and t not in graph.outputs)
-    return {index: "it becomes part of a table" for chain in found for index in chain.operators}
+    return {index: PART_OF_TABLE for chain in found for index in chain.operators}
 
 
 def _moves(chain: Chain) -> bool:
