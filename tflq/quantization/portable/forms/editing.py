@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflq.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Quantization, TensorSpec, TensorType, view
 from tflq.ir.schema import enum
 from tflq.quantization.draft import Draft, options
+from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 
 Array = NDArray[Any]
@@ -109,6 +110,13 @@ class Editing:
     def made(self) -> dict[int, int]:
         """The new index of each tensor of the source that the result has."""
         return dict(self._made)
+
+
+def rewritten_to(integer: IntegerModel, editing: Editing) -> IntegerModel:
+    """Return an integer model with the result of editing it."""
+    model, made = editing.result(), editing.made
+    tensors = {source: made[tensor] for source, tensor in integer.tensors.items() if tensor in made}
+    return replace(integer, model=model, operators=editing.origins, tensors=MappingProxyType(tensors))
 
 
 def composed(first: Rewritten, second: Rewritten) -> Rewritten:
