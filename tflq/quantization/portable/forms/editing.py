@@ -119,6 +119,14 @@ def rewritten_to(integer: IntegerModel, editing: Editing) -> IntegerModel:
     return replace(integer, model=model, operators=editing.origins, tensors=MappingProxyType(tensors))
 
 
+def origin_near(integer: IntegerModel, graph: GraphView, tensor: int) -> int:
+    """Return the operator of the float model that makes a tensor of the integer one, else the first that reads it."""
+    maker = graph.maker(tensor)
+    near = [*([] if maker is None else [maker]), *graph.readers(tensor)]
+    origins = [integer.operators[operator.index] for operator in near]
+    return next((origin for origin in origins if origin >= 0), 0)
+
+
 def composed(first: Rewritten, second: Rewritten) -> Rewritten:
     """Return two rewrites, one after the other, as one of the first one's source."""
     rewrites = tuple(replace(r, index=first.origins[r.index]) for r in second.rewrites)

@@ -9,19 +9,28 @@ from tflq.ir import Model, OperatorView
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
 from tflq.quantization.portable.forms.channels import prelu_form, product_form
 from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
+from tflq.quantization.portable.forms.pairs import quotient_form, squared_difference_form
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
 from tflq.quantization.portable.forms.resizing import resize_form
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 from tflq.quantization.portable.forms.shapes import with_shapes_folded
 
+
+def _either(first: Form, second: Form) -> Form:
+    """Return a form that is the first of two where that applies."""
+    return lambda editing, operator: first(editing, operator) or second(editing, operator)
+
+
 _FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "AVERAGE_POOL_2D": average_pool_form,
-        "DIV": product_form,
+        "DIV": _either(product_form, quotient_form),
         "MEAN": mean_form,
         "MUL": product_form,
         "PRELU": prelu_form,
         "RESIZE_BILINEAR": resize_form,
+        "SQUARED_DIFFERENCE": squared_difference_form,
+        "SUM": mean_form,
     }
 )
 #: Operators that turn logits into probabilities.

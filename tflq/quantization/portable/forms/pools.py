@@ -1,7 +1,7 @@
-"""Means over windows as DEPTHWISE_CONV_2D with equal weights.
+"""Means and sums over windows as DEPTHWISE_CONV_2D with equal weights.
 
 Kernels of MEAN and AVERAGE_POOL_2D divide integer sums in as many ways as there are runtimes. A convolution with the
-weight 1 / N requantizes as every other convolution of the model does.
+weight 1 / N, or 1, requantizes as every other convolution of the model does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHY = "runtimes divide its sums in different ways; a convolution requantizes as 
 
 
 def mean_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
-    """Write a MEAN over neighbouring axes: [before, axes, behind] as an image, one window over the axes."""
+    """Write a MEAN or SUM over neighbouring axes: [before, axes, behind] as an image, one window over the axes."""
     source, axes = operator.input_specs[0], editing.graph.constant(operator.inputs[1])
     if source is None or axes is None or source.type != TensorType.FLOAT32 or not is_known(source, 1):
         return None
@@ -32,16 +32,17 @@ def mean_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     height, width = (source.shape[first:last]) if len(reduced) == 2 else (1, prod(source.shape[first:last]))
     image = [prod(source.shape[:first]), height, width, prod(source.shape[last:])]
     made, steps = operator.output(), ["DEPTHWISE_CONV_2D"]
+    weight = 1 / (height * width) if operator.name == "MEAN" else 1.0
     taken = editing.new(operator.inputs[0])
     if list(source.shape) != image:
         taken = reshaped(editing, operator, taken, image)
         steps.insert(0, "RESHAPE")
     result = editing.new(operator.outputs[0])
     if list(made.shape) == [image[0], 1, 1, image[3]]:
-        _write_window(editing, operator, taken, result, (height, width), (1, 1), 0)
+        _write_window(editing, operator, taken, result, (height, width), weight=weight)
     else:
         window = editing.tensor(made, "/window", shape=(image[0], 1, 1, image[3]))
-        _write_window(editing, operator, taken, window, (height, width), (1, 1), 0)
+        _write_window(editing, operator, taken, window, (height, width), weight=weight)
         write_reshape(editing, operator, window, result, made)
         steps.append("RESHAPE")
     return _rewrite(operator, steps, height * width * image[3])
@@ -58,7 +59,7 @@ def average_pool_form(editing: Editing, operator: OperatorView) -> Rewrite | Non
         return None
     fused = int(options["fused_activation_function"])
     taken, result = editing.new(operator.inputs[0]), editing.new(operator.outputs[0])
-    _write_window(editing, operator, taken, result, window, strides, fused)
+    _write_window(editing, operator, taken, result, window, strides, fused, 1 / prod(window))
     return _rewrite(operator, ["DEPTHWISE_CONV_2D"], window[0] * window[1] * source.shape[3])
 
 
@@ -76,11 +77,12 @@ def _write_window(
     taken: int,
     result: int,
     window: tuple[int, int],
-    strides: tuple[int, int],
-    fused: int,
+    strides: tuple[int, int] = (1, 1),
+    fused: int = 0,
+    weight: float = 1.0,
 ) -> None:
     channels = editing.spec(taken).shape[3]
-    weights = np.full((1, *window, channels), 1 / prod(window), np.float32)
+    weights = np.full((1, *window, channels), weight, np.float32)
     write_depthwise(editing, operator, taken, result, weights, np.zeros(channels, np.float32), strides, fused)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tflq.ir import GraphView, OperatorView, view
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import params_of
-from tflq.quantization.portable.forms.editing import Editing, rewritten_to
+from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to
 from tflq.quantization.portable.forms.lookups import LEAST, Codes, Lookup, write
 from tflq.quantization.portable.forms.rewrite import Rewrite
 
@@ -200,4 +200,5 @@ class _Writing:
 
     def _report(self, operator: OperatorView, tensor: int, becomes: str, entries: Codes) -> None:
         origin, name = self._integer.operators[operator.index], self._graph.tensors[tensor].name or ""
+        origin = origin if origin >= 0 else origin_near(self._integer, self._graph, tensor)
         self.rewrites.append(Rewrite(origin, "MUL operand", name, becomes, _WHY, entries.nbytes, "codes move by one"))

@@ -14,7 +14,7 @@ from tflq.ir import GraphView, view
 from tflq.profiles import Profile
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import Chain, chains, is_code, params_of
-from tflq.quantization.portable.forms.editing import Editing, rewritten_to
+from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to
 from tflq.quantization.portable.forms.lookups import LEAST, Codes, Lookup, lookup_for, write
 from tflq.quantization.portable.forms.products import tie_free
 from tflq.quantization.portable.forms.rewrite import Rewrite
@@ -102,7 +102,8 @@ def _write(editing: Editing, chain: Chain, form: Lookup, integer: IntegerModel) 
     table = table_of(chain)
     write(editing, form, source, result, table, graph.tensors[chain.result].quantization, origin)
     name, becomes = graph.tensors[chain.result].name or "", ", ".join(form.operators)
-    return Rewrite(origin, " + ".join(chain.names), name, becomes, WHY, table.nbytes)
+    index = origin if origin >= 0 else origin_near(integer, graph, chain.source)
+    return Rewrite(index, " + ".join(chain.names), name, becomes, WHY, table.nbytes)
 
 
 def table_of(chain: Chain) -> Codes:
