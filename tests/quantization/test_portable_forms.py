@@ -185,3 +185,96 @@ def test_mean_becomes_a_pool_where_all_runtimes_divide_alike() -> None:
     assert_same_function(model, changed.model)
     kept = pool(1, 3, 2)
     assert portable_form(kept, [by_name("litert-ref"), by_name("litert-xnnpack")]).rewrites == ()
+
+
+CONV = {"padding": 0, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+ADDED = {"pot_scale_int16": False}
+
+
+def linear(g: FloatGraph, op: str) -> int:
+    """Write a linear operator with four output channels."""
+    if op == "CONV_2D":
+        return g.op(op, [g.given(1, 5, 4, 3), g.weights(4, 3, 3, 3), g.bias(4)], {**CONV, **NO_FUSED})[0]
+    if op == "DEPTHWISE_CONV_2D":
+        options = {**CONV, **NO_FUSED, "depth_multiplier": 1}
+        return g.op(op, [g.given(1, 5, 4, 4), g.weights(1, 3, 3, 4), g.bias(4)], options)[0]
+    options = {**NO_FUSED, "weights_format": 0, "keep_num_dims": False}
+    return g.op(op, [g.given(2, 6), g.weights(4, 6), -1], options)[0]
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+def test_constants_become_part_of_the_operator_before_them(op: str) -> None:
+    g = FloatGraph(8)
+    (y,) = g.op("MUL", [linear(g, op), g.bias(4)], NO_FUSED)
+    (y,) = g.op("SUB", [g.constant(0.7), y], {**NO_FUSED, **ADDED})
+    (y,) = g.op("DIV", [y, g.constant([0.5, 2, -3, 1])], NO_FUSED)
+    g.op("ADD", [y, g.bias(4)], {"fused_activation_function": 1, **ADDED})
+    changed = portable_form(g.model())
+    assert names(changed.model) == [op]
+    assert changed.origins == (0,)
+    assert [(r.index, r.op) for r in changed.rewrites] == [(1, "MUL"), (2, "SUB"), (3, "DIV"), (4, "ADD")]
+    assert_same_function(g.model(), changed.model)
+
+
+def test_constants_behind_an_activation_or_another_reader_stay() -> None:
+    g = FloatGraph(8)
+    x = linear(g, "CONV_2D")
+    (y,) = g.op("ADD", [x, g.bias(4)], {**NO_FUSED, **ADDED})
+    g.op("MUL", [x, y], NO_FUSED)
+    g.op("DIV", [g.constant(2.0), linear(g, "CONV_2D")], NO_FUSED)
+    changed = portable_form(g.model())
+    assert names(changed.model) == names(g.model())
+    assert_same_function(g.model(), changed.model)
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 4, 3), (2, 3), (2, 5, 3)])
+@pytest.mark.parametrize("op", ["MUL", "DIV"])
+def test_a_product_by_channel_becomes_a_depthwise_convolution(shape: tuple[int, ...], op: str) -> None:
+    g = FloatGraph(9)
+    g.op(op, [g.given(*shape), g.constant([0.5, -2, 3])], {"fused_activation_function": 1})
+    changed = portable_form(g.model())
+    assert op not in names(changed.model)
+    assert "DEPTHWISE_CONV_2D" in names(changed.model)
+    assert_same_function(g.model(), changed.model)
+
+
+def test_a_quotient_by_zero_stays() -> None:
+    g = FloatGraph(9)
+    g.op("DIV", [g.given(1, 5, 4, 3), g.constant([0.5, 0, 3])], NO_FUSED)
+    assert names(portable_form(g.model()).model) == ["DIV"]
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 4, 3), (2, 3)])
+def test_prelu_by_channel_becomes_the_sum_of_its_halves(shape: tuple[int, ...]) -> None:
+    g = FloatGraph(10)
+    g.op("PRELU", [g.given(*shape), g.constant([0.5, -2, 0.1])])
+    changed = portable_form(g.model())
+    assert [n for n in names(changed.model) if n != "RESHAPE"] == ["RELU", "MINIMUM", "DEPTHWISE_CONV_2D", "ADD"]
+    assert_same_function(g.model(), changed.model)
+
+
+def test_prelu_with_one_slope_becomes_leaky_relu() -> None:
+    g = FloatGraph(10)
+    g.op("PRELU", [g.given(1, 5, 4, 3), g.constant([0.3, 0.3, 0.3])])
+    changed = portable_form(g.model())
+    assert names(changed.model) == ["LEAKY_RELU"]
+    assert_same_function(g.model(), changed.model)
+
+
+def test_softmax_at_the_end_is_dropped_on_request() -> None:
+    g = FloatGraph(11)
+    g.unary("SOFTMAX", linear(g, "FULLY_CONNECTED"), {"beta": 1.0})
+    kept, dropped = portable_form(g.model()), portable_form(g.model(), drop_softmax=True)
+    assert names(kept.model) == ["FULLY_CONNECTED", "SOFTMAX"]
+    assert names(dropped.model) == ["FULLY_CONNECTED"]
+    assert [(r.op, r.cost) for r in dropped.rewrites] == [("SOFTMAX", "outputs are logits")]
+    given = np.random.default_rng(5).normal(0, 1, (2, 6)).astype(np.float32)
+    (logits,), (probabilities,) = outputs(dropped.model, given), outputs(g.model(), given)
+    powers = np.exp(logits)
+    np.testing.assert_allclose(powers / powers.sum(1, keepdims=True), probabilities, rtol=1e-5)
+
+
+def test_softmax_inside_stays() -> None:
+    g = FloatGraph(11)
+    g.unary("RELU", g.unary("SOFTMAX", g.given(2, 6), {"beta": 1.0}))
+    assert names(portable_form(g.model(), drop_softmax=True).model) == ["SOFTMAX", "RELU"]

@@ -100,6 +100,7 @@ from tflq.errors import OptionError, TflqError
     help="Build a model with the same bits, for every input, on these runtimes (names or profile files, with commas), "
     "and prove it; without names, on all that tflq knows. [default: the recipe's]",
 )
+@click.option("--drop-softmax", is_flag=True, help="With --portable: outputs that SOFTMAX makes become logits.")
 @click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone.")
 @click.option(
     "--labels", metavar="FILE", type=click.Path(), help="Right classes, one per sample: .npy, .npz (y) or text."
@@ -144,6 +145,7 @@ def quantize_command(
     budget: str | None,
     runtimes: str | None,
     portable: str | None,
+    drop_softmax: bool,
     sensitivity: bool,
     labels: str | None,
     scaling: Any,
@@ -195,6 +197,7 @@ def quantize_command(
             "--budget": budget,
             "--runtimes": runtimes,
             "--portable": portable,
+            "--drop-softmax": drop_softmax,
             "--sensitivity": sensitivity,
             "--labels": labels,
             "--mean or --std": scaling,
@@ -221,6 +224,8 @@ def quantize_command(
     chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes, portable)
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
+    if drop_softmax:
+        chosen = replace(chosen, drop_softmax=True)
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)

@@ -84,7 +84,7 @@ def _domain(bound: Bound, tensor: int) -> Array | None:
 
 
 def image(bound: Bound) -> Array | None:
-    """Return the values, sorted, that an element-wise operator of one input gives; None if there may be more.
+    """Return the distinct values that an element-wise operator of one input gives; None if there may be more.
 
     Raises:
         TflqError: The operator refuses some inputs.
@@ -98,7 +98,15 @@ def image(bound: Bound) -> Array | None:
     if feeds is None:
         return None
     (output,) = bound.step.outputs
-    return np.unique(np.concatenate([np.unique(bound.run(fed)[output]) for fed in feeds]))
+    return distinct(np.concatenate([distinct(bound.run(fed)[output]) for fed in feeds]))
+
+
+def distinct(values: Array) -> Array:
+    """Return values, each once; floats are told apart by their bits, so that -0 and all NaNs stay."""
+    if values.dtype.kind != "f":
+        return np.unique(values)
+    bits = np.ascontiguousarray(values).reshape(-1).view(f"u{values.dtype.itemsize}")
+    return np.unique(bits).view(values.dtype)
 
 
 def _combinations(domains: Mapping[int, Array], tensors: Sequence[int]) -> int:

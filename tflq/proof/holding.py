@@ -46,12 +46,12 @@ def given(
     except TflqError:
         return None  # refused inputs: the operator is not decided either
     values = [one for one in images if one is not None]
-    return _limited(np.unique(np.concatenate(values)), (name,)) if len(values) == len(kinds) else None
+    return _limited(codes.distinct(np.concatenate(values)), (name,)) if len(values) == len(kinds) else None
 
 
 def _limited(values: Array | None, makers: tuple[str, ...]) -> Held | None:
     """Return the values unless they are too many, or all of their type."""
-    if values is None or len(values) > _MOST or values.dtype.kind not in "iu":
+    if values is None or len(values) > _MOST or values.dtype.kind not in "iuf":
         return None
     is_every = values.dtype.itemsize == 1 and len(values) == 256
     return None if is_every or not len(values) else Held(values, makers)
@@ -92,7 +92,7 @@ def _moved(op: OperatorView, held: Mapping[int, Held]) -> Held | None:
         return None
     filled = list(_fillings(op, known[0].dtype)) if op.name in _FILLING else []
     makers = tuple(dict.fromkeys(maker for tensor in tensors if tensor in held for maker in held[tensor].makers))
-    return _limited(np.unique(np.concatenate([*known, *filled])), makers) if makers else None
+    return _limited(codes.distinct(np.concatenate([*known, *filled])), makers) if makers else None
 
 
 def _values(op: OperatorView, tensor: int, held: Mapping[int, Held]) -> Array | None:

@@ -28,7 +28,7 @@ from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
-from tflq.quantization.portable.outcome import outcome
+from tflq.quantization.portable.outcome import Outcome, outcome
 from tflq.quantization.portable.targets import targets, written_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
@@ -119,8 +119,19 @@ def quantize(
     task = _task(floats, kept_float, samples, recipe, progress, jobs)
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
-        result = _made(form, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best)
+        result = _made(
+            source, form, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best
+        )
     return replace(result, report=_numbered(result.report, form.origins)) if recipe.portable else result
+
+
+def _outcome(original: Model, result: Model, form: Rewritten, task: Task, built: Built) -> Outcome:
+    """Return what became of a portable model, with operators numbered as in the source."""
+    origins = [form.origins[origin] for origin in task.floats.origins]
+    tables = [replace(table, index=origins[table.index]) for table in built.tables]
+    return outcome(
+        original, result, form, tables, [origins[i] if i >= 0 else -1 for i in built.integer.operators], task.recipe
+    )
 
 
 def _numbered(report: Report, origins: Sequence[int]) -> Report:
@@ -140,6 +151,7 @@ def _numbered(report: Report, origins: Sequence[int]) -> Report:
 
 
 def _made(
+    original: Model,
     form: Rewritten,
     task: Task,
     recipe: Recipe,
@@ -191,7 +203,7 @@ def _made(
         outlying_samples,
         agreed=agreement,
         trials=trials,
-        portable=outcome(result, form, built.tables, floats.origins, recipe) if recipe.portable else None,
+        portable=_outcome(original, result, form, task, built) if recipe.portable else None,
     )
     return Result(result, report)
 

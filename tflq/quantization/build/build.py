@@ -85,6 +85,7 @@ def build(task: Task) -> Built:
         spanning = weight_params(plan, _weight_ranges(task, plan))
         activations = activation_params(plan, _activation_ranges(task, plan, spanning), ranging.rule)
         weights = fitted_weights(plan, activations, spanning)
+        notes = raised(spanning, weights)
         if task.recipe.portable:
             activations, weights = portable_scales(plan, activations, weights)
             if task.methods.equalize is not None:
@@ -93,7 +94,7 @@ def build(task: Task) -> Built:
                 activations, weights = portable_scales(plan, activations, weights)
         refinements = _refined(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
-        assignment = replace(assignment, notes={**raised(spanning, weights), **refinements.notes})
+        assignment = replace(assignment, notes={**notes, **refinements.notes})
         integer, tables = _written(assignment, task.recipe)
         refusal = _refusal(integer)
         if refusal is None:

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tflq.ir import Model
-from tflq.proof import Proof, prove
-from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
+from tflq.proof import Proof, Word, prove
+from tflq.quantization.portable.forms.obstacles import obstacles
+from tflq.quantization.portable.forms.rewrite import Obstacle, Rewrite, Rewritten
 from tflq.quantization.portable.targets import targets
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe.recipe import ALL, Recipe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """A portable model: what was rewritten so that it is, and the proof of how far it is.
+    """A portable model: what was rewritten so that it is, what keeps it from being, and the proof of how far it is.
 
-    Indices of `rewrites` are those of the float model's operators.
+    Indices of `rewrites` and `obstacles` are those of the float model's operators.
     """
 
     rewrites: tuple[Rewrite, ...]
+    obstacles: tuple[Obstacle, ...]
     proof: Proof
 
 
 def outcome(
-    model: Model, form: Rewritten, tables: Sequence[Rewrite], origins: Sequence[int], recipe: Recipe
+    source: Model, model: Model, form: Rewritten, tables: Sequence[Rewrite], origins: Sequence[int], recipe: Recipe
 ) -> Outcome:
-    """Return the outcome for a finished model; `tables` number operators by the float model, of these `origins`."""
-    in_source = (replace(table, index=form.origins[origins[table.index]]) for table in tables)
-    return Outcome((*form.rewrites, *in_source), prove(model, targets(recipe.portable)))
+    """Return the outcome for a finished model.
+
+    `origins` are the operators of `source` that those of the finished model come from, -1 for new ones; `tables` and
+    the rewrites of `form` number operators as `source` does.
+    """
+    proof = prove(model, ALL if ALL in recipe.portable else list(targets(recipe.portable)))
+    left = {origins[o.index] for o in proof.operators if o.word != Word.EQUAL}
+    known = obstacles(source, targets(recipe.portable))
+    return Outcome((*form.rewrites, *tables), tuple(o for o in known if o.index in left), proof)

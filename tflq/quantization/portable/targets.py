@@ -25,5 +25,5 @@ def written_for(recipe: Recipe, source: Model) -> Rewritten:
     """Return the float model that a recipe quantizes: in portable form if the recipe asks for it."""
     if not recipe.portable:
         return Rewritten(source, (), tuple(range(len(source.subgraphs[0].operators))))
-    form = portable_form(source, targets(recipe.portable))
+    form = portable_form(source, targets(recipe.portable), drop_softmax=recipe.drop_softmax)
     return Rewritten(with_biases(form.model), form.rewrites, form.origins)

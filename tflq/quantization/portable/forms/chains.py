@@ -18,10 +18,7 @@ from tflq.quantization.portable.forms.functions import Reals, function_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """Pointwise operators, in order of execution, that read nothing computed except `source` and give `result`.
-
-    Nothing else reads the tensors between them.
-    """
+    """Pointwise operators, in order of execution, that read nothing computed except `source` and give `result`."""
 
     graph: GraphView
     operators: tuple[int, ...]
@@ -47,30 +44,25 @@ class Chain:
 
 
 def chains(graph: GraphView, starts: Callable[[int], bool], ends: Callable[[int], bool]) -> tuple[Chain, ...]:
-    """Return the longest chains from a tensor that `starts` takes to one that `ends` takes; no two share operators."""
-    found: list[Chain] = []
-    taken: set[int] = set()
-    for operator in reversed(graph.ops):
-        if operator.index in taken or len(operator.outputs) != 1 or not ends(operator.outputs[0]):
-            continue
-        chain = _longest(operator, starts, taken)
-        if chain is not None:
-            found.append(chain)
-            taken.update(chain.operators)
-    return tuple(reversed(found))
+    """Return the longest chain to each tensor that `ends` takes, from one that `starts` takes.
+
+    Chains may share operators: what several of them read, each computes.
+    """
+    last = (op for op in graph.ops if len(op.outputs) == 1 and ends(op.outputs[0]))
+    return tuple(chain for op in last if (chain := _longest(op, starts)) is not None)
 
 
-def _longest(last: OperatorView, starts: Callable[[int], bool], taken: set[int]) -> Chain | None:
+def _longest(last: OperatorView, starts: Callable[[int], bool]) -> Chain | None:
     graph, result = last.graph, last.outputs[0]
     inside: list[int] = []
     best: Chain | None = None
     operator: OperatorView | None = last
-    while operator is not None and operator.index not in taken and _is_pointwise(operator, result):
+    while operator is not None and _is_pointwise(operator, result):
         inside.append(operator.index)
         open_ = _open(graph, inside)
         if len(open_) == 1 and starts(open_[0]):
             best = Chain(graph, tuple(sorted(inside)), open_[0], result)
-        operator = _next(graph, open_, inside)
+        operator = _next(graph, open_)
     return best
 
 
@@ -81,14 +73,11 @@ def _open(graph: GraphView, inside: list[int]) -> list[int]:
     return [t for t in read if t not in made and _scalar(graph, t) is None]
 
 
-def _next(graph: GraphView, open_: list[int], inside: list[int]) -> OperatorView | None:
-    """Return the last of the makers of open tensors, if nothing outside reads its result."""
+def _next(graph: GraphView, open_: list[int]) -> OperatorView | None:
+    """Return the last of the makers of open tensors; None if its result is an output of the graph."""
     makers = [maker for t in open_ if (maker := graph.maker(t)) is not None]
     last = max(makers, key=lambda maker: maker.index, default=None)
-    if last is None or last.outputs[0] in graph.outputs:
-        return None
-    readers = {reader.index for reader in graph.readers(last.outputs[0])}
-    return last if readers <= {*inside} else None
+    return None if last is None or last.outputs[0] in graph.outputs else last
 
 
 def _is_pointwise(operator: OperatorView, result: int) -> bool:

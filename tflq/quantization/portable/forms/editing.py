@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tflq.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Quantization, TensorSpec, TensorType, view
 from tflq.ir.schema import enum
 from tflq.quantization.draft import Draft, options
+from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 
 Array = NDArray[Any]
@@ -38,13 +40,26 @@ class Editing:
             self._made[tensor] = self._draft.tensor(replace(spec, buffer=self._draft.copied(spec.buffer)))
         return self._made[tensor]
 
-    def copy(self, operator: OperatorView, origin: int | None = None, read: Sequence[int] | None = None) -> None:
-        """Write an operator of the source as it is; `read` are other tensors of the result for its inputs."""
+    def copy(
+        self,
+        operator: OperatorView,
+        origin: int | None = None,
+        inputs: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+        **fields: Any,
+    ) -> None:
+        """Write an operator of the source, with other inputs, outputs or fields of its options if given."""
         record = operator.record
         inside = None if record.intermediates is None else tuple(map(self.new, record.intermediates))
-        inputs = tuple(map(self.new, record.inputs)) if read is None else tuple(read)
-        outputs = tuple(map(self.new, record.outputs))
-        written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
+        written = replace(
+            record,
+            inputs=tuple(map(self.new, record.inputs)) if inputs is None else tuple(inputs),
+            outputs=tuple(map(self.new, record.outputs)) if outputs is None else tuple(outputs),
+            intermediates=inside,
+        )
+        if fields and record.options is not None:
+            changed = MappingProxyType({**record.options.fields, **fields})
+            written = replace(written, options=replace(record.options, fields=changed))
         self._draft.append(written, operator.code, operator.index if origin is None else origin)
 
     def replace(self, tensor: int, new: int) -> None:
@@ -95,6 +110,21 @@ class Editing:
     def made(self) -> dict[int, int]:
         """The new index of each tensor of the source that the result has."""
         return dict(self._made)
+
+
+def rewritten_to(integer: IntegerModel, editing: Editing) -> IntegerModel:
+    """Return an integer model with the result of editing it."""
+    model, made = editing.result(), editing.made
+    tensors = {source: made[tensor] for source, tensor in integer.tensors.items() if tensor in made}
+    return replace(integer, model=model, operators=editing.origins, tensors=MappingProxyType(tensors))
+
+
+def origin_near(integer: IntegerModel, graph: GraphView, tensor: int) -> int:
+    """Return the operator of the float model that makes a tensor of the integer one, else the first that reads it."""
+    maker = graph.maker(tensor)
+    near = [*([] if maker is None else [maker]), *graph.readers(tensor)]
+    origins = [integer.operators[operator.index] for operator in near]
+    return next((origin for origin in origins if origin >= 0), 0)
 
 
 def composed(first: Rewritten, second: Rewritten) -> Rewritten:

@@ -5,24 +5,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tflq.ir import Model
+from tflq.ir import Model, OperatorView
 from tflq.profiles import Profile
-from tflq.quantization.portable.forms.editing import Form, composed, replaced
+from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
+from tflq.quantization.portable.forms.channels import prelu_form, product_form
+from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
+from tflq.quantization.portable.forms.pairs import quotient_form, squared_difference_form
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
 from tflq.quantization.portable.forms.resizing import resize_form
-from tflq.quantization.portable.forms.rewrite import Rewritten
+from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 from tflq.quantization.portable.forms.shapes import with_shapes_folded
 
 
-def portable_form(model: Model, runtimes: Sequence[Profile]) -> Rewritten:
-    """Return a float model without operators that have another form for these runtimes, and what was rewritten.
+def _either(first: Form, second: Form) -> Form:
+    """Return a form that is the first of two where that applies."""
+    return lambda editing, operator: first(editing, operator) or second(editing, operator)
 
-    Operators without one stay; `obstacles` names them.
-    """
-    forms: dict[str, Form] = {
+
+def _forms(runtimes: Sequence[Profile]) -> dict[str, Form]:
+    return {
         "AVERAGE_POOL_2D": partial(average_pool_form, runtimes),
+        "DIV": _either(product_form, quotient_form),
         "MEAN": partial(mean_form, runtimes),
+        "MUL": product_form,
+        "PRELU": prelu_form,
         "RESIZE_BILINEAR": resize_form,
+        "SQUARED_DIFFERENCE": squared_difference_form,
+        "SUM": partial(mean_form, runtimes),
     }
-    folded = with_shapes_folded(model)
-    return composed(folded, replaced(folded.model, forms))
+
+
+#: Operators that turn logits into probabilities.
+_PROBABILITIES = ("SOFTMAX", "LOG_SOFTMAX")
+_DROPPED = "its results are not portable; the order of logits is the same"
+
+
+def portable_form(model: Model, runtimes: Sequence[Profile] = (), *, drop_softmax: bool = False) -> Rewritten:
+    """Return a float model without operators that have a portable form, and what was rewritten.
+
+    Operators that are the same on all `runtimes` stay as they are; without any, everything that could differ changes.
+    Operators without one stay; `obstacles` names them. With `drop_softmax`, outputs that SOFTMAX or LOG_SOFTMAX makes
+    become its inputs, the logits.
+    """
+    changed = with_shapes_folded(model)
+    changed = composed(changed, with_constants_absorbed(changed.model))
+    changed = composed(changed, replaced(changed.model, _forms(runtimes)))
+    changed = composed(changed, with_constants_absorbed(changed.model))
+    return composed(changed, _without_probabilities(changed.model)) if drop_softmax else changed
+
+
+def _without_probabilities(model: Model) -> Rewritten:
+    return replaced(model, dict.fromkeys(_PROBABILITIES, _dropped))
+
+
+def _dropped(editing: Editing, operator: OperatorView) -> Rewrite | None:
+    (output,) = operator.outputs
+    if output not in editing.graph.outputs or editing.graph.readers(output):
+        return None
+    editing.replace(output, editing.new(operator.inputs[0]))
+    name = editing.graph.tensors[output].name or ""
+    return Rewrite(operator.index, operator.name, name, "nothing", _DROPPED, 0, "outputs are logits")

@@ -1,8 +1,8 @@
-"""Means over windows as AVERAGE_POOL_2D, or as DEPTHWISE_CONV_2D with equal weights.
+"""Means over windows as AVERAGE_POOL_2D, means and sums as DEPTHWISE_CONV_2D with equal weights.
 
 Kernels of MEAN scale integer sums in as many ways as there are runtimes. Those of AVERAGE_POOL_2D divide them, which is
-the same in all known ones: a trial proof decides. Where it is not, a convolution with the weight 1 / N requantizes as
-every other convolution of the model does, at the price of N weights for each channel.
+the same in all known ones: a trial proof decides. Where it is not, a convolution with the weight 1 / N, or 1 for SUM,
+requantizes as every other convolution of the model does, at the price of N weights for each channel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WHY = "runtimes scale its sums in different ways, but not those of what replaces
 
 
 def mean_form(runtimes: Sequence[Profile], editing: Editing, operator: OperatorView) -> Rewrite | None:
-    """Write a MEAN over neighbouring axes: [before, axes, behind] as an image, one window over the axes."""
+    """Write a MEAN or SUM over neighbouring axes: [before, axes, behind] as an image, one window over the axes."""
     source, axes = operator.input_specs[0], editing.graph.constant(operator.inputs[1])
     if source is None or axes is None or source.type != TensorType.FLOAT32 or not is_known(source, 1):
         return None
@@ -37,19 +37,26 @@ def mean_form(runtimes: Sequence[Profile], editing: Editing, operator: OperatorV
     first, last = reduced[0], reduced[-1] + 1
     height, width = (source.shape[first:last]) if len(reduced) == 2 else (1, prod(source.shape[first:last]))
     image = [prod(source.shape[:first]), height, width, prod(source.shape[last:])]
-    is_pool = pools_agree((height, width), tuple(runtimes))
+    is_pool = operator.name == "MEAN" and pools_agree((height, width), tuple(runtimes))
     made, steps = operator.output(), ["AVERAGE_POOL_2D" if is_pool else "DEPTHWISE_CONV_2D"]
-    write = _write_pool if is_pool else _write_window
+    weight = 1 / (height * width) if operator.name == "MEAN" else 1.0
+
+    def write(taken: int, result: int) -> None:
+        if is_pool:
+            _pool(editing, taken, result, operator.index, (height, width))
+        else:
+            _write_window(editing, operator, taken, result, (height, width), weight=weight)
+
     taken = editing.new(operator.inputs[0])
     if list(source.shape) != image:
         taken = reshaped(editing, operator, taken, image)
         steps.insert(0, "RESHAPE")
     result = editing.new(operator.outputs[0])
     if list(made.shape) == [image[0], 1, 1, image[3]]:
-        write(editing, operator, taken, result, (height, width), (1, 1), 0)
+        write(taken, result)
     else:
         window = editing.tensor(made, "/window", shape=(image[0], 1, 1, image[3]))
-        write(editing, operator, taken, window, (height, width), (1, 1), 0)
+        write(taken, window)
         write_reshape(editing, operator, window, result, made)
         steps.append("RESHAPE")
     return _rewrite(operator, steps, 0 if is_pool else height * width * image[3])
@@ -66,7 +73,7 @@ def average_pool_form(runtimes: Sequence[Profile], editing: Editing, operator: O
         return None
     fused = int(options["fused_activation_function"])
     taken, result = editing.new(operator.inputs[0]), editing.new(operator.outputs[0])
-    _write_window(editing, operator, taken, result, window, strides, fused)
+    _write_window(editing, operator, taken, result, window, strides, fused, 1 / prod(window))
     return _rewrite(operator, ["DEPTHWISE_CONV_2D"], window[0] * window[1] * source.shape[3])
 
 
@@ -86,34 +93,13 @@ def _trial(window: tuple[int, int]) -> Model:
         for name, size in (("x", window), ("y", (1, 1)))
     )
     editing = Editing(Model(3, (), (Subgraph((x, y), (0,), (1,), ()),), (Buffer(),)))
-    _pool(editing, editing.new(0), editing.new(1), -1, window, (1, 1), 0, 2)
+    _pool(editing, editing.new(0), editing.new(1), -1, window, version=2)
     return editing.result()
 
 
-def _write_pool(
-    editing: Editing,
-    operator: OperatorView,
-    taken: int,
-    result: int,
-    window: tuple[int, int],
-    strides: tuple[int, int],
-    fused: int,
-) -> None:
-    _pool(editing, taken, result, operator.index, window, strides, fused, 1)
-
-
-def _pool(
-    editing: Editing,
-    taken: int,
-    result: int,
-    origin: int,
-    window: tuple[int, int],
-    strides: tuple[int, int],
-    fused: int,
-    version: int,
-) -> None:
-    fields = {"filter_height": window[0], "filter_width": window[1], "stride_h": strides[0], "stride_w": strides[1]}
-    fields |= {"padding": VALID, "fused_activation_function": fused}
+def _pool(editing: Editing, taken: int, result: int, origin: int, window: tuple[int, int], version: int = 1) -> None:
+    fields = {"filter_height": window[0], "filter_width": window[1], "stride_h": 1, "stride_w": 1}
+    fields |= {"padding": VALID, "fused_activation_function": 0}
     editing.operator("AVERAGE_POOL_2D", [taken], [result], origin, "Pool2DOptions", version, **fields)
 
 
@@ -131,11 +117,12 @@ def _write_window(
     taken: int,
     result: int,
     window: tuple[int, int],
-    strides: tuple[int, int],
-    fused: int,
+    strides: tuple[int, int] = (1, 1),
+    fused: int = 0,
+    weight: float = 1.0,
 ) -> None:
     channels = editing.spec(taken).shape[3]
-    weights = np.full((1, *window, channels), 1 / prod(window), np.float32)
+    weights = np.full((1, *window, channels), weight, np.float32)
     write_depthwise(editing, operator, taken, result, weights, np.zeros(channels, np.float32), strides, fused)
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from tflq.ir import GraphView, OperatorView, view
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import params_of
-from tflq.quantization.portable.forms.editing import Editing
+from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to
 from tflq.quantization.portable.forms.lookups import LEAST, Codes, Lookup, write
 from tflq.quantization.portable.forms.rewrite import Rewrite
 
@@ -165,9 +164,7 @@ class _Writing:
 
     def result(self) -> IntegerModel:
         """Return the model."""
-        model, made = self._editing.result(), self._editing.made
-        tensors = {source: made[tensor] for source, tensor in self._integer.tensors.items() if tensor in made}
-        return replace(self._integer, model=model, operators=self._editing.origins, tensors=MappingProxyType(tensors))
+        return rewritten_to(self._integer, self._editing)
 
     def _of_all_readers(self, tensor: int) -> _Powers | None:
         """Return the powers that all operands which read a tensor do without; None if they differ."""
@@ -203,4 +200,5 @@ class _Writing:
 
     def _report(self, operator: OperatorView, tensor: int, becomes: str, entries: Codes) -> None:
         origin, name = self._integer.operators[operator.index], self._graph.tensors[tensor].name or ""
+        origin = origin if origin >= 0 else origin_near(self._integer, self._graph, tensor)
         self.rewrites.append(Rewrite(origin, "MUL operand", name, becomes, _WHY, entries.nbytes, "codes move by one"))

@@ -6,9 +6,7 @@ results: runtimes only look them up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from tflq.ir import GraphView, view
 from tflq.profiles import Profile
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import Chain, chains, is_code, params_of
-from tflq.quantization.portable.forms.editing import Editing
+from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to
 from tflq.quantization.portable.forms.lookups import LEAST, Codes, Lookup, lookup_for, write
 from tflq.quantization.portable.forms.products import tie_free
 from tflq.quantization.portable.forms.rewrite import Rewrite
@@ -44,19 +42,28 @@ def with_tables(integer: IntegerModel, runtimes: Sequence[Profile]) -> tuple[Int
 
 
 def _with_chains_looked_up(integer: IntegerModel, form: Lookup) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
-    found = _tabulated(view(integer.model))
-    ends = {chain.operators[-1]: chain for chain in found}
-    inside = {index for chain in found for index in chain.operators}
+    graph = view(integer.model)
+    ends = {chain.operators[-1]: chain for chain in _tabulated(graph)}
+    kept = _live(graph, ends)
     editing, rewrites = Editing(integer.model), list[Rewrite]()
     for operator in editing.graph.ops:
-        origin = integer.operators[operator.index]
-        if operator.index in ends:
+        if operator.index in kept and operator.index in ends:
             rewrites.append(_write(editing, ends[operator.index], form, integer))
-        elif operator.index not in inside:
-            editing.copy(operator, origin)
-    model, made = editing.result(), editing.made
-    tensors = {source: made[tensor] for source, tensor in integer.tensors.items() if tensor in made}
-    return replace(integer, model=model, operators=editing.origins, tensors=MappingProxyType(tensors)), tuple(rewrites)
+        elif operator.index in kept:
+            editing.copy(operator, integer.operators[operator.index])
+    return rewritten_to(integer, editing), tuple(rewrites)
+
+
+def _live(graph: GraphView, ends: Mapping[int, Chain]) -> set[int]:
+    """Return the operators whose results are still read once the last of each chain reads its source alone."""
+    inside = {index for chain in ends.values() for index in chain.operators}
+    read, kept = {*graph.outputs}, set[int]()
+    for operator in reversed(graph.ops):
+        if operator.index not in inside or read.intersection(operator.outputs):
+            kept.add(operator.index)
+            chain = ends.get(operator.index)
+            read.update(operator.inputs if chain is None else (chain.source,))
+    return kept
 
 
 def _tabulated(graph: GraphView) -> list[Chain]:
@@ -95,7 +102,8 @@ def _write(editing: Editing, chain: Chain, form: Lookup, integer: IntegerModel) 
     table = table_of(chain)
     write(editing, form, source, result, table, graph.tensors[chain.result].quantization, origin)
     name, becomes = graph.tensors[chain.result].name or "", ", ".join(form.operators)
-    return Rewrite(origin, " + ".join(chain.names), name, becomes, WHY, table.nbytes)
+    index = origin if origin >= 0 else origin_near(integer, graph, chain.source)
+    return Rewrite(index, " + ".join(chain.names), name, becomes, WHY, table.nbytes)
 
 
 def table_of(chain: Chain) -> Codes:

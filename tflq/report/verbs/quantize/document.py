@@ -12,6 +12,7 @@ from tflq.quantization.recipe.files import digest, document_of, plain
 from tflq.report.documents import runtime_document
 from tflq.report.verbs.compare.document import comparison_document
 from tflq.report.verbs.quantize.methods import left_text
+from tflq.report.verbs.quantize.portable import portable_document
 from tflq.report.verbs.quantize.runtimes import agreement_document
 from tflq.report.verbs.quantize.texts import Making, next_step
 
@@ -37,6 +38,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,
         "runtimes": None if report.agreed is None else agreement_document(report.agreed),
+        "portable": portable_document(report.portable),
         "next": next_step(making),
     }
 

@@ -30,6 +30,7 @@ from tflq.report.verbs.compare.report import outputs_section, tensors_section
 from tflq.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
 from tflq.report.verbs.compare.texts import tensor_row, worst
 from tflq.report.verbs.quantize.figures import budget_blocks, configuration_bars, cost_bars, cost_colourings
+from tflq.report.verbs.quantize.portable import portable_facts, portable_section
 from tflq.report.verbs.quantize.runtimes import by_difference, columns, nudging_text, outputs_text, rows
 from tflq.report.verbs.quantize.texts import (
     Making,
@@ -63,6 +64,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     report = making.report
     yield Verdict(headline(making), subject=making.output.path)
     yield Fact(check_text(report.check), check_style(report.check))
+    yield from portable_facts(report.portable)
     yield Gap()
     yield _choice(report)
     yield Gap()
@@ -72,6 +74,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield outputs_section(report.comparison)
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])
     yield from _runtimes(report)
+    yield from portable_section(report.portable)
     lowest = worst(report.comparison, _WORST)
     if lowest:
         losses = Table(TENSOR_COLUMNS, list(map(tensor_row, lowest)), indent=1)
