@@ -10,7 +10,8 @@ from tflq.proof import Word
 from tflq.quantization.portable.outcome import Outcome
 from tflq.report.blocks import Section, Table, Text
 from tflq.report.numbers import counted
-from tflq.report.verbs.prove.report import STYLES, claim_text, counts_text, profiles_text
+from tflq.report.verbs.prove.page import STYLES
+from tflq.report.verbs.prove.report import claim_text, counts_text, profiles_text
 
 _REWRITES = (("operators", ">"), ("operator", "<"), ("becomes", "<"), ("accuracy", "<"), ("bytes", ">"))
 _OBSTACLES = (("#", ">"), ("operator", "<"), ("why", "<"), ("instead", "<"))
