@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tflq
-from tflq.ir import Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType, view
+from support import suites
+from tflq.interpreter import make_plan, run
+from tflq.ir import CARRIER, Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType, view
+from tflq.profiles import by_name
 from tflq.proof import OperatorProof, Word, prove
+from tflq.proof.operator import Held
+from tflq.proof.proof import bound_in_model
+from tflq.proof.selection import taking
 from tflq.quantization.params import Params
 from tflq.quantization.portable.forms.editing import Editing
 
 PAIR = ("litert-ref", "litert-xnnpack")
+NAMES = (*PAIR, "litert-opt", "tflm-cmsis-nn", "tf-2.5-opt", "tf-1.15-opt")
 #: Scales with which the two differ on LEAKY_RELU for some codes.
 INPUT, OUTPUT, ALPHA = 0.1, 0.093, 0.2
 
@@ -60,6 +68,59 @@ def codes_of(profile: str) -> np.ndarray:
         interpreter.invoke()
         codes.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"])[0])
     return np.concatenate(codes)[:256]
+
+
+SINGLE = sorted((suites.ROOT / "golden" / "singleop" / "models").glob("*_0.tflite"))
+WHOLE = sorted((suites.ROOT / "golden" / "models").glob("digits_*int8*.tflite"))
+
+
+def held_in(model: Model, profiles: Sequence[str]) -> dict[int, Held]:
+    """What the tensors can hold, under those of the profiles that take the model."""
+    chosen = taking([by_name(name) for name in profiles], [model]).profiles
+    held: dict[int, Held] = {}
+    for _, _, known in bound_in_model(model, chosen) if chosen else ():
+        held = dict(known)
+    return held
+
+
+@pytest.mark.parametrize("path", [*SINGLE[::3], *WHOLE], ids=lambda path: path.stem)
+def test_no_run_gives_anything_else(path: Path) -> None:
+    """Every tensor of random and extreme runs holds listed values only."""
+    model = tflq.load(path)
+    contradicted(model, held_in(model, NAMES), NAMES)
+
+
+def contradicted(model: Model, held: Mapping[int, Held], profiles: Sequence[str]) -> None:
+    graph, rng = view(model), np.random.default_rng(0)
+    for profile in profiles:
+        try:
+            plan = make_plan(model, by_name(profile))
+        except tflq.TflqError:
+            continue
+        for number in range(6):
+            fed = {t: drawn(rng, graph.tensor(t), number) for t in graph.inputs}
+            values = run(plan, fed, keep_all=True).values
+            for tensor, known in held.items():
+                assert np.isin(values[tensor], known.values).all(), (profile, tensor, known.makers)
+
+
+def drawn(rng: np.random.Generator, spec: TensorSpec, number: int) -> np.ndarray:
+    dtype = CARRIER[TensorType(spec.type)]
+    if dtype.kind == "f":
+        return rng.normal(0, 5, spec.shape).astype(dtype)
+    if dtype.kind == "b":
+        return rng.random(spec.shape) < 0.5
+    low, high = (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) if dtype.itemsize < 4 else (0, 1)
+    if number % 2:
+        return rng.choice(np.array([low, 0, high]), spec.shape).astype(dtype)
+    return rng.integers(low, high + 1, spec.shape).astype(dtype)
+
+
+def test_what_a_model_holds() -> None:
+    """Clamps and functions are found in a model of several operators."""
+    model = tflq.load(suites.ROOT / "golden" / "models" / "digits_unet_int8.tflite")
+    found = {name for held in held_in(model, NAMES).values() for name in held.makers}
+    assert found == {"CONV_2D 0", "LEAKY_RELU 2", "LOGISTIC 10"}
 
 
 @pytest.fixture(scope="module")

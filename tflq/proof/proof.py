@@ -19,7 +19,7 @@ from itertools import combinations
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, Subject, subject
 from tflq.display import displayed_by
-from tflq.ir import Model, view
+from tflq.ir import Model, OperatorView, view
 from tflq.ir.signatures import rooted_subgraphs
 from tflq.profiles import Profile
 from tflq.proof.bindings import Bindings
@@ -111,13 +111,21 @@ def proof_of(target: Subject, choose: Callable[[Sequence[Model]], Selection], si
 def _subgraph(part: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
     if len(profiles) < 2:
         return
+    for op, bindings, _ in bound_in_model(part, profiles):
+        verdicts = bindings.against_first()
+        yield OperatorProof(op.index, op.name, verdicts, number, bindings.groups(), bindings.accumulators())
+
+
+def bound_in_model(
+    part: Model, profiles: Sequence[Profile]
+) -> Iterator[tuple[OperatorView, Bindings, Mapping[int, Held]]]:
+    """Yield the operators of the first subgraph with their bindings, and what tensors can hold after them."""
     around, held = Surroundings(part, profiles), dict[int, Held]()
     for op in view(part).ops:
         bindings = _bound(part, op.index, profiles, around, held)
-        verdicts = bindings.against_first()
-        yield OperatorProof(op.index, op.name, verdicts, number, bindings.groups(), bindings.accumulators())
         given = bindings.given(op, held)
         held.update({tensor: given for tensor in op.outputs if given is not None and around.is_made_once(tensor)})
+        yield op, bindings, held
 
 
 def _bound(

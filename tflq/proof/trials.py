@@ -15,7 +15,7 @@ from tflq.proof.verdicts import Witness
 Array = NDArray[Any]
 
 #: Limits on fed elements in all, and on inputs.
-_MOST_ELEMENTS, _MOST_ROUNDS = 1 << 22, 200
+_MOST_ELEMENTS, _MOST_ROUNDS = 1 << 22, 1000
 _KINDS = 5
 
 
