@@ -50,7 +50,7 @@ def given(
 
 
 def _limited(values: Array | None, makers: tuple[str, ...]) -> Held | None:
-    """Return the values unless they are too many, all of their type, or floats, of which equal ones can differ in bits."""
+    """Return the values unless they are too many, or all of their type. Floats are left out: -0 equals 0."""
     if values is None or len(values) > _MOST or values.dtype.kind not in "iu":
         return None
     is_every = values.dtype.itemsize == 1 and len(values) == 256
