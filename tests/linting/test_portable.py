@@ -17,7 +17,8 @@ from tflq import save
 from tflq.cli.main import cli
 from tflq.ir import Model, TensorType, view
 from tflq.ir.schema import data_text, enum
-from tflq.linting import Level, lint, portable_counts
+from tflq.linting import Level, lint
+from tflq.linting.portable import portable_counts
 from tflq.quantization.params import Params
 
 DIGITS = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"

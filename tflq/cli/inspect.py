@@ -93,7 +93,7 @@ def inspect_command(
 def _portable(path: str) -> tuple[int, int]:
     """Return the numbers of integer operators that break no rule of portable models, and of all of them."""
     from tflq.api.subject import subject
-    from tflq.linting import portable_counts
+    from tflq.linting.portable import portable_counts
 
     return portable_counts(subject(path).model)
 

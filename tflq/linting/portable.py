@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import TensorType
+from tflq.ir import Model, TensorType
 from tflq.kernels.facts import unary
 from tflq.linting.findings import Breach, Level, Rule
-from tflq.linting.site import QUANTIZED, Site
+from tflq.linting.site import QUANTIZED, Site, sites
 from tflq.linting.weights import WEIGHTED, accumulator_scale
 
 Reals = NDArray[np.float64]
@@ -135,9 +135,9 @@ def is_integer(site: Site) -> bool:
     return any(site.activation(tensor) is not None for tensor in site.operands())
 
 
-def portable_counts(sites: Iterator[Site]) -> tuple[int, int]:
+def portable_counts(model: Model) -> tuple[int, int]:
     """Return the number of integer operators that break no rule of this module, and of all integer operators."""
-    integer = [site for site in sites if is_integer(site)]
+    integer = [site for site in sites(model) if is_integer(site)]
     kept = [site for site in integer if not any(True for rule in RULES for _ in rule.check(site))]
     return len(kept), len(integer)
 

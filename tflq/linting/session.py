@@ -9,10 +9,9 @@ from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
 from tflq.ir import Model
-from tflq.ir.signatures import rooted_subgraphs
 from tflq.linting import activations, composites, loading, portable, versions, weights
 from tflq.linting.findings import Breach, Finding, Level, Rule
-from tflq.linting.site import Site
+from tflq.linting.site import Site, sites
 from tflq.linting.targets import target_rules
 
 #: The rules that apply to every target.
@@ -53,18 +52,6 @@ def lint(model: Source | Model, target: str = "", signature: str | None = None, 
     read = subject(model)
     rules = (*RULES, *(target_rules(target) if target else ()), *(portable.RULES if is_portable else ()))
     return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules, signature)))
-
-
-def sites(model: Model, signature: str | None = None) -> Iterator[Site]:
-    """Yield every operator of every subgraph, or of those that a signature runs."""
-    for number, first in rooted_subgraphs(model, signature):
-        for index in range(len(model.subgraphs[number].operators)):
-            yield Site(model, number, index, first)
-
-
-def portable_counts(model: Model) -> tuple[int, int]:
-    """Return the number of integer operators that break no rule of portable models, and of all integer operators."""
-    return portable.portable_counts(sites(model))
 
 
 def _findings(model: Model, rules: tuple[Rule, ...], signature: str | None) -> Iterator[Finding]:

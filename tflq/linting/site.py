@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import CARRIER, GraphView, Model, OperatorView, Quantization, TensorSpec, TensorType, view
+from tflq.ir.signatures import rooted_subgraphs
 
 #: Element types whose codes represent real values by a scale.
 QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
@@ -98,3 +99,10 @@ class Site:
         if data is None or narrow or dtype.hasobject or data.nbytes % dtype.itemsize:
             return None
         return np.frombuffer(data, dtype.newbyteorder("<"))
+
+
+def sites(model: Model, signature: str | None = None) -> Iterator[Site]:
+    """Yield every operator of every subgraph, or of those that a signature runs."""
+    for number, first in rooted_subgraphs(model, signature):
+        for index in range(len(model.subgraphs[number].operators)):
+            yield Site(model, number, index, first)

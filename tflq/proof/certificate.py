@@ -132,6 +132,12 @@ def read_certificate(path: PathLike) -> Certificate:
     Raises:
         FileAccessError: The file cannot be read.
         InputError: It is no certificate, or one of another version.
+
+    Example:
+        >>> certificate = tflq.prove("golden/models/digits_mobilenet_int8.tflite", ["tflm", "litert-ref"]).certificate()
+        >>> certificate.write("certificate.json")
+        >>> tflq.read_certificate("certificate.json").verdict
+        'differs'
     """
     source = os.fspath(path)
     with open_file(source) as file:

@@ -53,6 +53,12 @@ def check_certificate(model: Source | Model, certificate: Certificate) -> Check:
     Raises:
         UnknownNameError: It names a profile or signature that does not exist.
         FileAccessError, FormatError: See `load`.
+
+    Example:
+        >>> path = "golden/models/digits_mobilenet_int8.tflite"
+        >>> certificate = tflq.prove(path, ["tflm", "tflite-2.14-ref"]).certificate()
+        >>> tflq.check_certificate(path, certificate).word
+        'holds'
     """
     target = subject(model)
     problems = tuple(_identity(target.facts, certificate))

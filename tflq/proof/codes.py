@@ -102,7 +102,7 @@ def image(bound: Bound) -> Array | None:
 
 
 def distinct(values: Array) -> Array:
-    """Return values, each once; floats are told apart by their bits, so that -0 and all NaNs stay."""
+    """Return values, each once. Floats are compared by their bits, so that -0 and all NaNs stay."""
     if values.dtype.kind != "f":
         return np.unique(values)
     bits = np.ascontiguousarray(values).reshape(-1).view(f"u{values.dtype.itemsize}")

@@ -50,8 +50,8 @@ def given(
 
 
 def _limited(values: Array | None, makers: tuple[str, ...]) -> Held | None:
-    """Return the values unless they are too many, or all of their type. Floats are left out: -0 equals 0."""
-    if values is None or len(values) > _MOST or values.dtype.kind not in "iu":
+    """Return the values unless they are too many, or all of their type."""
+    if values is None or len(values) > _MOST or values.dtype.kind not in "iuf":
         return None
     is_every = values.dtype.itemsize == 1 and len(values) == 256
     return None if is_every or not len(values) else Held(values, makers)

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The values that a tensor can hold, sorted, as its array has them, and the operators that limit them."""
+    """The distinct values that a tensor can hold, as its array has them, and the operators that limit them."""
 
     values: Array
     makers: tuple[str, ...]

@@ -43,7 +43,7 @@ def _nearest(bound: Bound, tensor: int, values: Array) -> Array:
     """Return each value, or the next one that the tensor can hold."""
     if tensor not in bound.held:
         return values
-    known = bound.held[tensor].values
+    known = np.sort(bound.held[tensor].values)
     return known[np.minimum(np.searchsorted(known, values), len(known) - 1)]
 
 
