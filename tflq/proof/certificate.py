@@ -84,6 +84,7 @@ def certificate_of(
 ) -> Certificate:
     """Return the certificate of a proof."""
     refused = {refusal.profile: refusal.reason for refusal in selection.refused}
+    decided = tuple(operators)
     return Certificate(
         {
             "schema": SCHEMA,
@@ -93,8 +94,8 @@ def certificate_of(
             "verdict": word.value,
             "profiles": [_profile(profile) for profile in selection.profiles],
             "not_covered": [{"name": name, "reason": reason} for name, reason in refused.items()],
-            "operators": [_operator(operator) for operator in operators],
-            "coverage": [_coverage(one) for one in coverage],
+            "operators": [_operator(operator) for operator in decided],
+            "coverage": [_coverage(one, decided) for one in coverage],
         }
     )
 
@@ -105,7 +106,7 @@ def _profile(profile: Profile) -> dict[str, Any]:
 
 
 def profile_digest(profile: Profile) -> str:
-    """Return the SHA-256 of everything that defines a profile: source, coordinates, arithmetic and changed rows."""
+    """Return the SHA-256 of a profile's definition: source, coordinates, arithmetic and changed rows."""
     stated = {key: value for key, value in document_of(profile).items() if key != "about"}
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
@@ -122,8 +123,16 @@ def _operator(operator: OperatorProof) -> dict[str, Any]:
     }
 
 
-def _coverage(one: Coverage) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(one).items()}
+def _coverage(one: Coverage, operators: Sequence[OperatorProof]) -> dict[str, Any]:
+    """Return how far a subgraph is proved, with the operators outside of the proof by name."""
+    words = {o.index: f"{o.op}: {o.word.value}" for o in operators if o.subgraph == one.subgraph}
+    return {
+        "subgraph": one.subgraph,
+        "covered": list(one.covered),
+        "edge": list(one.edge),
+        "outputs": list(one.outputs),
+        "outside": [f"{index} {words.get(index, 'not decided')}" for index in one.outside],
+    }
 
 
 def read_certificate(path: PathLike) -> Certificate:
