@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import exit_of_check
+from tflq.cli.exits import Exit, exit_of_check, gravest
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import (
     html_option,
@@ -169,7 +169,7 @@ def quantize_command(
 
     The file is written even if the verification fails. Exit code 0: LiteRT gives the same bits, or is not installed;
     5: the same bits except in float operators that are as close as promised; 1: other bits; 3: not everything could be
-    compared; 4: LiteRT refuses the model.
+    compared, or more than a final SOFTMAX is not portable; 4: LiteRT refuses the model.
 
     \b
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
@@ -261,8 +261,9 @@ def quantize_command(
         say_document(quantize_document(making))
     else:
         say(quantize_report(making))
-    check = result.report.check
-    return exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
+    check, portable = result.report.check, result.report.portable
+    code = exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
+    return gravest([code, Exit.UNSUPPORTED if portable is not None and portable.left else Exit.SAME])
 
 
 @contextmanager
