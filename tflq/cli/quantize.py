@@ -261,9 +261,9 @@ def quantize_command(
         say_document(quantize_document(making))
     else:
         say(quantize_report(making))
-    check, portable = result.report.check, result.report.portable
+    check, outcome = result.report.check, result.report.portable
     code = exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
-    return gravest([code, Exit.UNSUPPORTED if portable is not None and portable.left else Exit.SAME])
+    return gravest([code, Exit.UNSUPPORTED if outcome is not None and outcome.left else Exit.SAME])
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from tflq.quantization.recipe.recipe import ALL, Recipe
 class Outcome:
     """A portable model: what was rewritten so that it is, what keeps it from being, and the proof of how far it is.
 
-    Indices of `rewrites` and `obstacles` are those of the float model's operators. `left` are the operators that were to
-    be portable and are not, except for a SOFTMAX at the end.
+    Indices of `rewrites` and `obstacles` are those of the float model's operators. `left` are the operators that were
+    to be portable and are not, except for a SOFTMAX at the end.
     """
 
     rewrites: tuple[Rewrite, ...]
