@@ -8,7 +8,7 @@ from functools import partial
 from tflq.ir import Model, OperatorView
 from tflq.profiles import Profile
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
-from tflq.quantization.portable.forms.channels import prelu_form, product_form
+from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form
 from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
 from tflq.quantization.portable.forms.pairs import quotient_form, squared_difference_form
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
@@ -26,6 +26,7 @@ def _forms(runtimes: Sequence[Profile]) -> dict[str, Form]:
     return {
         "AVERAGE_POOL_2D": partial(average_pool_form, runtimes),
         "DIV": _either(product_form, quotient_form),
+        "LEAKY_RELU": leaky_relu_form,
         "MEAN": partial(mean_form, runtimes),
         "MUL": product_form,
         "PRELU": prelu_form,
