@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.ir import Model, OperatorView, view
+from tflq.ir import Model, view
 from tflq.proof import Proof, Word, prove
-from tflq.quantization.portable.forms.obstacles import obstacles
-from tflq.quantization.portable.forms.rewrite import Obstacle, Rewrite, Rewritten
-from tflq.quantization.portable.targets import portable_operators, targets
+from tflq.quantization.portable.forms.rewrite import Obstacle, Rewrite
+from tflq.quantization.portable.targets import Aim, is_tail
 from tflq.quantization.recipe.recipe import ALL, Recipe
 
 
@@ -27,26 +26,17 @@ class Outcome:
     left: tuple[int, ...] = ()
 
 
-#: Operators that turn logits into probabilities, without which a model is useful.
-_TAIL = frozenset({"SOFTMAX", "LOG_SOFTMAX"})
-
-
 def outcome(
-    source: Model, model: Model, form: Rewritten, tables: Sequence[Rewrite], origins: Sequence[int], recipe: Recipe
+    source: Model, model: Model, aim: Aim, rewrites: Sequence[Rewrite], origins: Sequence[int], recipe: Recipe
 ) -> Outcome:
     """Return the outcome for a finished model.
 
-    `origins` are the operators of `source` that those of the finished model come from, -1 for new ones; `tables` and
-    the rewrites of `form` number operators as `source` does.
+    `origins` are the operators of `source` that those of the finished model come from, -1 for new ones; `rewrites`
+    number operators as `source` does.
     """
-    proof = prove(model, ALL if ALL in recipe.portable else list(targets(recipe.portable)))
+    proof = prove(model, ALL if ALL in recipe.portable else list(aim.runtimes))
     unequal = {origins[o.index] for o in proof.operators if o.word != Word.EQUAL}
-    known = tuple(o for o in obstacles(source, targets(recipe.portable)) if o.index in unequal)
-    graph, (coverage, *_) = view(source), proof.coverage
-    outside = {origins[index] for index in coverage.outside} & portable_operators(recipe, source)
-    left = (i for i in sorted(outside) if not _is_tail(graph.op(i)))
-    return Outcome((*form.rewrites, *tables), known, proof, tuple(left))
-
-
-def _is_tail(operator: OperatorView) -> bool:
-    return operator.name in _TAIL and set(operator.outputs) <= set(operator.graph.outputs)
+    (coverage, *_), graph = proof.coverage, view(source)
+    left = {origins[index] for index in coverage.outside} & (aim.operators | {o.index for o in aim.stopped})
+    left -= {op.index for op in graph.ops if is_tail(op)}
+    return Outcome(tuple(rewrites), tuple(o for o in aim.stopped if o.index in unequal), proof, tuple(sorted(left)))

@@ -51,11 +51,11 @@ def sums(plan: Scheme, inside: Collection[int]) -> tuple[Sum, ...]:
 def aligned(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params]) -> dict[Form, Params]:
     """Return the activations with scales of sums grown to powers of two apart; the least growth is chosen."""
     chosen = dict(activations)
-    for kin in _kin(of):
-        scales = {form: float(activations[form].scale[0]) for form in kin}
-        fixed = [form for form in kin if form in plan.fixed]
-        bases = {float(activations[form].scale[0]) for form in fixed or kin}
-        inside = [one for one in of if one.result in kin]
+    for joined in kin(of):
+        scales = {form: float(activations[form].scale[0]) for form in joined}
+        fixed = [form for form in joined if form in plan.fixed]
+        bases = {float(activations[form].scale[0]) for form in fixed or joined}
+        inside = [one for one in of if one.result in joined]
         best = min((_raised(scales, base, inside) for base in sorted(bases)), key=lambda new: _growth(scales, new))
         for form, scale in best.items():
             if scale > scales[form] and form not in plan.fixed:
@@ -63,7 +63,7 @@ def aligned(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params])
     return chosen
 
 
-def _kin(of: Sequence[Sum]) -> list[frozenset[Form]]:
+def kin(of: Sequence[Sum]) -> list[frozenset[Form]]:
     """Return the sets of groups that sums connect."""
     sets: list[frozenset[Form]] = []
     for one in of:
