@@ -11,8 +11,9 @@ import pytest
 from support.float_graphs import FloatGraph
 from tflq.flatbuf import write
 from tflq.ir import Model, view
-from tflq.profiles import by_name
+from tflq.profiles import Profile, by_name
 from tflq.quantization.portable.forms.floats import portable_form
+from tflq.quantization.portable.forms.obstacles import obstacles
 from tflq.surgery.edit import with_tensor
 
 runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
@@ -255,9 +256,22 @@ def test_prelu_by_channel_becomes_the_sum_of_its_halves(shape: tuple[int, ...]) 
 
 def test_prelu_with_one_slope_becomes_leaky_relu() -> None:
     g = FloatGraph(10)
-    g.op("PRELU", [g.given(1, 5, 4, 3), g.constant([0.3, 0.3, 0.3])])
+    g.op("PRELU", [g.given(1, 5, 4, 3), g.constant([-0.3, -0.3, -0.3])])
     changed = portable_form(g.model())
     assert names(changed.model) == ["LEAKY_RELU"]
+    assert_same_function(g.model(), changed.model)
+
+
+@pytest.mark.parametrize("op", ["PRELU", "LEAKY_RELU"])
+def test_slopes_from_0_to_1_become_a_maximum(op: str) -> None:
+    g = FloatGraph(11)
+    x = g.given(1, 5, 4, 3)
+    if op == "PRELU":
+        g.op(op, [x, g.constant([0.5, 0, 1])])
+    else:
+        g.op(op, [x], {"alpha": 0.3})
+    changed = portable_form(g.model())
+    assert names(changed.model) == ["DEPTHWISE_CONV_2D", "MAXIMUM"]
     assert_same_function(g.model(), changed.model)
 
 
@@ -278,3 +292,59 @@ def test_softmax_inside_stays() -> None:
     g = FloatGraph(11)
     g.unary("RELU", g.unary("SOFTMAX", g.given(2, 6), {"beta": 1.0}))
     assert names(portable_form(g.model(), drop_softmax=True).model) == ["SOFTMAX", "RELU"]
+
+
+@pytest.mark.parametrize("axes", [[1, 2], [3]])
+def test_a_sum_becomes_a_depthwise_convolution_with_weights_of_one(axes: list[int]) -> None:
+    g = FloatGraph(12)
+    g.op("SUM", [g.given(1, 4, 3, 5), g.constant(axes, "int32")], {"keep_dims": False})
+    changed = portable_form(g.model())
+    assert [n for n in names(changed.model) if n != "RESHAPE"] == ["DEPTHWISE_CONV_2D"]
+    assert_same_function(g.model(), changed.model)
+
+
+def test_a_squared_difference_and_a_quotient_become_what_tables_and_grids_take() -> None:
+    g = FloatGraph(13)
+    x, y = g.given(1, 4, 3, 5), g.given(1, 1, 1, 5)
+    (squared,) = g.op("SQUARED_DIFFERENCE", [x, y], {})
+    g.op("DIV", [squared, y], {"fused_activation_function": 1})
+    changed = portable_form(g.model())
+    assert names(changed.model) == ["SUB", "SQUARE", "DIV", "MUL"]
+    assert_same_function(g.model(), changed.model)
+
+
+MODERN = tuple(map(by_name, ("litert-ref", "litert-xnnpack", "tflm")))
+
+
+def named_obstacles(g: FloatGraph, runtimes: tuple[Profile, ...] = MODERN) -> list[tuple[int, str]]:
+    found = obstacles(g.model(), runtimes)
+    assert all(o.why and o.kept and o.instead for o in found)
+    return [(o.index, o.op) for o in found]
+
+
+def test_a_convolution_with_an_activation_meets_no_obstacle() -> None:
+    g = FloatGraph(14)
+    g.unary("HARD_SWISH", linear(g, "CONV_2D"))
+    assert named_obstacles(g) == []
+
+
+def test_obstacles_are_named_with_their_index_in_the_source() -> None:
+    g = FloatGraph(14)
+    y = g.op("MEAN", [linear(g, "CONV_2D"), g.constant([1, 2], "int32")], {"keep_dims": False})[0]
+    z = g.unary("SOFTMAX", y, {"beta": 1.0})
+    (w,) = g.op("BATCH_MATMUL", [z, g.given(4, 3)], {"adj_x": False, "adj_y": False})
+    g.unary("L2_NORMALIZATION", w, NO_FUSED)
+    assert named_obstacles(g) == [(2, "SOFTMAX"), (3, "BATCH_MATMUL"), (4, "L2_NORMALIZATION")]
+    inside, _, last = obstacles(g.model(), MODERN)
+    assert inside.kept.startswith("in float or int16")
+    assert last.kept.startswith("as the last operator")
+
+
+def test_a_runtime_without_tables_is_named() -> None:
+    g = FloatGraph(14)
+    g.unary("HARD_SWISH", linear(g, "CONV_2D"))
+    runtimes = (*MODERN, by_name("tf-1.15-ref"))
+    assert named_obstacles(g, runtimes) == [(1, "HARD_SWISH")]
+    (obstacle,) = obstacles(g.model(), runtimes)
+    assert "tf-1.15-ref takes no form" in obstacle.why
+    assert "RELU" in obstacle.instead

@@ -29,7 +29,7 @@ from tflq.quantization.judge.several_runtimes import agreed
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
-from tflq.quantization.portable.targets import targets, written_for
+from tflq.quantization.portable.targets import Aim, aim_of, targets, written_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
@@ -109,29 +109,39 @@ def quantize(
     if not is_plain(source):
         raise ModelError("the model has several signatures: quantize_weights quantizes the weights of all at once")
     refuse_integers(source)
-    form = written_for(recipe, source)
-    make_plan(form.model, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
+    make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     samples, known = read_samples(source, calibration, mean, std, labels)
+    aim = aim_of(recipe, source)
+    form = written_for(recipe, aim, source, samples)
     outlying_samples = _outlying(source, samples)
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepared(form.model)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
-    task = _task(floats, kept_float, samples, recipe, progress, jobs)
+    portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in aim.operators)
+    task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
         result = _made(
-            source, form, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best
+            source,
+            aim,
+            form,
+            task,
+            recipe,
+            notes,
+            outlying_samples,
+            known,
+            sensitivity=sensitivity,
+            keep_best=keep_best,
         )
     return replace(result, report=_numbered(result.report, form.origins)) if recipe.portable else result
 
 
-def _outcome(original: Model, result: Model, form: Rewritten, task: Task, built: Built) -> Outcome:
+def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
     """Return what became of a portable model, with operators numbered as in the source."""
     origins = [form.origins[origin] for origin in task.floats.origins]
     tables = [replace(table, index=origins[table.index]) for table in built.tables]
-    return outcome(
-        original, result, form, tables, [origins[i] if i >= 0 else -1 for i in built.integer.operators], task.recipe
-    )
+    made = [origins[i] if i >= 0 else -1 for i in built.integer.operators]
+    return outcome(original, result, aim, (*form.rewrites, *tables), made, task.recipe)
 
 
 def _numbered(report: Report, origins: Sequence[int]) -> Report:
@@ -152,6 +162,7 @@ def _numbered(report: Report, origins: Sequence[int]) -> Report:
 
 def _made(
     original: Model,
+    aim: Aim,
     form: Rewritten,
     task: Task,
     recipe: Recipe,
@@ -203,7 +214,7 @@ def _made(
         outlying_samples,
         agreed=agreement,
         trials=trials,
-        portable=_outcome(original, result, form, task, built) if recipe.portable else None,
+        portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
     )
     return Result(result, report)
 
@@ -240,6 +251,7 @@ def _interrupted(
 def _task(
     floats: FloatModel,
     kept_float: dict[int, str],
+    portable: frozenset[int],
     samples: Sequence[Sample],
     recipe: Recipe,
     progress: Progress | None,
@@ -248,9 +260,9 @@ def _task(
     """Return the task of choosing among the recipe's candidates."""
     candidates = distinct(recipe)
     recipe = replace(recipe, candidates=candidates)
-    if recipe.portable:
-        kept_float = {**in_float(floats, targets(recipe.portable)), **kept_float}
-    return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress, jobs=jobs)
+    if portable:
+        kept_float = {**in_float(floats, targets(recipe.portable), portable), **kept_float}
+    return Task(floats, samples, recipe, candidates[0], kept_float, portable=portable, progress=progress, jobs=jobs)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

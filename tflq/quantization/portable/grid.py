@@ -15,7 +15,7 @@ xnn_create_convolution2d_nhwc_qs8_qc8w (float32).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tflq.ir import TensorType
 from tflq.quantization.params import Array, Params, extent
+from tflq.quantization.portable.factors import Product, products
 from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale
 from tflq.quantization.ranges.biases import data_params
 from tflq.quantization.scheme.operands import Multiplied
@@ -49,23 +50,30 @@ CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=fro
 
 
 def portable_scales(
-    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], inside: Collection[int]
 ) -> tuple[dict[Form, Params], dict[Slot, Params]]:
-    """Return parameters of activations and weights, moved to those with which all runtimes requantize alike.
+    """Return parameters of activations and weights of operators `inside` with which all runtimes requantize alike.
 
     Operands and results of sums get scales powers of two apart. Scales of outputs grow where a shift would be too
-    small. Products of activations get the output scale that makes their multiplier a power of two.
+    small. One scale of every product of activations moves so that the multiplier is a power of two.
     """
-    added, chosen = sums(plan), dict(activations)
+    added, chosen = sums(plan, inside), dict(activations)
+    multiplied = products(plan, added, inside)
     for _ in range(_ROUNDS):
-        grown = aligned(plan, added, _grown(plan, chosen, weights))
+        grown = aligned(plan, added, _grown(plan, multiplied, chosen, weights, inside))
         if grown == chosen:
             break
         chosen = grown
-    return chosen, {**weights, **_portable_weights(plan, chosen, weights)}
+    return chosen, {**weights, **_portable_weights(plan, chosen, weights, inside)}
 
 
-def _grown(plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]) -> dict[Form, Params]:
+def _grown(
+    plan: Scheme,
+    multiplied: Sequence[Product],
+    activations: Mapping[Form, Params],
+    weights: Mapping[Slot, Params],
+    inside: Collection[int],
+) -> dict[Form, Params]:
     """Return the activations with greater scales where one is too small for its operator, in one pass."""
     chosen = dict(activations)
 
@@ -76,16 +84,23 @@ def _grown(plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Sl
 
     for m in plan.multiplied:
         group = output_group(plan, m.operator)
-        if group is not None and m.bias is not None:
+        if group is not None and m.bias is not None and m.operator in inside:
             reach = _reach(weights[m.operator, m.position]).max(initial=0.0)
             grow(group, float(data_params(plan, m, chosen).scale[0]) * reach * 2.0**LEAST_SHIFT * _SLACK)
-    for index, mode in enumerate(plan.modes):
-        group = None if mode is None else output_group(plan, index)
-        operands = [plan.read.get((index, position)) for position in (0, 1)]
-        if plan.model.graph.op(index).name == "MUL" and group is not None and None not in operands:
-            one, other = (chosen[form].scale[0] for form in operands if form is not None)
-            grow(group, float(product_scale(one, other, chosen[group].scale[0])))
+    for product in multiplied:
+        grow(product.moving, float(_moved_scale(product, chosen)))
     return chosen
+
+
+def _moved_scale(product: Product, activations: Mapping[Form, Params]) -> np.float32:
+    """Return the scale that a product's moving group grows to."""
+    own, result = activations[product.moving].scale[0], activations[product.result].scale[0]
+    other = activations[product.other].scale[0]
+    if product.moving == product.result:
+        one, second = (activations[operand].scale[0] for operand in product.operands)
+        return product_scale(one, second, own)
+    shift = grid_shifts(np.array([float(own) * float(other) / float(result) * (1 - _NEAR)]))
+    return np.float32(weight_scales(other, result, shift)[0])
 
 
 def output_group(plan: Scheme, operator: int) -> Form | None:
@@ -96,12 +111,12 @@ def output_group(plan: Scheme, operator: int) -> Form | None:
 
 
 def _portable_weights(
-    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], inside: Collection[int]
 ) -> dict[Slot, Params]:
     moved = {}
     for m in plan.multiplied:
         slot, group = (m.operator, m.position), output_group(plan, m.operator)
-        if group is not None and m.bias is not None and (m.operator, m.position) in weights:
+        if group is not None and m.bias is not None and m.operator in inside:
             data, output = data_params(plan, m, activations), activations[group]
             moved[slot] = _on_grid(plan, m, weights[slot], data.scale[0], output.scale[0])
     return moved

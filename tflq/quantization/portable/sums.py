@@ -10,7 +10,7 @@ finished operator on every combination of codes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,12 +35,12 @@ class Sum:
     clips: bool
 
 
-def sums(plan: Scheme) -> tuple[Sum, ...]:
-    """Return the sums of activations of a scheme, in order."""
+def sums(plan: Scheme, inside: Collection[int]) -> tuple[Sum, ...]:
+    """Return the sums of activations of a scheme that are operators `inside`, in order."""
     found = []
-    for index, mode in enumerate(plan.modes):
+    for index in sorted(inside):
         op = plan.model.graph.op(index)
-        if mode is not None and op.name in SUMS and op.outputs[0] in plan.results:
+        if plan.modes[index] is not None and op.name in SUMS and op.outputs[0] in plan.results:
             operands = [plan.read.get((index, p)) or plan.constants.get((index, p)) for p in (0, 1)]
             known = tuple(form for form in operands if form is not None)
             clips = op.options is not None and op.options.get("fused_activation_function") in _NEVER_NEGATIVE
@@ -51,11 +51,11 @@ def sums(plan: Scheme) -> tuple[Sum, ...]:
 def aligned(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params]) -> dict[Form, Params]:
     """Return the activations with scales of sums grown to powers of two apart; the least growth is chosen."""
     chosen = dict(activations)
-    for kin in _kin(of):
-        scales = {form: float(activations[form].scale[0]) for form in kin}
-        fixed = [form for form in kin if form in plan.fixed]
-        bases = {float(activations[form].scale[0]) for form in fixed or kin}
-        inside = [one for one in of if one.result in kin]
+    for joined in kin(of):
+        scales = {form: float(activations[form].scale[0]) for form in joined}
+        fixed = [form for form in joined if form in plan.fixed]
+        bases = {float(activations[form].scale[0]) for form in fixed or joined}
+        inside = [one for one in of if one.result in joined]
         best = min((_raised(scales, base, inside) for base in sorted(bases)), key=lambda new: _growth(scales, new))
         for form, scale in best.items():
             if scale > scales[form] and form not in plan.fixed:
@@ -63,7 +63,7 @@ def aligned(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params])
     return chosen
 
 
-def _kin(of: Sequence[Sum]) -> list[frozenset[Form]]:
+def kin(of: Sequence[Sum]) -> list[frozenset[Form]]:
     """Return the sets of groups that sums connect."""
     sets: list[frozenset[Form]] = []
     for one in of:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
-from tflq.ir import Model
+import numpy as np
+
+from tflq.errors import UnknownNameError
+from tflq.ir import GraphView, Model, OperatorView, TensorType, view
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.quantization.portable.biases import with_biases
-from tflq.quantization.portable.forms.floats import portable_form
+from tflq.quantization.portable.forms.floats import PROBABILITIES, portable_form
 from tflq.quantization.portable.forms.lookups import LOOKUPS, takes
-from tflq.quantization.portable.forms.rewrite import Rewritten
+from tflq.quantization.portable.forms.obstacles import obstacles
+from tflq.quantization.portable.forms.rewrite import Obstacle, Rewritten
+from tflq.quantization.ranges.observation import Observations, observe
+from tflq.quantization.ranges.observers import MinMax
 from tflq.quantization.recipe.recipe import ALL, Recipe
+from tflq.quantization.runner import Sample
 
 
 @cache
@@ -21,9 +30,80 @@ def targets(names: tuple[str, ...]) -> tuple[Profile, ...]:
     return tuple(dict.fromkeys(by_name(name) for name in names))
 
 
-def written_for(recipe: Recipe, source: Model) -> Rewritten:
+_SHRINKING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is to be portable: the operators of the float model, for these runtimes; `stopped` by obstacles.
+
+    Operators behind an obstacle are not among them: their inputs differ anyway.
+    """
+
+    runtimes: tuple[Profile, ...] = ()
+    operators: frozenset[int] = frozenset()
+    stopped: tuple[Obstacle, ...] = ()
+
+
+def aim_of(recipe: Recipe, source: Model) -> Aim:
+    """Return what a recipe wants to be portable in a float model; nothing if it does not ask for it.
+
+    Raises:
+        UnknownNameError: No operator makes a tensor of the recipe's name.
+    """
+    if not recipe.portable:
+        return Aim()
+    graph, runtimes = view(source), targets(recipe.portable)
+    wanted = _upstream(graph, recipe.portable_until) if recipe.portable_until else {op.index for op in graph.ops}
+    stopped = tuple(obstacle for obstacle in obstacles(source, runtimes) if obstacle.index in wanted)
+    lost, left = set[int](), set[int]()
+    stops = {obstacle.index for obstacle in stopped}
+    for op in graph.ops:
+        if op.index in stops or lost.intersection(op.inputs):
+            lost.update(op.outputs)
+            left.add(op.index)
+    return Aim(runtimes, frozenset(wanted - left | {op.index for op in graph.ops if is_tail(op)}), stopped)
+
+
+def is_tail(operator: OperatorView) -> bool:
+    """Return whether an operator turns logits into probabilities at the end, without which a model is useful."""
+    return operator.name in PROBABILITIES and set(operator.outputs) <= set(operator.graph.outputs)
+
+
+def _upstream(graph: GraphView, name: str) -> set[int]:
+    """Return the operators that the tensor of a name depends on."""
+    made = {graph.tensors[t].name or "": t for op in graph.ops for t in op.outputs}
+    if name not in made:
+        raise UnknownNameError("tensor", name, tuple(made))
+    found, open_ = set[int](), [made[name]]
+    while open_:
+        maker = graph.maker(open_.pop())
+        if maker is not None and maker.index not in found:
+            found.add(maker.index)
+            open_.extend(t for t in maker.inputs if t >= 0)
+    return found
+
+
+def written_for(recipe: Recipe, aim: Aim, source: Model, samples: Sequence[Sample]) -> Rewritten:
     """Return the float model that a recipe quantizes: in portable form if the recipe asks for it."""
     if not recipe.portable:
         return Rewritten(source, (), tuple(range(len(source.subgraphs[0].operators))))
-    form = portable_form(source, targets(recipe.portable), drop_softmax=recipe.drop_softmax)
+    shrinking = _shrinking(source, samples)
+    form = portable_form(source, aim.runtimes, aim.operators, shrinking, drop_softmax=recipe.drop_softmax)
     return Rewritten(with_biases(form.model), form.rewrites, form.origins)
+
+
+def _shrinking(source: Model, samples: Sequence[Sample]) -> frozenset[int]:
+    """Return the MEANs whose results span less than 1 / _SHRINKING of the range of their inputs.
+
+    A pool gives results the scale of its inputs, and so would leave them few codes.
+    """
+    graph = view(source)
+    means = [op for op in graph.ops if op.name == "MEAN" and graph.tensors[op.inputs[0]].type == TensorType.FLOAT32]
+    if not means:
+        return frozenset()
+    tensors = dict.fromkeys(t for op in means for t in (op.inputs[0], op.outputs[0]))
+    seen = observe(source, samples, Observations.begin(tensors, MinMax())).of
+    spans = {t: ends.range for t, (ends,) in seen.items() if isinstance(ends, MinMax)}
+    widths = {t: float(np.max(span.high)) - float(np.min(span.low)) for t, span in spans.items()}
+    return frozenset(op.index for op in means if _SHRINKING * widths[op.outputs[0]] < widths[op.inputs[0]])

@@ -1,4 +1,8 @@
-"""Operators with one constant for each channel: products become DEPTHWISE_CONV_2D, PRELU a sum of two halves."""
+"""Operators with one constant for each channel, by DEPTHWISE_CONV_2D.
+
+For slopes a from 0 to 1, PRELU and LEAKY_RELU are MAXIMUM(x, a * x). A table takes slopes of one value, too, but looks
+up an entry at the cost of several multiplications.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from tflq.quantization.portable.forms.rewrite import Rewrite
 Floats = NDArray[np.float32]
 
 WHY_PRODUCT = "runtimes round a product with a constant in different ways; a convolution requantizes as all others do"
+WHY_LEAKY = "runtimes round its kernel in different ways; a maximum does not round"
 WHY_PRELU = "runtimes round its kernel in different ways; its halves are a table and a convolution"
 
 
@@ -40,10 +45,12 @@ def product_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
 
 
 def prelu_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
-    """Write a PRELU with slopes a as RELU(x) + a * MINIMUM(x, 0); with one slope, as LEAKY_RELU."""
+    """Write a PRELU with slopes a as MAXIMUM(x, a * x), or as RELU(x) + a * MINIMUM(x, 0); one slope as LEAKY_RELU."""
     slopes = channels_of(operator, operator.inputs[1], operator.inputs[0])
     if slopes is None:
         return None
+    if (slopes >= 0).all() and (slopes <= 1).all() and len(operator.output().shape) == 4:
+        return _write_maximum(editing, operator, slopes)
     taken, result, made = editing.new(operator.inputs[0]), editing.new(operator.outputs[0]), operator.output()
     if (slopes == slopes[0]).all():
         editing.operator("LEAKY_RELU", [taken], [result], operator.index, "LeakyReluOptions", alpha=float(slopes[0]))
@@ -55,6 +62,23 @@ def prelu_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     steps = _write_scaled(editing, operator, negative, slopes, 0, scaled)
     editing.operator("ADD", [positive, scaled], [result], operator.index, "AddOptions", pot_scale_int16=False)
     return _rewrite(operator, ["RELU", "MINIMUM", *steps, "ADD"], WHY_PRELU, slopes.size)
+
+
+def leaky_relu_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
+    """Write a LEAKY_RELU of an image with a slope a from 0 to 1 as MAXIMUM(x, a * x)."""
+    spec, alpha = operator.output(), 0.0 if operator.options is None else float(operator.options["alpha"])
+    if spec.type != TensorType.FLOAT32 or len(spec.shape) != 4 or not is_known(spec, 1) or not 0 <= alpha <= 1:
+        return None
+    return _write_maximum(editing, operator, np.full(spec.shape[3], alpha, np.float32))
+
+
+def _write_maximum(editing: Editing, operator: OperatorView, slopes: Floats) -> Rewrite:
+    slopes = np.broadcast_to(slopes, operator.output().shape[3])
+    taken, result = editing.new(operator.inputs[0]), editing.new(operator.outputs[0])
+    scaled = editing.tensor(operator.output(), "/scaled")
+    steps = _write_scaled(editing, operator, taken, slopes, 0, scaled)
+    editing.operator("MAXIMUM", [taken, scaled], [result], operator.index, "MaximumMinimumOptions")
+    return _rewrite(operator, [*steps, "MAXIMUM"], WHY_LEAKY, 5 * slopes.size)
 
 
 def channels_of(operator: OperatorView, constant: int, data: int) -> Floats | None:

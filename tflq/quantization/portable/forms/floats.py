@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from tflq.ir import Model, OperatorView
 from tflq.profiles import Profile
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
-from tflq.quantization.portable.forms.channels import prelu_form, product_form
+from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form
 from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
 from tflq.quantization.portable.forms.pairs import quotient_form, squared_difference_form
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
@@ -22,40 +22,51 @@ def _either(first: Form, second: Form) -> Form:
     return lambda editing, operator: first(editing, operator) or second(editing, operator)
 
 
-def _forms(runtimes: Sequence[Profile]) -> dict[str, Form]:
+def _forms(runtimes: Sequence[Profile], shrinking: Collection[int]) -> dict[str, Form]:
     return {
         "AVERAGE_POOL_2D": partial(average_pool_form, runtimes),
         "DIV": _either(product_form, quotient_form),
-        "MEAN": partial(mean_form, runtimes),
+        "LEAKY_RELU": leaky_relu_form,
+        "MEAN": partial(mean_form, runtimes, shrinking),
         "MUL": product_form,
         "PRELU": prelu_form,
         "RESIZE_BILINEAR": resize_form,
         "SQUARED_DIFFERENCE": squared_difference_form,
-        "SUM": partial(mean_form, runtimes),
+        "SUM": partial(mean_form, runtimes, shrinking),
     }
 
 
 #: Operators that turn logits into probabilities.
-_PROBABILITIES = ("SOFTMAX", "LOG_SOFTMAX")
+PROBABILITIES = ("SOFTMAX", "LOG_SOFTMAX")
 _DROPPED = "its results are not portable; the order of logits is the same"
 
 
-def portable_form(model: Model, runtimes: Sequence[Profile] = (), *, drop_softmax: bool = False) -> Rewritten:
+def portable_form(
+    model: Model,
+    runtimes: Sequence[Profile] = (),
+    inside: Collection[int] | None = None,
+    shrinking: Collection[int] = (),
+    *,
+    drop_softmax: bool = False,
+) -> Rewritten:
     """Return a float model without operators that have a portable form, and what was rewritten.
 
     Operators that are the same on all `runtimes` stay as they are; without any, everything that could differ changes.
-    Operators without one stay; `obstacles` names them. With `drop_softmax`, outputs that SOFTMAX or LOG_SOFTMAX makes
-    become its inputs, the logits.
+    Only operators `inside` get another form; None: all. Means that are `shrinking`, whose results span much less than
+    their inputs, become no pools. Operators without another form stay; `obstacles` names them. With `drop_softmax`,
+    outputs that SOFTMAX or LOG_SOFTMAX makes become its inputs, the logits.
     """
     changed = with_shapes_folded(model)
     changed = composed(changed, with_constants_absorbed(changed.model))
-    changed = composed(changed, replaced(changed.model, _forms(runtimes)))
+    chosen = None if inside is None else {i for i, origin in enumerate(changed.origins) if origin in inside}
+    small = frozenset(i for i, origin in enumerate(changed.origins) if origin in shrinking)
+    changed = composed(changed, replaced(changed.model, _forms(runtimes, small), chosen))
     changed = composed(changed, with_constants_absorbed(changed.model))
     return composed(changed, _without_probabilities(changed.model)) if drop_softmax else changed
 
 
 def _without_probabilities(model: Model) -> Rewritten:
-    return replaced(model, dict.fromkeys(_PROBABILITIES, _dropped))
+    return replaced(model, dict.fromkeys(PROBABILITIES, _dropped))
 
 
 def _dropped(editing: Editing, operator: OperatorView) -> Rewrite | None:

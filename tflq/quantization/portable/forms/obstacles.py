@@ -11,6 +11,7 @@ from tflq.profiles import Profile
 from tflq.quantization.portable.forms.chains import chains
 from tflq.quantization.portable.forms.floats import portable_form
 from tflq.quantization.portable.forms.lookups import LOOKUPS, lookup_for, takes
+from tflq.quantization.portable.forms.pools import pools_agree
 from tflq.quantization.portable.forms.rewrite import Obstacle
 from tflq.quantization.scheme.float_graph import prepared
 from tflq.quantization.scheme.rules import CONVERSIONS, READS_SHAPES
@@ -71,7 +72,7 @@ def obstacles(model: Model, runtimes: Sequence[Profile]) -> tuple[Obstacle, ...]
         if operator.index in tabulated:
             reason = tableless
         else:
-            reason = None if _is_portable(operator) else _REASONS.get(operator.name, _UNKNOWN)
+            reason = None if _is_portable(operator, runtimes) else _REASONS.get(operator.name, _UNKNOWN)
         if reason is not None:
             found.append(_obstacle(operator, origins[operator.index], *reason))
     return tuple(sorted(found, key=lambda obstacle: obstacle.index))
@@ -93,7 +94,7 @@ def _obstacle(operator: OperatorView, index: int, why: str, instead: str) -> Obs
     return Obstacle(index, operator.name, name, why, _AT_END if is_last else _INSIDE, instead)
 
 
-def _is_portable(operator: OperatorView) -> bool:
+def _is_portable(operator: OperatorView, runtimes: Sequence[Profile]) -> bool:
     """Return whether all runtimes agree on an operator once the grid has chosen its scales."""
     graph, name = operator.graph, operator.name
     tensors = (t for t in (*operator.inputs, *operator.outputs) if t >= 0)
@@ -101,6 +102,9 @@ def _is_portable(operator: OperatorView) -> bool:
         return True
     if name in _LINEAR:
         return graph.constant(operator.inputs[1]) is not None
+    if name == "AVERAGE_POOL_2D" and operator.options is not None:
+        window = int(operator.options["filter_height"]), int(operator.options["filter_width"])
+        return pools_agree(window, tuple(runtimes))
     fact = OPERATORS.get(name)
     tied = None if fact is None or fact.quantize is None else fact.quantize.tied
     return name in _PAIRS or (tied is not None and name not in _COMPUTING)

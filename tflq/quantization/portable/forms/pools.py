@@ -7,7 +7,7 @@ requantizes as every other convolution of the model does, at the price of N weig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from math import prod
 
@@ -25,7 +25,9 @@ from tflq.quantization.portable.forms.rewrite import Rewrite
 WHY = "runtimes scale its sums in different ways, but not those of what replaces it"
 
 
-def mean_form(runtimes: Sequence[Profile], editing: Editing, operator: OperatorView) -> Rewrite | None:
+def mean_form(
+    runtimes: Sequence[Profile], shrinking: Collection[int], editing: Editing, operator: OperatorView
+) -> Rewrite | None:
     """Write a MEAN or SUM over neighbouring axes: [before, axes, behind] as an image, one window over the axes."""
     source, axes = operator.input_specs[0], editing.graph.constant(operator.inputs[1])
     if source is None or axes is None or source.type != TensorType.FLOAT32 or not is_known(source, 1):
@@ -37,7 +39,8 @@ def mean_form(runtimes: Sequence[Profile], editing: Editing, operator: OperatorV
     first, last = reduced[0], reduced[-1] + 1
     height, width = (source.shape[first:last]) if len(reduced) == 2 else (1, prod(source.shape[first:last]))
     image = [prod(source.shape[:first]), height, width, prod(source.shape[last:])]
-    is_pool = operator.name == "MEAN" and pools_agree((height, width), tuple(runtimes))
+    is_mean = operator.name == "MEAN" and operator.index not in shrinking
+    is_pool = is_mean and pools_agree((height, width), tuple(runtimes))
     made, steps = operator.output(), ["AVERAGE_POOL_2D" if is_pool else "DEPTHWISE_CONV_2D"]
     weight = 1 / (height * width) if operator.name == "MEAN" else 1.0
 
