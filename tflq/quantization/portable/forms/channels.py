@@ -1,7 +1,7 @@
 """Operators with one constant for each channel, by DEPTHWISE_CONV_2D.
 
-For slopes a from 0 to 1, PRELU and LEAKY_RELU are MAXIMUM(x, a * x). A table takes slopes of one value, too, but looks up an
-entry at the cost of several multiplications.
+For slopes a from 0 to 1, PRELU and LEAKY_RELU are MAXIMUM(x, a * x). A table takes slopes of one value, too, but looks
+up an entry at the cost of several multiplications.
 """
 
 from __future__ import annotations

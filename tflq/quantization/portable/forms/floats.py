@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from tflq.interpreter import make_plan
 from tflq.ir import Model, OperatorView
-from tflq.profiles import Profile
+from tflq.profiles import Profile, by_name
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
 from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form
 from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
@@ -47,7 +48,11 @@ def portable_form(model: Model, runtimes: Sequence[Profile] = (), *, drop_softma
     Operators that are the same on all `runtimes` stay as they are; without any, everything that could differ changes.
     Operators without one stay; `obstacles` names them. With `drop_softmax`, outputs that SOFTMAX or LOG_SOFTMAX makes
     become its inputs, the logits.
+
+    Raises:
+        ModelError, UnsupportedError: LiteRT's kernels refuse an operator.
     """
+    make_plan(model, by_name("litert-ref"))
     changed = with_shapes_folded(model)
     changed = composed(changed, with_constants_absorbed(changed.model))
     changed = composed(changed, replaced(changed.model, _forms(runtimes)))
