@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tflq.cli.exits import exit_of_check
+from tflq.cli.exits import Exit, exit_of_check, gravest
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import (
     html_option,
@@ -100,6 +100,9 @@ from tflq.errors import OptionError, TflqError
     help="Build a model with the same bits, for every input, on these runtimes (names or profile files, with commas), "
     "and prove it; without names, on all that tflq knows. [default: the recipe's]",
 )
+@click.option(
+    "--portable-until", metavar="TENSOR", help="With --portable: only as far as this tensor; the rest as usual."
+)
 @click.option("--drop-softmax", is_flag=True, help="With --portable: outputs that SOFTMAX makes become logits.")
 @click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone.")
 @click.option(
@@ -145,6 +148,7 @@ def quantize_command(
     budget: str | None,
     runtimes: str | None,
     portable: str | None,
+    portable_until: str | None,
     drop_softmax: bool,
     sensitivity: bool,
     labels: str | None,
@@ -165,7 +169,7 @@ def quantize_command(
 
     The file is written even if the verification fails. Exit code 0: LiteRT gives the same bits, or is not installed;
     5: the same bits except in float operators that are as close as promised; 1: other bits; 3: not everything could be
-    compared; 4: LiteRT refuses the model.
+    compared, or more than a final SOFTMAX is not portable; 4: LiteRT refuses the model.
 
     \b
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
@@ -197,6 +201,7 @@ def quantize_command(
             "--budget": budget,
             "--runtimes": runtimes,
             "--portable": portable,
+            "--portable-until": portable_until,
             "--drop-softmax": drop_softmax,
             "--sensitivity": sensitivity,
             "--labels": labels,
@@ -224,8 +229,8 @@ def quantize_command(
     chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes, portable)
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
-    if drop_softmax:
-        chosen = replace(chosen, drop_softmax=True)
+    if portable_until or drop_softmax:
+        chosen = replace(chosen, portable_until=portable_until or "", drop_softmax=drop_softmax)
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)
@@ -256,8 +261,9 @@ def quantize_command(
         say_document(quantize_document(making))
     else:
         say(quantize_report(making))
-    check = result.report.check
-    return exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
+    check, outcome = result.report.check, result.report.portable
+    code = exit_of_check(None if check.report is None else check.report.verdict.value, check.error)
+    return gravest([code, Exit.UNSUPPORTED if outcome is not None and outcome.left else Exit.SAME])
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from tflq.quantization.judge.several_runtimes import agreed
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
-from tflq.quantization.portable.targets import targets, written_for
+from tflq.quantization.portable.targets import portable_operators, targets, written_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
@@ -116,7 +116,9 @@ def quantize(
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepared(form.model)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
-    task = _task(floats, kept_float, samples, recipe, progress, jobs)
+    inside = portable_operators(recipe, source)
+    portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in inside)
+    task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
         result = _made(
@@ -240,6 +242,7 @@ def _interrupted(
 def _task(
     floats: FloatModel,
     kept_float: dict[int, str],
+    portable: frozenset[int],
     samples: Sequence[Sample],
     recipe: Recipe,
     progress: Progress | None,
@@ -248,9 +251,9 @@ def _task(
     """Return the task of choosing among the recipe's candidates."""
     candidates = distinct(recipe)
     recipe = replace(recipe, candidates=candidates)
-    if recipe.portable:
-        kept_float = {**in_float(floats, targets(recipe.portable)), **kept_float}
-    return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress, jobs=jobs)
+    if portable:
+        kept_float = {**in_float(floats, targets(recipe.portable), portable), **kept_float}
+    return Task(floats, samples, recipe, candidates[0], kept_float, portable=portable, progress=progress, jobs=jobs)
 
 
 def distinct(recipe: Recipe) -> tuple[Methods, ...]:

@@ -62,14 +62,13 @@ class Built:
         plan, notes = self.assignment.scheme, self.assignment.notes
         assignment = assign(plan, activations, refinements.weights, recipe, refinements.codes, refinements.biases)
         assignment = replace(assignment, notes=notes)
-        integer, tables = _written(assignment, recipe)
-        return replace(self, integer=integer, assignment=assignment, activations=activations, tables=tables)
+        return replace(self, integer=rewritten(assignment), assignment=assignment, activations=activations)
 
 
-def _written(assignment: Assignment, recipe: Recipe) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+def _written(assignment: Assignment, task: Task) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
     """Return the integer model; of a portable one, with tables in place of pointwise operators."""
     integer = rewritten(assignment)
-    return with_tables(integer, targets(recipe.portable)) if recipe.portable else (integer, ())
+    return with_tables(integer, targets(task.recipe.portable), task.portable) if task.portable else (integer, ())
 
 
 def build(task: Task) -> Built:
@@ -81,21 +80,21 @@ def build(task: Task) -> Built:
     kept_float = dict(task.kept_float)
     while True:
         modes, reasons = _modes(task, floats, kept_float)
-        plan = scheme(floats, modes, _constraints(task.recipe))
+        plan = scheme(floats, modes, _constraints(task))
         spanning = weight_params(plan, _weight_ranges(task, plan))
         activations = activation_params(plan, _activation_ranges(task, plan, spanning), ranging.rule)
         weights = fitted_weights(plan, activations, spanning)
         notes = raised(spanning, weights)
-        if task.recipe.portable:
-            activations, weights = portable_scales(plan, activations, weights)
+        if task.portable:
+            activations, weights = portable_scales(plan, activations, weights, task.portable)
             if task.methods.equalize is not None:
-                plan = scheme(_on_grid(task, plan, activations), modes, _constraints(task.recipe))
+                plan = scheme(_on_grid(task, plan, activations), modes, _constraints(task))
                 weights = fitted_weights(plan, activations, weight_params(plan, _weight_ranges(task, plan)))
-                activations, weights = portable_scales(plan, activations, weights)
+                activations, weights = portable_scales(plan, activations, weights, task.portable)
         refinements = _refined(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
         assignment = replace(assignment, notes={**notes, **refinements.notes})
-        integer, tables = _written(assignment, task.recipe)
+        integer, tables = _written(assignment, task)
         refusal = _refusal(integer)
         if refusal is None:
             _refuse_runtimes(integer, task.recipe)
@@ -105,8 +104,8 @@ def build(task: Task) -> Built:
         kept_float[index] = reason
 
 
-def _constraints(recipe: Recipe) -> Constraints:
-    return CONSTRAINTS if recipe.portable else NONE
+def _constraints(task: Task) -> Constraints:
+    return replace(CONSTRAINTS, operators=task.portable) if task.portable else NONE
 
 
 def _is_left(floats: FloatModel, integer: IntegerModel, index: int) -> bool:
@@ -133,7 +132,7 @@ def _modes(
 def foreseen(task: Task) -> None:
     """Announce the observations of the task's float model that `build` needs."""
     floats, ranging = _equalized(task), task.methods.ranging
-    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task.recipe))
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task))
     if ranging.order is Order.FLOAT:
         task.watching.expect(floats, Chooser(plan, ranging, {}).begin())
     if not task.methods.refining.changes_nothing:
@@ -143,7 +142,7 @@ def foreseen(task: Task) -> None:
 def shared_parts(task: Task) -> None:
     """Compute the parts that tasks of the same samples share: ranges and sums of the float model."""
     floats, ranging = _equalized(task), task.methods.ranging
-    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task.recipe))
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task))
     spanning = weight_params(plan, _weight_ranges(task, plan))
     if ranging.order is Order.FLOAT:
         _activation_ranges(task, plan, spanning)
@@ -177,7 +176,7 @@ def _refined(
     methods = task.methods.refining
     if methods.changes_nothing:
         return Refinements(weights)
-    integer, _ = _written(_assignment(task, plan, activations, Refinements(weights)), task.recipe)
+    integer, _ = _written(_assignment(task, plan, activations, Refinements(weights)), task)
     subject = Subject(plan, activations, weights, integer, task.recipe.executor, task.shared)
     return refined(subject, methods, task.samples, _float_sums(task, plan), task.progress)
 
@@ -218,7 +217,7 @@ def _equalized(task: Task) -> FloatModel:
 def _on_grid(task: Task, plan: Scheme, activations: Mapping[Form, Params]) -> FloatModel:
     tensors = dict.fromkeys(t for group in channel_groups(plan.model) for t in group.tensors)
     tensors.update(dict.fromkeys(m.data for m in plan.multiplied if m.data not in plan.model.constants))
-    return equalized_on_grid(plan, activations, _extents(task, plan.model, whole(task.samples), tensors))
+    return equalized_on_grid(plan, activations, task.portable, _extents(task, plan.model, whole(task.samples), tensors))
 
 
 def _extents(task: Task, model: FloatModel, samples: Sequence[Sample], tensors: Iterable[int]) -> dict[int, Range]:

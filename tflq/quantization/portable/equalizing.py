@@ -9,7 +9,7 @@ activations and weights on inputs of a typical magnitude, and is measured where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,14 @@ PEAK = 3.0
 _MOST, _TINY = 126, 1e-30
 
 
-def equalized_on_grid(plan: Scheme, activations: Mapping[Form, Params], extents: Mapping[int, Range]) -> FloatModel:
-    """Return the scheme's float model with channels moved on the grid of these parameters.
+def equalized_on_grid(
+    plan: Scheme, activations: Mapping[Form, Params], inside: Collection[int], extents: Mapping[int, Range]
+) -> FloatModel:
+    """Return the scheme's float model with channels of operators `inside` moved on the grid of these parameters.
 
     `extents` are the least and greatest value of each channel of activations, by tensor.
     """
-    channels = _Channels(plan, activations, extents)
+    channels = _Channels(plan, activations, inside, extents)
     for group in channel_groups(plan.model):
         channels.move(group)
     return channels.model
@@ -47,10 +49,13 @@ def equalized_on_grid(plan: Scheme, activations: Mapping[Form, Params], extents:
 class _Channels:
     """A float model while its groups of channels are moved, one after another."""
 
-    def __init__(self, plan: Scheme, activations: Mapping[Form, Params], extents: Mapping[int, Range]) -> None:
+    def __init__(
+        self, plan: Scheme, activations: Mapping[Form, Params], inside: Collection[int], extents: Mapping[int, Range]
+    ) -> None:
         self.model = plan.model
         self._plan, self._activations, self._extents = plan, activations, dict(extents)
-        self._products = {m.tensor: m for m in plan.multiplied if output_group(plan, m.operator) is not None}
+        products = [m for m in plan.multiplied if m.operator in inside]
+        self._products = {m.tensor: m for m in products if output_group(plan, m.operator) is not None}
 
     def move(self, group: Group) -> None:
         """Multiply each channel of a group by the factor with the least noise."""

@@ -6,7 +6,7 @@ own, an operand's scale grows instead: that of a table is free. No scale is move
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tflq.quantization.portable.sums import Sum, kin
@@ -28,13 +28,13 @@ class Product:
         return other if self.moving == one else one
 
 
-def products(plan: Scheme, added: Sequence[Sum]) -> tuple[Product, ...]:
-    """Return the products of activations, without those all of whose scales depend on each other."""
+def products(plan: Scheme, added: Sequence[Sum], inside: Collection[int]) -> tuple[Product, ...]:
+    """Return the products among operators `inside`, without those all of whose scales depend on each other."""
     related = kin(added)
     bound = frozenset[Form]().union(*related)
     found, taken = list[Product](), set[Form]()
-    for index, mode in enumerate(plan.modes):
-        op = plan.model.graph.op(index)
+    for index in sorted(inside):
+        mode, op = plan.modes[index], plan.model.graph.op(index)
         one, other = (plan.read.get((index, position)) for position in (0, 1))
         result = plan.results.get(op.outputs[0]) if op.outputs else None
         if mode is None or op.name != "MUL" or one is None or other is None or result is None:

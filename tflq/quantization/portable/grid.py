@@ -15,7 +15,7 @@ xnn_create_convolution2d_nhwc_qs8_qc8w (float32).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,25 +50,29 @@ CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=fro
 
 
 def portable_scales(
-    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], inside: Collection[int]
 ) -> tuple[dict[Form, Params], dict[Slot, Params]]:
-    """Return parameters of activations and weights, moved to those with which all runtimes requantize alike.
+    """Return parameters of activations and weights of operators `inside` with which all runtimes requantize alike.
 
     Operands and results of sums get scales powers of two apart. Scales of outputs grow where a shift would be too
     small. One scale of every product of activations moves so that the multiplier is a power of two.
     """
-    added, chosen = sums(plan), dict(activations)
-    multiplied = products(plan, added)
+    added, chosen = sums(plan, inside), dict(activations)
+    multiplied = products(plan, added, inside)
     for _ in range(_ROUNDS):
-        grown = aligned(plan, added, _grown(plan, multiplied, chosen, weights))
+        grown = aligned(plan, added, _grown(plan, multiplied, chosen, weights, inside))
         if grown == chosen:
             break
         chosen = grown
-    return chosen, {**weights, **_portable_weights(plan, chosen, weights)}
+    return chosen, {**weights, **_portable_weights(plan, chosen, weights, inside)}
 
 
 def _grown(
-    plan: Scheme, multiplied: Sequence[Product], activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+    plan: Scheme,
+    multiplied: Sequence[Product],
+    activations: Mapping[Form, Params],
+    weights: Mapping[Slot, Params],
+    inside: Collection[int],
 ) -> dict[Form, Params]:
     """Return the activations with greater scales where one is too small for its operator, in one pass."""
     chosen = dict(activations)
@@ -80,7 +84,7 @@ def _grown(
 
     for m in plan.multiplied:
         group = output_group(plan, m.operator)
-        if group is not None and m.bias is not None:
+        if group is not None and m.bias is not None and m.operator in inside:
             reach = _reach(weights[m.operator, m.position]).max(initial=0.0)
             grow(group, float(data_params(plan, m, chosen).scale[0]) * reach * 2.0**LEAST_SHIFT * _SLACK)
     for product in multiplied:
@@ -107,12 +111,12 @@ def output_group(plan: Scheme, operator: int) -> Form | None:
 
 
 def _portable_weights(
-    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
+    plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params], inside: Collection[int]
 ) -> dict[Slot, Params]:
     moved = {}
     for m in plan.multiplied:
         slot, group = (m.operator, m.position), output_group(plan, m.operator)
-        if group is not None and m.bias is not None and (m.operator, m.position) in weights:
+        if group is not None and m.bias is not None and m.operator in inside:
             data, output = data_params(plan, m, activations), activations[group]
             moved[slot] = _on_grid(plan, m, weights[slot], data.scale[0], output.scale[0])
     return moved

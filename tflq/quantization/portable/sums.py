@@ -10,7 +10,7 @@ finished operator on every combination of codes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,12 +35,12 @@ class Sum:
     clips: bool
 
 
-def sums(plan: Scheme) -> tuple[Sum, ...]:
-    """Return the sums of activations of a scheme, in order."""
+def sums(plan: Scheme, inside: Collection[int]) -> tuple[Sum, ...]:
+    """Return the sums of activations of a scheme that are operators `inside`, in order."""
     found = []
-    for index, mode in enumerate(plan.modes):
+    for index in sorted(inside):
         op = plan.model.graph.op(index)
-        if mode is not None and op.name in SUMS and op.outputs[0] in plan.results:
+        if plan.modes[index] is not None and op.name in SUMS and op.outputs[0] in plan.results:
             operands = [plan.read.get((index, p)) or plan.constants.get((index, p)) for p in (0, 1)]
             known = tuple(form for form in operands if form is not None)
             clips = op.options is not None and op.options.get("fused_activation_function") in _NEVER_NEGATIVE

@@ -135,7 +135,8 @@ class Recipe:
     models; if it does not take a model, `litert-ref` replaces it. With further `runtimes` (integer modes only),
     candidates are judged on all of them, and scales are nudged so that they agree on more elements. A model that is
     `portable` to runtimes (profiles, paths of profile files, or ALL) gives the same bits on them for every input, as
-    far as its operators allow: mode int8 only. With `drop_softmax`, outputs that SOFTMAX makes become logits.
+    far as its operators allow: mode int8 only. With `portable_until`, the name of a
+    tensor, what it does not depend on is quantized as usual. With `drop_softmax`, outputs of SOFTMAX become logits.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -155,6 +156,7 @@ class Recipe:
     profile: str = "litert-xnnpack"
     runtimes: tuple[str, ...] = ()
     portable: tuple[str, ...] = ()
+    portable_until: str = ""
     drop_softmax: bool = False
     candidates: tuple[Methods, ...] = (Methods(),)
 
@@ -171,6 +173,7 @@ class Recipe:
         profile: str = "litert-xnnpack",
         runtimes: tuple[str, ...] = (),
         portable: tuple[str, ...] = (),
+        portable_until: str = "",
         drop_softmax: bool = False,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
@@ -186,6 +189,7 @@ class Recipe:
             "profile": profile,
             "runtimes": runtimes,
             "portable": portable,
+            "portable_until": portable_until,
             "drop_softmax": drop_softmax,
             "candidates": candidates,
         }
@@ -215,8 +219,8 @@ class Recipe:
             by_name(name)
         if self.portable and self.mode is not Mode.INT8:
             raise OptionError(f"portable: mode int8 only, not {self.mode.value}")
-        if self.drop_softmax and not self.portable:
-            raise OptionError("drop_softmax: for portable models only")
+        if (self.drop_softmax or self.portable_until) and not self.portable:
+            raise OptionError("portable_until and drop_softmax are for portable models only")
         if self.portable and (self.runtimes or self.budget is not None):
             raise OptionError("portable: a model with the same bits everywhere takes no further runtimes and no budget")
         if self.runtimes and TYPES[self.mode].data is None:

@@ -54,6 +54,7 @@ class Constraints:
     own_constants: frozenset[str] = frozenset()
     one_scale: frozenset[str] = frozenset()
     unfixed: frozenset[str] = frozenset()
+    operators: frozenset[int] = frozenset()  # that keep to these; others are as LiteRT wants them
 
 
 NONE = Constraints()

@@ -126,7 +126,8 @@ class _Grouping:
 
     def _take(self, index: int, mode: Mode) -> None:
         weights = multiplied(self._model, index, mode)
-        if weights is not None and self._model.graph.op(index).name in self._kept.one_scale:
+        kept = self._kept if index in self._kept.operators else NONE
+        if weights is not None and self._model.graph.op(index).name in kept.one_scale:
             weights = replace(weights, axis=None)
         if weights is not None:
             self._multiplied.append(weights)
@@ -148,7 +149,7 @@ class _Grouping:
             special.add(weights.bias_position)
         outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
         for form in outputs:
-            if (op, data) in FIXED and op not in self._kept.unfixed:
+            if (op, data) in FIXED and op not in kept.unfixed:
                 self._fixed[form] = FIXED[op, data]
             self._made[form[0]] = self._new(form)
             if RULES[op].fills:
@@ -162,11 +163,11 @@ class _Grouping:
             tensor = operator.inputs[position]
             form = (tensor, own_type(op, position, mode) or data)
             if tensor in self._model.constants:
-                own = self._new(form) if op in self._kept.own_constants else None
+                own = self._new(form) if op in kept.own_constants else None
                 self._constants[index, position] = outputs[0] if position in tied else own
             elif position not in tied:
                 self._read[index, position] = self._new(form)
-            elif self._compatible(form, outputs[0]) and (len(computed) == 1 or self._may_share(form)):
+            elif self._compatible(form, outputs[0]) and (len(computed) == 1 or self._may_share(form, kept)):
                 self._read[index, position] = form
                 self._union(form, outputs[0])
             else:
@@ -207,14 +208,14 @@ class _Grouping:
             if data is not None and not touched and self._model.is_float(tensor):
                 self._edges[tensor] = self._new((tensor, data))
 
-    def _may_share(self, form: Form) -> bool:
+    def _may_share(self, form: Form, kept: Constraints) -> bool:
         """Return whether a group is read only by operators that join it to others, so a wider range costs nothing.
 
         If joins may not rescale, they share it at any cost.
         """
         root = self._root(self._new(form))
         members = (other[0] for other in self._parent if self._root(other) == root)
-        shares = not self._kept.joins_rescale or all(tensor in self._passed_on for tensor in members)
+        shares = not kept.joins_rescale or all(tensor in self._passed_on for tensor in members)
         return root not in self._fixed and shares
 
     def _give_inputs(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -138,11 +138,11 @@ def composed(first: Rewritten, second: Rewritten) -> Rewritten:
 Form = Callable[[Editing, OperatorView], Rewrite | None]
 
 
-def replaced(model: Model, forms: Mapping[str, Form]) -> Rewritten:
-    """Return the model with the operators that forms take, by name, replaced."""
+def replaced(model: Model, forms: Mapping[str, Form], inside: Collection[int] | None = None) -> Rewritten:
+    """Return the model with the operators that forms take, by name, replaced: those `inside`, or all."""
     editing, rewrites = Editing(model), list[Rewrite]()
     for operator in editing.graph.ops:
-        form = forms.get(operator.name)
+        form = forms.get(operator.name) if inside is None or operator.index in inside else None
         rewrite = None if form is None else form(editing, operator)
         if rewrite is None:
             editing.copy(operator)

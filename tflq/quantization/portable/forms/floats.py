@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from tflq.interpreter import make_plan
@@ -42,10 +42,13 @@ _PROBABILITIES = ("SOFTMAX", "LOG_SOFTMAX")
 _DROPPED = "its results are not portable; the order of logits is the same"
 
 
-def portable_form(model: Model, runtimes: Sequence[Profile] = (), *, drop_softmax: bool = False) -> Rewritten:
+def portable_form(
+    model: Model, runtimes: Sequence[Profile] = (), inside: Collection[int] | None = None, *, drop_softmax: bool = False
+) -> Rewritten:
     """Return a float model without operators that have a portable form, and what was rewritten.
 
     Operators that are the same on all `runtimes` stay as they are; without any, everything that could differ changes.
+    Only operators `inside` get another form; None: all.
     Operators without one stay; `obstacles` names them. With `drop_softmax`, outputs that SOFTMAX or LOG_SOFTMAX makes
     become its inputs, the logits.
 
@@ -55,7 +58,8 @@ def portable_form(model: Model, runtimes: Sequence[Profile] = (), *, drop_softma
     make_plan(model, by_name("litert-ref"))
     changed = with_shapes_folded(model)
     changed = composed(changed, with_constants_absorbed(changed.model))
-    changed = composed(changed, replaced(changed.model, _forms(runtimes)))
+    chosen = None if inside is None else {i for i, origin in enumerate(changed.origins) if origin in inside}
+    changed = composed(changed, replaced(changed.model, _forms(runtimes), chosen))
     changed = composed(changed, with_constants_absorbed(changed.model))
     return composed(changed, _without_probabilities(changed.model)) if drop_softmax else changed
 

@@ -10,7 +10,7 @@ a table: that of the operator before the MUL, or a new one that changes nothing 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -52,10 +52,13 @@ class _Operand:
         return (self.elements if share and not self.in_table else 0), share
 
 
-def tie_free(integer: IntegerModel, form: Lookup) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+def tie_free(
+    integer: IntegerModel, form: Lookup, inside: Collection[int] | None = None
+) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
     """Return the model with operands of MUL that give no ties, where the scales allow it."""
     graph = view(integer.model)
-    wanted = {slot: powers for op in graph.ops for slot, powers in _wanted(op)}
+    chosen = [op for op in graph.ops if inside is None or integer.operators[op.index] in inside]
+    wanted = {slot: powers for op in chosen for slot, powers in _wanted(op)}
     if not wanted:
         return integer, ()
     writing = _Writing(integer, form, wanted)

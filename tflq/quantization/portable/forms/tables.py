@@ -6,7 +6,7 @@ results: runtimes only look them up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -28,22 +28,29 @@ PART_OF_TABLE = "it becomes part of a table"
 WHY = "runtimes round its kernel in different ways; a table of its results is only looked up"
 
 
-def with_tables(integer: IntegerModel, runtimes: Sequence[Profile]) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+def with_tables(
+    integer: IntegerModel, runtimes: Sequence[Profile], inside: Collection[int] | None = None
+) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
     """Return the model with pointwise operators on int8 codes as tables and MULs without ties, and what was rewritten.
 
+    Of the float model's operators, only those `inside` are; None: all.
     The model is unchanged if one of the runtimes takes no form of a table; `obstacles` names it.
     """
     form = lookup_for(runtimes)
     if form is None:
         return integer, ()
-    integer, tables = _with_chains_looked_up(integer, form)
-    integer, products = tie_free(integer, form)
+    integer, tables = _with_chains_looked_up(integer, form, inside)
+    integer, products = tie_free(integer, form, inside)
     return integer, (*tables, *products)
 
 
-def _with_chains_looked_up(integer: IntegerModel, form: Lookup) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
-    graph = view(integer.model)
-    ends = {chain.operators[-1]: chain for chain in _tabulated(graph)}
+def _with_chains_looked_up(
+    integer: IntegerModel, form: Lookup, inside: Collection[int] | None
+) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+    graph, left = view(integer.model), set[int]()
+    if inside is not None:
+        left = {i for i, origin in enumerate(integer.operators) if origin >= 0 and origin not in inside}
+    ends = {chain.operators[-1]: chain for chain in _tabulated(graph) if left.isdisjoint(chain.operators)}
     kept = _live(graph, ends)
     editing, rewrites = Editing(integer.model), list[Rewrite]()
     for operator in editing.graph.ops:
@@ -75,7 +82,7 @@ def _tabulated(graph: GraphView) -> list[Chain]:
     return [chain for chain in chains(graph, coded, coded) if not _moves(chain)]
 
 
-def in_float(model: FloatModel, runtimes: Sequence[Profile]) -> dict[int, str]:
+def in_float(model: FloatModel, runtimes: Sequence[Profile], inside: Collection[int]) -> dict[int, str]:
     """Return the operators of the float model, with a reason, that compute in float until `with_tables` takes them.
 
     No operator between two tables then decides a scale of its own.
@@ -84,7 +91,8 @@ def in_float(model: FloatModel, runtimes: Sequence[Profile]) -> dict[int, str]:
         return {}
     graph = model.graph
     found = chains(graph, model.is_float, lambda t: model.is_float(t) and t not in graph.outputs)
-    return {index: PART_OF_TABLE for chain in found for index in chain.operators}
+    whole = (chain.operators for chain in found if set(chain.operators) <= set(inside))
+    return {index: PART_OF_TABLE for operators in whole for index in operators}
 
 
 def _moves(chain: Chain) -> bool:

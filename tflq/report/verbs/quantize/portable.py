@@ -59,5 +59,6 @@ def portable_document(outcome: Outcome | None) -> dict[str, Any] | None:
     return {
         "rewrites": [asdict(rewrite) for rewrite in outcome.rewrites],
         "obstacles": [asdict(obstacle) for obstacle in outcome.obstacles],
+        "left": list(outcome.left),
         "certificate": outcome.proof.certificate().document,
     }
