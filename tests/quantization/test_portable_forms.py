@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.float_graphs import FloatGraph
+from support.float_graphs import FloatGraph, random_graph, samples
+from tflq.errors import UnsupportedError
 from tflq.flatbuf import write
-from tflq.ir import Model, view
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model, view, with_graph
 from tflq.profiles import Profile, by_name
 from tflq.quantization.portable.forms.floats import portable_form
 from tflq.quantization.portable.forms.obstacles import obstacles
@@ -254,11 +256,14 @@ def test_prelu_by_channel_becomes_the_sum_of_its_halves(shape: tuple[int, ...]) 
     assert_same_function(g.model(), changed.model)
 
 
-def test_prelu_with_one_slope_becomes_leaky_relu() -> None:
+@pytest.mark.parametrize(
+    ("slope", "becomes"), [(0.3, ["DEPTHWISE_CONV_2D", "MAXIMUM"]), (-0.3, ["LEAKY_RELU"]), (1.5, ["LEAKY_RELU"])]
+)
+def test_prelu_with_one_slope(slope: float, becomes: list[str]) -> None:
     g = FloatGraph(10)
-    g.op("PRELU", [g.given(1, 5, 4, 3), g.constant([-0.3, -0.3, -0.3])])
+    g.op("PRELU", [g.given(1, 5, 4, 3), g.constant([slope] * 3)])
     changed = portable_form(g.model())
-    assert names(changed.model) == ["LEAKY_RELU"]
+    assert names(changed.model) == becomes
     assert_same_function(g.model(), changed.model)
 
 
@@ -348,3 +353,31 @@ def test_a_runtime_without_tables_is_named() -> None:
     (obstacle,) = obstacles(g.model(), runtimes)
     assert "tf-1.15-ref takes no form" in obstacle.why
     assert "RELU" in obstacle.instead
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_models_keep_their_function(seed: int) -> None:
+    model = random_graph(seed)
+    changed = portable_form(model)
+    plans = [make_plan(one, by_name("litert-ref")) for one in (model, changed.model)]
+    for given in samples(model, seed, 2):
+        before, after = (run(plan, dict(zip(plan.inputs, given.values(), strict=True))).values for plan in plans)
+        for one, other in zip(plans[0].outputs, plans[1].outputs, strict=True):
+            wide = np.abs(before[one]).max(initial=1.0)
+            np.testing.assert_allclose(after[other], before[one], rtol=1e-4, atol=1e-4 * wide)
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 4, 3), (1, 5000, 5000, 3)])
+def test_empty_and_huge_windows_stay(shape: tuple[int, ...]) -> None:
+    g = FloatGraph(15)
+    g.op("MEAN", [g.given(*shape), g.constant([1, 2], "int32")], {"keep_dims": True})
+    assert names(portable_form(g.model()).model) == ["MEAN"]
+
+
+def test_a_broken_operator_is_refused() -> None:
+    g = FloatGraph(16)
+    g.op("MEAN", [g.given(1, 4, 4, 3), g.constant([1, 2], "int32")], {"keep_dims": True})
+    graph = view(g.model()).record
+    broken = replace(graph, operators=(replace(graph.operators[0], inputs=graph.operators[0].inputs[:1]),))
+    with pytest.raises(UnsupportedError, match="MEAN"):
+        portable_form(with_graph(g.model(), broken))

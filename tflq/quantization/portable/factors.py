@@ -29,7 +29,7 @@ class Product:
 
 
 def products(plan: Scheme, added: Sequence[Sum], inside: Collection[int]) -> tuple[Product, ...]:
-    """Return the products of activations `inside`, without those all of whose scales depend on each other."""
+    """Return the products among operators `inside`, without those all of whose scales depend on each other."""
     related = kin(added)
     bound = frozenset[Form]().union(*related)
     found, taken = list[Product](), set[Form]()

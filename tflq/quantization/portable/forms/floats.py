@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
+from tflq.interpreter import make_plan
 from tflq.ir import Model, OperatorView
-from tflq.profiles import Profile
+from tflq.profiles import Profile, by_name
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
 from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form
 from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
@@ -55,7 +56,11 @@ def portable_form(
     Only operators `inside` get another form; None: all. Means that are `shrinking`, whose results span much less than
     their inputs, become no pools. Operators without another form stay; `obstacles` names them. With `drop_softmax`,
     outputs that SOFTMAX or LOG_SOFTMAX makes become its inputs, the logits.
+
+    Raises:
+        ModelError, UnsupportedError: LiteRT's kernels refuse an operator.
     """
+    make_plan(model, by_name("litert-ref"))
     changed = with_shapes_folded(model)
     changed = composed(changed, with_constants_absorbed(changed.model))
     chosen = None if inside is None else {i for i, origin in enumerate(changed.origins) if origin in inside}

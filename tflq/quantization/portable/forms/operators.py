@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ from tflq.ir.schema import enum
 from tflq.quantization.portable.forms.editing import Editing
 
 VALID = enum("Padding")["VALID"]
+
+#: The greatest number of weights that a form writes; greater operators stay.
+_MOST_WEIGHTS = 1 << 24
+
+
+def fits(*sizes: int) -> bool:
+    """Return whether a form may write weights of these sizes."""
+    return prod(sizes) <= _MOST_WEIGHTS
 
 
 def reshaped(editing: Editing, operator: OperatorView, tensor: int, shape: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ from tflq.proof import Word
 from tflq.proof.operator import Bound, bind
 from tflq.proof.proof import contrast
 from tflq.quantization.portable.forms.editing import Editing
-from tflq.quantization.portable.forms.operators import VALID, reshaped, write_depthwise, write_reshape
+from tflq.quantization.portable.forms.operators import VALID, fits, reshaped, write_depthwise, write_reshape
 from tflq.quantization.portable.forms.rewrite import Rewrite
 
 WHY = "runtimes scale its sums in different ways, but not those of what replaces it"
@@ -39,6 +39,8 @@ def mean_form(
     first, last = reduced[0], reduced[-1] + 1
     height, width = (source.shape[first:last]) if len(reduced) == 2 else (1, prod(source.shape[first:last]))
     image = [prod(source.shape[:first]), height, width, prod(source.shape[last:])]
+    if not fits(*image[1:]):
+        return None
     is_mean = operator.name == "MEAN" and operator.index not in shrinking
     is_pool = is_mean and pools_agree((height, width), tuple(runtimes))
     made, steps = operator.output(), ["AVERAGE_POOL_2D" if is_pool else "DEPTHWISE_CONV_2D"]
@@ -73,6 +75,8 @@ def average_pool_form(runtimes: Sequence[Profile], editing: Editing, operator: O
     window = int(options["filter_height"]), int(options["filter_width"])
     strides = int(options["stride_h"]), int(options["stride_w"])
     if not is_unpadded(source, made, window, strides) or pools_agree(window, tuple(runtimes)):
+        return None
+    if not fits(*window, source.shape[3]):
         return None
     fused = int(options["fused_activation_function"])
     taken, result = editing.new(operator.inputs[0]), editing.new(operator.outputs[0])
@@ -130,8 +134,9 @@ def _write_window(
 
 
 def is_known(spec: TensorSpec, start: int) -> bool:
-    """Return whether dimensions from `start` on cannot change at run time."""
-    return len(spec.shape) > start and -1 not in (spec.shape_signature or spec.shape)[start:]
+    """Return whether dimensions from `start` on are not 0 and cannot change at run time."""
+    sizes = (*(spec.shape_signature or spec.shape)[start:], *spec.shape[start:])
+    return len(spec.shape) > start and min(sizes, default=0) > 0
 
 
 def _rewrite(operator: OperatorView, steps: Sequence[str], count: int) -> Rewrite:

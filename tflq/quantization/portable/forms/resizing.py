@@ -15,11 +15,13 @@ import numpy as np
 from tflq.ir import OperatorView, TensorType
 from tflq.ir.schema import enum
 from tflq.quantization.portable.forms.editing import Editing
-from tflq.quantization.portable.forms.operators import write_depthwise
+from tflq.quantization.portable.forms.operators import fits, write_depthwise
 from tflq.quantization.portable.forms.pools import is_known
 from tflq.quantization.portable.forms.rewrite import Rewrite
 
 WHY = "runtimes interpolate codes in different ways; they repeat pixels and convolve alike"
+#: The greatest factor that a form takes.
+_MOST_FACTOR = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ def resize_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     if None in axes or len(source.shape) != 4:
         return None
     rows, columns = (axis for axis in axes if axis is not None)
+    if not fits(rows.factor + 1, columns.factor + 1, source.shape[3]):
+        return None
     tensor, steps = editing.new(operator.inputs[0]), list[str]()
     batch, height, width, channels = source.shape
     height, width = height * rows.factor, width * columns.factor
@@ -79,9 +83,9 @@ def _axis(operator: OperatorView, size: int, target: int) -> _Axis | None:
         if size == 1 or (target - 1) % (size - 1):
             return _Axis(1, 0, 0, (1.0,)) if size == target else None
         factor = (target - 1) // (size - 1)
-        return _Axis(factor, 0, 0, (1 / factor,) * factor) if factor else None
+        return _Axis(factor, 0, 0, (1 / factor,) * factor) if 0 < factor <= _MOST_FACTOR else None
     factor, rest = divmod(target, size)
-    if rest or not factor:
+    if rest or not 0 < factor <= _MOST_FACTOR:
         return None
     if not options["half_pixel_centers"]:
         return _Axis(factor, 0, factor - 1, (1 / factor,) * factor)
