@@ -8,7 +8,7 @@ programs; a runtime that it lacks is named and skipped. docs/how-to/same-bits-ev
     python tools/agree.py MODEL --certificate CERTIFICATE --folder RUNTIMES --inputs samples.npz --count 1000
 
 With a certificate, tensors that it proves equal for every input are counted apart from the others. Runtimes that
-compute in float inside (openvino, apache-tvm) only report: their differences are in parentheses.
+compute in float inside (openvino, apache-tvm), or that it does not name, only report: their counts are in parentheses.
 
 Exit status: 0 no proved tensor differs (without a certificate: no tensor); 1 one does; 2 nothing was compared.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from agreement.certificates import proved_tensors
+from agreement.certificates import claim_of
 from agreement.comparing import Lockstep, Result, forms_of
 from agreement.devices import devices
 from agreement.inputs import Drawn, Sample
@@ -126,21 +126,21 @@ def main(words: Sequence[str] | None = None) -> int:
     args, began = arguments(words), monotonic()
     try:
         model = tflq.load(args.model)
-        proved = proved_tensors(model, args.certificate)
+        claim = claim_of(model, args.model, args.certificate)
         results, census, kinds = compared(model, args)
     except TflqError as error:
         print(error, file=sys.stderr)
         return NOTHING
     print(f"{args.model}: {', '.join(f'{count:,} {kind}' for kind, count in kinds.items())} inputs")
     print(thresholds(census, sum(kinds.values())))
-    print(*table(results, proved), sep="\n")
+    print(*table(results, claim), sep="\n")
     if args.json:
-        args.json.write_text(json.dumps(document(results, census, proved), indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(document(results, census, claim), indent=1) + "\n", encoding="utf-8")
     exact = [r for r in results if r.inputs and not r.device.reports_only]
     if len(exact) < 2:
         print("nothing was compared: fewer than two runtimes ran")
         return NOTHING
-    wrong = [r.device.name for r in exact if r.differs_in(proved)]
+    wrong = [r.device.name for r in exact if claim.names(r.device.name) and r.differs_in(claim.tensors)]
     word = f"differ from {exact[0].device.name}: {', '.join(wrong)}" if wrong else "the same bits"
     print(f"{word} ({len(exact)} runtimes, {monotonic() - began:.0f} s)")
     return DIFFERENT if wrong else 0

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from agreement.certificates import Claim
 from agreement.comparing import Result
 from agreement.sums import Census
 
 
-def table(results: Sequence[Result], proved: Collection[int]) -> list[str]:
+def table(results: Sequence[Result], claim: Claim) -> list[str]:
     """Return one line for each runtime that ran, and one for each that did not."""
     lines = [
         f"{'runtime':25}{'version':42}{'inputs':>7}{'elements':>15}{'different':>11}{'unproved':>10}{'seconds':>9}"
     ]
     for result in results:
         if result.inputs:
-            proven, total = result.differs_in(proved), sum(result.differing.values())
-            word = f"{proven:,}" if not result.device.reports_only else f"({proven:,})"
+            proven, total = result.differs_in(claim.tensors), sum(result.differing.values())
+            is_claimed = claim.names(result.device.name) and not result.device.reports_only
+            word = f"{proven:,}" if is_claimed else f"({proven:,})"
             lines.append(
                 f"{result.device.name:25}{result.version:42}{result.inputs:>7,}{result.compared:>15,}{word:>11}"
                 f"{total - proven:>10,}{result.seconds:>9.1f}"
@@ -39,10 +41,10 @@ def thresholds(census: Census, inputs: int) -> str:
     )
 
 
-def document(results: Sequence[Result], census: Census, proved: Collection[int]) -> dict[str, Any]:
+def document(results: Sequence[Result], census: Census, claim: Claim) -> dict[str, Any]:
     """Return everything as JSON values."""
     return {
-        "proved_tensors": sorted(proved),
+        "proved_tensors": sorted(claim.tensors),
         "accumulators": {
             str(p.index): {
                 "operator": p.name,
@@ -57,6 +59,7 @@ def document(results: Sequence[Result], census: Census, proved: Collection[int])
                 "version": r.version,
                 "problem": r.problem or None,
                 "float_inside": r.device.reports_only,
+                "claimed": claim.names(r.device.name) and not r.device.reports_only,
                 "inputs": r.inputs,
                 "elements": r.compared,
                 "different_by_tensor": {str(tensor): count for tensor, count in sorted(r.differing.items())},
