@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agreement.sums import Array, Product, products
+from agreement.sums import Array, Ints, Product, products
 from tflq.errors import InputError
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.numerics.contract import Range
 from tflq.profiles import PROFILES
 from tflq.proof.reach import values_for
 from tflq.verification.inputs import input_specs, make_inputs
@@ -20,6 +21,8 @@ Sample = tuple[Array, ...]
 _CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 #: Number of receptive fields with a sum at a threshold that are solved for one model.
 _SOLVED = 256
+#: Number of taps of a receptive field whose values are solved for, the others being random.
+_FREE = 12
 #: Share of an image's elements that one step of the search changes.
 _CHANGED = 0.1
 
@@ -98,12 +101,26 @@ class Drawn:
                 continue
             at = int(self._rng.choice(inside)) - int(self._rng.integers(0, 2))
             for field in sums.fields(channel):
-                solution = values_for(sums.weights[channel][field.taps], sums.span, [(at, at + 1)])
-                if solution is not None:
+                values = self._values(sums.weights[channel][field.taps], sums.span, at)
+                if values is not None:
                     whole = len(field.taps) == sums.weights.shape[1]
                     elements = self._shifted(product, field.elements) if whole else field.elements
-                    found.append((elements, solution[0] + zero))
+                    found.append((elements, values + zero))
         return found
+
+    def _values(self, weights: Ints, span: Range, target: int) -> Ints | None:
+        """Return values with that sum: small random ones for all but a few taps if possible, else for none."""
+        near = np.rint(self._rng.normal(0, (span[1] - span[0]) / 16, len(weights))).astype(np.int64)
+        values = np.clip(near, *span)
+        free = self._rng.permutation(np.flatnonzero(weights))[:_FREE]
+        values[free] = 0
+        rest = target - int(weights @ values)
+        solution = values_for(weights[free], span, [(rest, rest + 1)])
+        if solution is not None:
+            values[free] = solution[0]
+            return values
+        solution = values_for(weights, span, [(target, target + 1)])
+        return None if solution is None else solution[0]
 
     def _shifted(self, product: Product, elements: Array) -> Array:
         """Return the field's elements at another place whose taps are all inside the image, if it has such."""
