@@ -33,7 +33,7 @@ from agreement.searching import Search
 from agreement.sums import Census
 
 import tflq
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UnknownNameError
 from tflq.ir import Model, view
 from tflq.surgery.tap import all_outputs
 
@@ -69,7 +69,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=1000, help="number of inputs (default: 1000)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the inputs (default: 1)")
     parser.add_argument("--search", type=float, default=20, metavar="SECONDS", help="time of the search (default: 20)")
-    parser.add_argument("--budget", type=float, default=0, metavar="SECONDS", help="runs of one runtime (default: all)")
+    parser.add_argument(
+        "--budget", type=float, default=0, metavar="SECONDS", help="runs of one runtime (default: no limit)"
+    )
     parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="loading, one run (default: 120)")
     parser.add_argument("--outputs", action="store_true", help="compare the model's outputs only, not every tensor")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all counts")
@@ -101,7 +103,7 @@ def compared(model: Model, args: argparse.Namespace) -> tuple[list[Result], Cens
     known = devices(args.folder)
     absent = [name for name in args.runtimes if name not in known]
     if absent:
-        raise SystemExit(f"unknown runtime {absent[0]!r}; known are: {', '.join(known)}")
+        raise UnknownNameError("runtime", absent[0], tuple(known))
     kinds: dict[str, int] = {}
     census = Census.of(Drawn(model, "litert-ref", args.seed).products)
     inputs = view(model).inputs
@@ -116,7 +118,7 @@ def compared(model: Model, args: argparse.Namespace) -> tuple[list[Result], Cens
             if values is None:
                 break
             kinds[kind] = kinds.get(kind, 0) + 1
-            census.add({**dict(zip(inputs, sample, strict=True)), **values})
+            census.add({**dict(zip(inputs, sample, strict=True)), **values}, args.budget)
         lockstep.close()
     return lockstep.results, census, kinds
 
@@ -132,7 +134,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return NOTHING
     print(f"{args.model}: {', '.join(f'{count:,} {kind}' for kind, count in kinds.items())} inputs")
-    print(thresholds(census, sum(kinds.values())))
+    print(thresholds(census))
     print(*table(results, claim), sep="\n")
     if args.json:
         args.json.write_text(json.dumps(document(results, census, claim), indent=1) + "\n", encoding="utf-8")

@@ -28,7 +28,7 @@ def table(results: Sequence[Result], claim: Claim) -> list[str]:
     return lines + [f"stopped: {r.device.name}: {r.problem}" for r in results if r.problem and r.inputs]
 
 
-def thresholds(census: Census, inputs: int) -> str:
+def thresholds(census: Census) -> str:
     """Return one line about the accumulators next to thresholds."""
     counts = census.counted.values()
     every, near = sum(c[0] for c in counts), sum(c[1] for c in counts)
@@ -36,7 +36,7 @@ def thresholds(census: Census, inputs: int) -> str:
         return "no accumulators: no product with constant weights"
     least = min(census.counted, key=lambda index: census.counted[index][1])
     return (
-        f"{near:,} of {every:,} accumulators of {len(census.products)} products at a threshold ({inputs:,} inputs); "
+        f"{near:,} of {every:,} accumulators of {len(census.products)} products at a threshold ({census.inputs:,} inputs); "
         f"fewest in operator {least}: {census.counted[least][1]:,}"
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -104,25 +105,26 @@ def at_thresholds(product: Product, accumulators: Ints) -> int:
 
 @dataclass
 class Census:
-    """Accumulators per product: all, and those at thresholds."""
+    """Accumulators per product in a number of inputs: all, and those at thresholds."""
 
     products: list[Product]
     counted: dict[int, list[int]]
+    inputs: int = 0
+    seconds: float = 0.0
 
     @classmethod
     def of(cls, found: list[Product]) -> Census:
         """Return a census without counts."""
         return cls(found, {product.index: [0, 0] for product in found})
 
-    def add(self, tensors: Mapping[int, Array]) -> int:
-        """Count the accumulators of one run; return how many are at thresholds."""
-        total = 0
+    def add(self, tensors: Mapping[int, Array], budget: float = 0) -> None:
+        """Count the accumulators of one run; after `budget` seconds of counting, if that is not 0, no more."""
+        if budget and self.seconds > budget:
+            return
+        began = monotonic()
         for product in self.products:
-            if product.x not in tensors:
-                continue
             accumulators = product.accumulators(tensors[product.x])
-            hits = at_thresholds(product, accumulators)
             self.counted[product.index][0] += accumulators.size
-            self.counted[product.index][1] += hits
-            total += hits
-        return total
+            self.counted[product.index][1] += at_thresholds(product, accumulators)
+        self.inputs += 1
+        self.seconds += monotonic() - began
