@@ -1,4 +1,4 @@
-"""What a certificate of `tflq prove` claims: tensors that have the same bits in some runtimes, for every input."""
+"""The claim of a certificate of `tflq prove`: tensors that have the same bits in some runtimes, for every input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "tflq/certificate/1"
 
 @dataclass(frozen=True)
 class Claim:
-    """Tensors of the first subgraph, and the profiles that give them the same bits; None stands for all."""
+    """Tensors of the first subgraph, and the profiles that give them the same bits; None means all."""
 
     tensors: frozenset[int]
     profiles: frozenset[str] | None

@@ -17,7 +17,7 @@ from tflq.ir import CARRIER, GraphView
 
 @dataclass
 class Result:
-    """What became of a runtime: counts of inputs and elements, by tensor those that differ, or why it did not run.
+    """Counts of one runtime: inputs, elements, by tensor those that differ; or the problem that ended it.
 
     `first` is the first difference: the number of the input, and the tensor.
     """

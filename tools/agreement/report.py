@@ -36,8 +36,8 @@ def thresholds(census: Census) -> str:
         return "no accumulators: no product with constant weights"
     least = min(census.counted, key=lambda index: census.counted[index][1])
     return (
-        f"{near:,} of {every:,} accumulators of {len(census.products)} products at a threshold ({census.inputs:,} inputs); "
-        f"fewest in operator {least}: {census.counted[least][1]:,}"
+        f"{near:,} of {every:,} accumulators of {len(census.products)} products at a threshold "
+        f"({census.inputs:,} inputs); fewest in operator {least}: {census.counted[least][1]:,}"
     )
 
 
