@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tflq.ir.model import Model
     from tflq.linting.session import lint
     from tflq.litert import install_as
-    from tflq.proof import prove
+    from tflq.proof import check_certificate, prove, read_certificate
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
@@ -45,6 +45,7 @@ __all__ = [
     "TflqError",
     "WeightRecipe",
     "__version__",
+    "check_certificate",
     "compare",
     "compare_profiles",
     "compare_sessions",
@@ -60,6 +61,7 @@ __all__ = [
     "prove",
     "quantize",
     "quantize_weights",
+    "read_certificate",
     "record",
     "reduce",
     "run_many",
@@ -77,6 +79,7 @@ _HOMES = {
     "Session": ("tflq.sessions", "Session"),
     "TflqError": ("tflq.errors", "TflqError"),
     "WeightRecipe": ("tflq.quantization.weights.recipe", "WeightRecipe"),
+    "check_certificate": ("tflq.proof", "check_certificate"),
     "compare": ("tflq.quantization.judge.comparison", "compare"),
     "compare_profiles": ("tflq.inspection.profile_pairs", "compare_profiles"),
     "compare_sessions": ("tflq.sessions", "compare_sessions"),
@@ -92,6 +95,7 @@ _HOMES = {
     "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "quantize_weights": ("tflq.quantization.weights.quantizing", "quantize_weights"),
+    "read_certificate": ("tflq.proof", "read_certificate"),
     "record": ("tflq.verification", "record"),
     "reduce": ("tflq.diagnosis.session", "reduce"),
     "run_many": ("tflq.api.many", "run_many"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.proof import reach
-from tflq.proof.reach import can_be_exact, values_for
+from tflq.proof.reach import can_be_exact, values_for, with_multiples
 
 
 @pytest.mark.parametrize("weights", [(3,), (2, -4), (5, 0, -3), (6, 10, 15), (0, 0)])
@@ -35,3 +35,11 @@ def test_many_weights_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> N
         found = values_for(w, (-128, 127), [(target, target + 1)])
         assert found is not None
         assert (w * found[0]).sum() == found[1] == target
+
+
+def test_rows_keep_those_with_a_multiple_of_the_divisor() -> None:
+    rows = np.array([(low, high) for low in range(-9, 9) for high in range(low + 1, 12)])
+    for divisor in range(6):
+        multiples = {0} if divisor == 0 else set(range(-30 * divisor, 31 * divisor, divisor))
+        expected = [row for row in rows.tolist() if multiples.intersection(range(*row))]
+        assert with_multiples(rows, divisor).tolist() == expected

@@ -13,8 +13,9 @@ from tflq.ir.constants import numbers_from
 from tflq.numerics.block_products import to_bfloat16
 from tflq.quantization.build.blocks import in_blocks
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.pipeline import Result, quantize
+from tflq.quantization.pipeline import quantize
 from tflq.quantization.recipe.recipe import Mode, Recipe
+from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner
 from tflq.surgery.cut import extract
 from tflq.verification import Verdict

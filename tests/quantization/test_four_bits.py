@@ -12,10 +12,10 @@ import tflq
 from tflq.flatbuf import write
 from tflq.ir import Model, TensorType, view
 from tflq.ir.constants import numbers_from
-from tflq.quantization.build.draft import four_bits
-from tflq.quantization.pipeline import Result
+from tflq.quantization.draft import four_bits
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
 from tflq.quantization.recipe.refining import Rounding
+from tflq.quantization.result import Result
 from tflq.verification import Verdict
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"

@@ -23,10 +23,10 @@ from tflq.ir import Model
 from tflq.quantization import frontier, runner
 from tflq.quantization.judge.journal import Journal, entry_of, ranked_from
 from tflq.quantization.judge.selection import Ranked, Score
-from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Budget, Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
+from tflq.quantization.result import Result
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 

@@ -12,9 +12,9 @@ from support.float_graphs import FloatGraph
 from tflq.flatbuf import read, write
 from tflq.ir import Model, Operator, OperatorCode, Quantization, TensorType, view
 from tflq.ir.schema import enum
-from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.refine.groups import channel_groups
+from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepared
 from tflq.verification import Verdict
 

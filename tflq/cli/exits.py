@@ -73,6 +73,9 @@ VERDICTS: dict[str, Exit] = {
     # prove
     "equal": Exit.SAME,
     "not decided": Exit.UNSUPPORTED,
+    # verify --certificate
+    "holds": Exit.SAME,
+    "void": Exit.DIFFERS,
     # lint
     "clean": Exit.SAME,
     "findings": Exit.DIFFERS,

@@ -92,6 +92,14 @@ from tflq.errors import OptionError, TflqError
     help="Runtimes that the file is for, with commas: candidates are judged on all, refined on the first. "
     "[default: the recipe's]",
 )
+@click.option(
+    "--portable",
+    is_flag=False,
+    flag_value="all",
+    metavar="[PROFILES]",
+    help="Build a model with the same bits, for every input, on these runtimes (names or profile files, with commas), "
+    "and prove it; without names, on all that tflq knows. [default: the recipe's]",
+)
 @click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone.")
 @click.option(
     "--labels", metavar="FILE", type=click.Path(), help="Right classes, one per sample: .npy, .npz (y) or text."
@@ -135,6 +143,7 @@ def quantize_command(
     no_constant_names: bool,
     budget: str | None,
     runtimes: str | None,
+    portable: str | None,
     sensitivity: bool,
     labels: str | None,
     scaling: Any,
@@ -161,6 +170,7 @@ def quantize_command(
     tflq quantize float.tflite --calibration photos/ --std 255 -o int8.tflite
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite \\
         --runtimes litert-xnnpack,tflm
+    tflq quantize float.tflite --calibration samples.npz --portable -o int8.tflite
     tflq quantize decoder.tflite --mode mixed -o mixed.tflite \\
         --calibration book.txt --tokenizer tokenizer.json
     """
@@ -184,6 +194,7 @@ def quantize_command(
             "--output-type": output_type,
             "--budget": budget,
             "--runtimes": runtimes,
+            "--portable": portable,
             "--sensitivity": sensitivity,
             "--labels": labels,
             "--mean or --std": scaling,
@@ -207,7 +218,7 @@ def quantize_command(
         raise OptionError(f"{only} is for decoders; this model has one signature")
     mode = _mode(mode, weights)
     words = {"mode": mode, "input_type": input_type, "output_type": output_type}
-    chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes)
+    chosen = changed_recipe(read_recipe(recipe), keep_float, budget, words, runtimes, portable)
     if no_constant_names:
         chosen = replace(chosen, constant_names=False)
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):

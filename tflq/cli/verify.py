@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflq.cli.certificate import say_check
 from tflq.cli.continuous import Continuous, continuous_options, exit_of_run
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
 from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_page, write_text
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     help="Golden files of several models: {stem} is a model's name without .tflite, {folder} its folder. "
     "Or a file of accepted differences (.json): then only new ones fail.",
 )
+@click.option("--certificate", metavar="FILE", type=click.Path(), help="Prove the statements of a certificate again.")
 @click.option(
     "--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated, if all tensors are known]"
 )
@@ -67,6 +69,7 @@ def verify_command(
     against: str | None,
     golden: str | None,
     baseline: str | None,
+    certificate: str | None,
     all_operators: bool,
     junit: str | None,
     sarif: str | None,
@@ -91,6 +94,9 @@ def verify_command(
     promises to be close, or within a --tolerance. Several models are summarized, with the worst exit
     code.
 
+    --certificate FILE compares with no runtime: it proves what `tflq prove -o FILE` stated again. Exit code 0: the
+    certificate holds; 1: it is void, for the given reason.
+
     Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
 
     \b
@@ -98,6 +104,7 @@ def verify_command(
     tflq verify model.tflite --inputs photos/ --mean 127.5 --std 127.5
     tflq verify model.tflite --golden model.npz
     tflq verify decoder.tflite --signature decode
+    tflq verify model.tflite --certificate certificate.json
     tflq verify models/*.tflite --baseline 'goldens/{stem}.npz'
     """
     from tflq.errors import OptionError
@@ -110,6 +117,10 @@ def verify_command(
         options["inputs"] = None  # likewise: golden files bring their own
     if sum(word is not None for word in (against, golden, baseline)) > 1:
         raise OptionError("give one of --against, --golden and --baseline")
+    if certificate is not None:
+        if against or golden or _typed(context, "baseline") or len(models) > 1:
+            raise OptionError("--certificate is for one model, and goes without --against, --golden and --baseline")
+        return say_check(models[0], certificate, as_json=as_json)
     if len(models) > 1 and (golden or junit or html or overlay or sarif or known):
         raise OptionError(
             "--golden, --junit, --html, --overlay, --sarif and a .json baseline are for one model; "

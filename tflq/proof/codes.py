@@ -5,7 +5,7 @@ docs/proof.md states the lemmas "Every code" and "Every sum of codes", whose hyp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -25,6 +25,8 @@ Ints = NDArray[np.int64]
 _MOST, _MOST_RUNS = 1 << 30, 1 << 16
 #: Limit on combinations of codes.
 _MOST_CODES = 1 << 16
+#: Limit on the values of one input whose results are listed.
+_MOST_OF_IMAGE = 256
 
 #: Bits of the types whose codes are enumerated.
 _BITS = {"int2": 2, "uint4": 4, "int4": 4, "uint8": 8, "int8": 8, "uint16": 16, "int16": 16}
@@ -63,39 +65,80 @@ def decide(first: Bound, second: Bound) -> Verdict | None:
 
 def _inputs(bound: Bound) -> Inputs | None:
     op, fed = bound.step.op, bound.inputs
-    if not fed or any(_label(bound, tensor) not in _BITS for tensor in fed):
-        return None
     if op in SUMMING:
-        return _sums(bound) if len(fed) == 1 else None
-    if op not in ELEMENTWISE or len(bound.step.outputs) != 1:
+        return _sums(bound) if len(fed) == 1 and _label(bound, fed[0]) in _BITS else None
+    domains = {tensor: domain for tensor in fed if (domain := _domain(bound, tensor)) is not None}
+    if not fed or len(domains) != len(fed) or op not in ELEMENTWISE or len(bound.step.outputs) != 1:
         return None
-    return _codes(bound) if _combinations(bound, fed) <= _MOST_CODES else None
+    return _codes(bound, domains) if _combinations(domains, fed) <= _MOST_CODES else None
 
 
-def _combinations(bound: Bound, tensors: Sequence[int]) -> int:
-    return prod(_span(bound, tensor)[1] for tensor in tensors)
+def _domain(bound: Bound, tensor: int) -> Array | None:
+    """Return the values that an input can hold; None if there are too many to list."""
+    if tensor in bound.held:
+        return bound.held[tensor].values
+    if _label(bound, tensor) not in _BITS:
+        return None
+    low, number = _span(bound, tensor)
+    return np.arange(low, low + number).astype(bound.dtype(tensor))
 
 
-def _codes(bound: Bound) -> Inputs:
-    """Return every combination of codes, at every place if that is quick, else at every kind of place.
+def image(bound: Bound) -> Array | None:
+    """Return the distinct values that an element-wise operator of one input gives; None if there may be more.
+
+    Raises:
+        TflqError: The operator refuses some inputs.
+    """
+    if len(bound.inputs) != 1 or bound.step.op not in ELEMENTWISE or len(bound.step.outputs) != 1:
+        return None
+    domain = _domain(bound, bound.inputs[0])
+    if domain is None or len(domain) > _MOST_OF_IMAGE:
+        return None
+    feeds = _codes(bound, {bound.inputs[0]: domain}, at_once=1).feeds
+    if feeds is None:
+        return None
+    (output,) = bound.step.outputs
+    return distinct(np.concatenate([distinct(bound.run(fed)[output]) for fed in feeds]))
+
+
+def distinct(values: Array) -> Array:
+    """Return values, each once; floats are told apart by their bits, so that -0 and all NaNs stay."""
+    if values.dtype.kind != "f":
+        return np.unique(values)
+    bits = np.ascontiguousarray(values).reshape(-1).view(f"u{values.dtype.itemsize}")
+    return np.unique(bits).view(values.dtype)
+
+
+def _combinations(domains: Mapping[int, Array], tensors: Sequence[int]) -> int:
+    return prod(len(domains[tensor]) for tensor in tensors)
+
+
+def _codes(bound: Bound, domains: Mapping[int, Array], at_once: int = 256) -> Inputs:
+    """Return every combination of codes, at every place if there are at most `at_once`, else at every kind of place.
 
     A broadcast input has no place of its own: all its elements have one code at a time.
     """
     output = bound.shape(bound.step.outputs[0])
-    size, count = prod(output), _combinations(bound, bound.inputs)
-    name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes")
-    dealt = [tensor for tensor in bound.inputs if count > 256 and bound.shape(tensor) == output]
+    size, count = prod(output), _combinations(domains, bound.inputs)
+    name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes") + _limited(bound)
+    dealt = [tensor for tensor in bound.inputs if count > at_once and bound.shape(tensor) == output]
     filled = [tensor for tensor in bound.inputs if tensor not in dealt]
     labels = joined([kinds(output), *_varying(bound, output)]) if dealt else np.zeros(size, np.int64)
-    numbers = _combinations(bound, dealt), _combinations(bound, filled)
+    numbers = _combinations(domains, dealt), _combinations(domains, filled)
     feeds = (
-        {**_split(bound, filled, np.full(1, number)), **_split(bound, dealt, at)}
+        {**_split(bound, domains, filled, np.full(1, number)), **_split(bound, domains, dealt, at)}
         for number in range(numbers[1])
         for at in shown(labels, numbers[0])
     )
     rounds = rounds_for(labels, numbers[0]) * numbers[1]
     fits = rounds * size <= _MOST and rounds <= _MOST_RUNS
     return Inputs(f"{name} at every {'kind of ' if dealt else ''}place", feeds if fits else None)
+
+
+def _limited(bound: Bound) -> str:
+    """Return the operators whose results limit the inputs, as an addition to a name."""
+    makers = dict.fromkeys(maker for held in bound.held.values() for maker in held.makers)
+    return f" that {' and '.join(makers)} can give" if makers else ""
 
 
 def _varying(bound: Bound, output: tuple[int, ...]) -> Iterator[Array]:
@@ -132,18 +175,17 @@ def _label(bound: Bound, tensor: int) -> str:
     return bound.plan.operands[tensor].type.label
 
 
-def _split(bound: Bound, tensors: Sequence[int], at: Ints) -> dict[int, Array]:
-    """Return inputs whose codes, counted from the lowest, are the digits of `at`: the first input has the highest.
+def _split(bound: Bound, domains: Mapping[int, Array], tensors: Sequence[int], at: Ints) -> dict[int, Array]:
+    """Return inputs whose codes, counted in their domains, are the digits of `at`: the first input has the highest.
 
     `at` has one number for each place, or one for all.
     """
     fed, rest = {}, at
     for tensor in reversed(tensors):
-        low, number = _span(bound, tensor)
-        codes = (rest % number + low).astype(bound.dtype(tensor))
+        codes = domains[tensor][rest % len(domains[tensor])]
         shape = bound.shape(tensor)
         fed[tensor] = codes.reshape(shape) if codes.size > 1 else np.full(shape, codes[0])
-        rest = rest // number
+        rest = rest // len(domains[tensor])
     return fed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,24 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The values that a tensor can hold, sorted, as its array has them, and the operators that limit them."""
+
+    values: Array
+    makers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """An operator under a profile. `tensors` are the model's indices of the operator's own."""
+    """An operator under a profile. `tensors` are the model's indices of the operator's own.
+
+    `held` has the inputs, by its own indices, that cannot hold every value of their type in the model.
+    """
 
     profile: str
     plan: Plan
     tensors: tuple[int, ...]
+    held: Mapping[int, Held] = field(default_factory=dict)
 
     @property
     def step(self) -> Step:
@@ -62,10 +74,11 @@ class Refusal:
     reason: str
 
 
-def bind(model: Model, index: int, profile: Any) -> Bound | Refusal:
+def bind(model: Model, index: int, profile: Any, held: Mapping[int, Held] | None = None) -> Bound | Refusal:
     """Bind operator `index` of the first subgraph under `profile`, or return the reason why it cannot be decided.
 
-    A bound operator has all its shapes before it runs, no state, and readable outputs.
+    A bound operator has all its shapes before it runs, no state, and readable outputs. `held` are the tensors of the
+    model, by index, that cannot hold every value of their type.
     """
     alone, tensors = single_operator(model, index)
     try:
@@ -81,7 +94,9 @@ def bind(model: Model, index: int, profile: Any) -> Bound | Refusal:
         return Refusal(profile.name, "it has no outputs of its own to compare")
     if step.kernel.exactness.word == "close":
         return Refusal(profile.name, f"{profile.name} promises it only close: {step.kernel.exactness.reason}")
-    return Bound(profile.name, plan, tensors)
+    known = held or {}
+    limited = {own: known[tensor] for own, tensor in enumerate(tensors) if own in plan.inputs and tensor in known}
+    return Bound(profile.name, plan, tensors, limited)
 
 
 def _brief(error: TflqError) -> str:

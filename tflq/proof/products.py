@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.inspection.equality import same_fields
-from tflq.kernels.conv_2d import reference as conv_2d
-from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
-from tflq.kernels.families.contraction import Output, centred, code_span, weights_read_as_int8
-from tflq.kernels.fully_connected import dense as fully_connected
-from tflq.kernels.geometry.windows import Window
+from tflq.kernels.families.contraction import Output, code_span
+from tflq.kernels.kernel import Operand
 from tflq.numerics.contract import Range
+from tflq.proof.fields import READERS, Fields, ReceptiveField
 from tflq.proof.operator import Bound, compare
-from tflq.proof.reach import can_be_exact, values_for
-from tflq.proof.steps import MOST_RUNS, breakpoints, compared, never_falls
+from tflq.proof.reach import can_be_exact, values_for, with_multiples
+from tflq.proof.steps import MOST_RUNS, bias_of, breakpoints, compared, never_falls
 from tflq.proof.verdicts import Verdict, Word
 
 Array = NDArray[Any]
@@ -30,26 +27,16 @@ Ints = NDArray[np.int64]
 _MOST_SEARCHED = 4096
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReceptiveField:
-    """The input elements (flat) and rows of `Sums.weights`' columns that one output channel sees at one place."""
-
-    elements: Ints
-    taps: Ints
-
-
-#: A channel's receptive fields.
-Fields = Callable[[int], Sequence[ReceptiveField]]
-
-
 @dataclass(frozen=True, eq=False)
 class Sums:
     """An operator as sums of products: weights (C, K), centred, the range of centred inputs, and the output stage.
 
-    `fields` gives a channel's inputs at different places: any other place has a subset of one of these.
+    `x` is the operand of the inputs. `fields` gives a channel's inputs at different places: any other place has a
+    subset of one of these.
     """
 
     bound: Bound
+    x: Operand
     weights: Ints
     span: Range
     output: Output
@@ -68,6 +55,12 @@ class Sums:
     def _extreme(self, above: int, below: int) -> Ints:
         positive, negative = np.maximum(self.weights, 0).sum(axis=1), np.minimum(self.weights, 0).sum(axis=1)
         return np.asarray(positive * above + negative * below)
+
+    @property
+    def with_bias(self) -> tuple[int, int]:
+        """The lowest and highest sum of all channels, with the bias."""
+        bias = bias_of(self.output, len(self.low))
+        return int((self.low + bias).min()), int((self.high + bias).max())
 
     @cached_property
     def is_monotone(self) -> bool:
@@ -90,93 +83,27 @@ def sums_of(bound: Bound) -> Sums | None:
     """Return the operator as sums of products; None without constant weights, or if its sums may wrap."""
     prepared = bound.step.prepared
     assert prepared is not None  # guaranteed by bind
-    reader = _READERS.get(type(prepared.data))
-    if reader is None or prepared.eval is not reader[0]:
+    reader = READERS.get(type(prepared.data))
+    if reader is None or prepared.eval is not reader.eval:
         return None
-    x = bound.step.node.input(0)
-    span = code_span(x)
+    x = bound.step.node.input(reader.x)
+    span = _span(bound, x)
     if not span[0] <= 0 <= span[1]:  # taps outside the image count 0, which an input must be able to hold
         return None
-    weights, fields = reader[1](bound, prepared.data)
-    sums = Sums(bound, weights.astype(np.int64), span, prepared.data.output, fields)
+    weights, fields = reader.read(bound.step.node, prepared.data)
+    sums = Sums(bound, x, weights.astype(np.int64), span, prepared.data.output, fields)
     fits = sums.output.bias.dtype == np.int64 or (sums.low.min() >= -(2**31) and sums.high.max() < 2**31)
     return sums if fits else None
 
 
-def _convolution(bound: Bound, data: conv_2d.OpData) -> tuple[Array, Fields]:
-    w = _read(bound, data)
-    filters, _, _, depth = w.shape
-    seen, channels = _seen(data.window), np.arange(depth)
-    every = bound.step.node.input(0).shape[3]
-
-    def fields(channel: int) -> list[ReceptiveField]:
-        first = channel // (filters // data.group_count) * depth
-        return [
-            ReceptiveField(
-                (pixels[:, None] * every + first + channels).reshape(-1), (taps[:, None] * depth + channels).reshape(-1)
-            )
-            for taps, pixels in seen
-        ]
-
-    return w.reshape(filters, -1), fields
-
-
-def _depthwise(bound: Bound, data: depthwise_conv_2d.OpData) -> tuple[Array, Fields]:
-    w = _read(bound, data)
-    seen, depth = _seen(data.window), bound.step.node.input(0).shape[3]
-    return w.reshape(-1, w.shape[3]).T, lambda channel: [
-        ReceptiveField(pixels * depth + channel // data.times, taps) for taps, pixels in seen
-    ]
-
-
-def _dense(bound: Bound, data: fully_connected.OpData) -> tuple[Array, Fields]:
-    w = centred(bound.step.node.constant(1), data.weight_zero_point)
-    every = np.arange(w.shape[1])
-    return w, lambda channel: [ReceptiveField(every, every)]
-
-
-def _read(bound: Bound, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Array:
-    w = bound.step.node.constant(1)
-    return centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
-
-
-_READERS: dict[type, tuple[Callable[..., Array], Callable[..., tuple[Array, Fields]]]] = {
-    conv_2d.OpData: (conv_2d.eval_quantized, _convolution),
-    depthwise_conv_2d.OpData: (depthwise_conv_2d.eval_quantized, _depthwise),
-    fully_connected.OpData: (fully_connected.eval_quantized, _dense),
-}
-
-
-def _seen(at: Window) -> list[tuple[Ints, Ints]]:
-    """Return the sets of taps that are inside the image somewhere, with their pixels.
-
-    Subsets of another are left out.
-    """
-    rows = _largest([_inside(at, y, 0) for y in range(at.out_h)])
-    columns = _largest([_inside(at, x, 1) for x in range(at.out_w)])
-    return [
-        (
-            np.array([ky * at.kernel_w + kx for ky in row for kx in column], np.int64),
-            np.array([y * at.width + x for y in row.values() for x in column.values()], np.int64),
-        )
-        for row, column in product(rows, columns)
-    ]
-
-
-def _largest(seen: Sequence[Mapping[int, int]]) -> list[Mapping[int, int]]:
-    """Return one of each with the same taps, without those whose taps are part of another's."""
-    distinct = {frozenset(taps): taps for taps in seen}
-    return [taps for keys, taps in distinct.items() if not any(keys < other for other in distinct)]
-
-
-def _inside(at: Window, position: int, axis: int) -> dict[int, int]:
-    """Return the pixel of each kernel index inside the image along one axis, for one output position."""
-    size, kernel, stride, dilation, before = (
-        (at.height, at.kernel_h, at.stride_h, at.dilation_h, at.pad_top),
-        (at.width, at.kernel_w, at.stride_w, at.dilation_w, at.pad_left),
-    )[axis]
-    taps = ((k, position * stride - before + k * dilation) for k in range(kernel))
-    return {k: pixel for k, pixel in taps if 0 <= pixel < size}
+def _span(bound: Bound, x: Operand) -> Range:
+    """Return the range of centred inputs: of those that the tensor can hold, if 0 is among them."""
+    span = code_span(x)
+    if x.index not in bound.held:
+        return span
+    values = bound.held[x.index].values.astype(np.int64) - int(x.zero_point)
+    narrow = max(span[0], int(values.min())), min(span[1], int(values.max()))
+    return narrow if narrow[0] <= 0 <= narrow[1] else span
 
 
 def decide(first: Sums, second: Sums) -> Verdict | None:
@@ -192,9 +119,14 @@ def decide(first: Sums, second: Sums) -> Verdict | None:
     runs = _apart(first, second)
     if runs is None:
         return Verdict(*names, Word.UNDECIDED, "too many sums to compare one by one, and codes may fall as they rise")
-    span = f"every sum from {int(first.low.min()):,} to {int(first.high.max()):,} gives the same code"
+    span = f"sum from {int(first.low.min()):,} to {int(first.high.max()):,} gives the same code"
     if not runs:
-        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}: {span}")
+        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}: every {span}")
+    divisors = np.gcd.reduce(first.weights, axis=1)
+    possible = {channel: with_multiples(pairs, int(divisors[channel])) for channel, pairs in runs.items()}
+    runs = {channel: pairs for channel, pairs in possible.items() if len(pairs)}
+    if not runs:
+        return Verdict(*names, Word.EQUAL, f"{_how(first, second)}, divisors of weights: every possible {span}")
     return _disproved(first, second, runs)
 
 
@@ -262,7 +194,7 @@ def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Recep
 
 def _input(sums: Sums, field: ReceptiveField, values: Ints) -> dict[int, Array]:
     """Return the operator's inputs: these centred values in the channel's field, the zero point elsewhere."""
-    bound, x = sums.bound, sums.bound.step.node.input(0)
+    bound, x = sums.bound, sums.x
     codes: Array = np.full(int(np.prod(x.shape)), x.zero_point, np.int64)
     codes[field.elements] = values + x.zero_point
     info = np.iinfo(bound.dtype(x.index))

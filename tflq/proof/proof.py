@@ -1,6 +1,6 @@
-"""Every operator of a model under pairs of profiles: equal for every input, different on one, or not decided.
+"""Every operator of a model under several profiles: equal for every input, different on one, or not decided.
 
-The first of these steps that applies decides an operator:
+The first of these steps that applies decides two profiles on an operator:
 
 1. Operators with equal preparation are equal.
 2. Operators that a finite set of inputs decides are run on it.
@@ -10,57 +10,81 @@ The first of these steps that applies decides an operator:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
-import numpy as np
-
 from tflq.api.files import Source
-from tflq.api.subject import ModelFacts, subject
+from tflq.api.subject import ModelFacts, Subject, subject
 from tflq.display import displayed_by
-from tflq.errors import OptionError, TflqError
-from tflq.inspection.equality import same_operator
 from tflq.ir import Model, view
 from tflq.ir.signatures import rooted_subgraphs
-from tflq.kernels.exactness import SAME_LIBM
-from tflq.profiles import Profile, by_name
-from tflq.proof import codes, products
-from tflq.proof.operator import Bound, Refusal, bind, compare
+from tflq.profiles import Profile
+from tflq.proof.bindings import Bindings
+from tflq.proof.certificate import Certificate, certificate_of
+from tflq.proof.coverage import Coverage, coverage_of
+from tflq.proof.operator import Held, Refusal, bind
+from tflq.proof.selection import ALL, Selection, selected
 from tflq.proof.surroundings import Surroundings
-from tflq.proof.trials import search
-from tflq.proof.verdicts import ON_ONE_LIBM, OperatorProof, Verdict, Word
+from tflq.proof.verdicts import OperatorProof, Verdict, Word
 
 
-@displayed_by("prove:prove_card")
+@displayed_by("prove.report:prove_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
-    """All subgraphs of a model under every pair of `profiles`, for the shapes in the file."""
+    """All subgraphs of a model under several profiles, for the shapes in the file.
+
+    `operators` compare the first profile with each of the others. `refused` are profiles that take no part in the
+    verdict, because they refuse the model. `coverage` has the tensors of each subgraph that are equal for every input.
+    """
 
     model: ModelFacts
-    profiles: tuple[str, ...]
+    selection: Selection
     operators: tuple[OperatorProof, ...]
+    coverage: tuple[Coverage, ...]
+    signature: str | None = None
 
-    def counts(self, first: str, second: str) -> dict[Word, int]:
-        """Return the number of operators with each verdict under that pair."""
-        words = [v.word for o in self.operators for v in o.verdicts if (v.first, v.second) == (first, second)]
-        return {word: words.count(word) for word in Word}
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The profiles that the verdict is about."""
+        return tuple(p.name for p in self.selection.profiles)
+
+    @property
+    def refused(self) -> tuple[Refusal, ...]:
+        """The profiles that refuse the model, with their reasons."""
+        return self.selection.refused
+
+    @property
+    def counts(self) -> dict[Word, int]:
+        """The number of operators with each verdict."""
+        counts = Counter(o.word for o in self.operators)
+        return {word: counts[word] for word in Word}
 
     @property
     def word(self) -> Word:
-        """The verdict on the whole: any difference first, then anything undecided."""
-        words = {v.word for o in self.operators for v in o.verdicts}
-        return next((w for w in (Word.DIFFERS, Word.UNDECIDED) if w in words), Word.EQUAL)
+        """The verdict on the whole: any difference first, then anything undecided; so are fewer than two profiles."""
+        if len(self.profiles) < 2:
+            return Word.UNDECIDED
+        return next((w for w in (Word.DIFFERS, Word.UNDECIDED) if self.counts[w]), Word.EQUAL)
+
+    def certificate(self) -> Certificate:
+        """Return what is proved, with the hashes of the model and of the profiles, to be written and checked again."""
+        return certificate_of(
+            self.model, self.word, self.selection, self.operators, self.coverage, signature=self.signature
+        )
 
 
-def prove(model: Source | Model, profiles: Sequence[str | Profile], signature: str | None = None) -> Proof:
+def prove(model: Source | Model, profiles: Sequence[str | Profile] | str = ALL, signature: str | None = None) -> Proof:
     """Prove or disprove, operator by operator, that profiles give the same bits for every input of the operator.
 
     Inputs have the shapes that the file declares.
 
     Args:
         model: A path, the bytes of a file, or a Model. Operators of all its subgraphs are decided.
-        profiles: Two or more, by name or value; each pair is compared.
+        profiles: Two or more, by name, file or value: none may refuse an operator of a model that is called equal.
+            "all": every profile of a runtime; those that refuse the model are left out and listed.
         signature: Only the subgraphs that this signature runs.
 
     Raises:
@@ -72,103 +96,47 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile], signature: s
         >>> proof.word.value
         'differs'
     """
-    if len(profiles) < 2:
-        raise OptionError("a proof compares at least two profiles")
-    target = subject(model)
-    chosen = [by_name(p) if isinstance(p, str) else p for p in profiles]
-    graphs = rooted_subgraphs(target.model, signature)
-    operators = [o for number, part in graphs for o in _subgraph(part, number, chosen)]
-    return Proof(target.facts, tuple(p.name for p in chosen), tuple(operators))
+    return proof_of(subject(model), partial(selected, profiles), signature)
+
+
+def proof_of(target: Subject, choose: Callable[[Sequence[Model]], Selection], signature: str | None = None) -> Proof:
+    """Prove a model under the profiles that `choose` returns for its subgraphs, each as the first of a model."""
+    parts = tuple(rooted_subgraphs(target.model, signature))
+    chosen = choose([part for _, part in parts])
+    operators = tuple(o for number, part in parts for o in _subgraph(part, number, chosen.profiles))
+    coverage = tuple(coverage_of(part, number, operators) for number, part in parts)
+    return Proof(target.facts, chosen, operators, coverage, signature)
 
 
 def _subgraph(part: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
-    around = Surroundings(part, profiles)
+    if len(profiles) < 2:
+        return
+    around, held = Surroundings(part, profiles), dict[int, Held]()
     for op in view(part).ops:
-        reason = around.objection(op.index)
-        pairs = _Pairs([Refusal(p.name, reason) if reason else bind(part, op.index, p) for p in profiles])
-        verdicts = tuple(pairs.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))
-        yield OperatorProof(op.index, op.name, verdicts, number)
+        bindings = _bound(part, op.index, profiles, around, held)
+        verdicts = bindings.against_first()
+        yield OperatorProof(op.index, op.name, verdicts, number, bindings.groups(), bindings.accumulators())
+        given = bindings.given(op, held)
+        held.update({tensor: given for tensor in op.outputs if given is not None and around.is_made_once(tensor)})
+
+
+def _bound(
+    part: Model,
+    index: int,
+    profiles: Sequence[Profile],
+    around: Surroundings | None = None,
+    held: Mapping[int, Held] | None = None,
+) -> Bindings:
+    reason = (around or Surroundings(part, profiles)).objection(index)
+    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p, held) for p in profiles])
 
 
 def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:
     """Decide one operator of the first subgraph under `base` and each of the others."""
-    profiles = (base, *others)
-    reason = Surroundings(model, profiles).objection(index)
-    pairs = _Pairs([Refusal(p.name, reason) if reason else bind(model, index, p) for p in profiles])
-    return tuple(pairs.verdict(0, number) for number in range(1, len(profiles)))
+    return _bound(model, index, (base, *others)).against_first()
 
 
-class _Pairs:
-    """Pairs of one operator's bindings; equal preparations are decided once."""
-
-    def __init__(self, bound: Sequence[Bound | Refusal]) -> None:
-        self._bound = bound
-        self._kinds: list[Bound] = []
-        self._kind = [self._kind_of(b) for b in bound]
-        self._sums = [products.sums_of(b) for b in self._kinds]
-        self._known: dict[tuple[int, int], Verdict] = {}
-
-    def _kind_of(self, bound: Bound | Refusal) -> int:
-        """Return the number of the first binding with the same preparation; -1 for a refusal."""
-        if isinstance(bound, Refusal):
-            return -1
-        prepared = bound.step.prepared
-        for number, kind in enumerate(self._kinds):
-            if prepared is not None and kind.step.prepared is not None and same_operator(prepared, kind.step.prepared):
-                return number
-        self._kinds.append(bound)
-        return len(self._kinds) - 1
-
-    def verdict(self, first: int, second: int) -> Verdict:
-        """Return the verdict on two bindings."""
-        one, other = self._bound[first], self._bound[second]
-        for refusal in (one, other):
-            if isinstance(refusal, Refusal):
-                return Verdict(one.profile, other.profile, Word.UNDECIDED, refusal.reason)
-        kinds = self._kind[first], self._kind[second]
-        if kinds[0] == kinds[1]:
-            reason = "the same kernel with the same constants" + self._condition(*kinds)
-            return Verdict(one.profile, other.profile, Word.EQUAL, reason)
-        if kinds not in self._known:
-            self._known[kinds] = self._decided(*kinds)
-        known = self._known[kinds]
-        reason = known.reason + (self._condition(*kinds) if known.word == Word.EQUAL else "")
-        return Verdict(one.profile, other.profile, known.word, reason, known.witness)
-
-    def _condition(self, *kinds: int) -> str:
-        """Return the condition under which equal profiles mean equal runtimes, as an addition to a reason."""
-        words = {self._kinds[kind].step.kernel.exactness.word for kind in kinds}
-        return ON_ONE_LIBM if SAME_LIBM.word in words else ""
-
-    def _decided(self, first: int, second: int) -> Verdict:
-        one, other = self._kinds[first], self._kinds[second]
-        try:
-            verdict = _shown(one, other) or self._by_method(first, second)
-        except TflqError as error:
-            verdict = Verdict(one.profile, other.profile, Word.UNDECIDED, f"refuses some inputs: {error}")
-        if verdict is not None and verdict.word != Word.UNDECIDED:
-            return verdict
-        witness = search(one, other)
-        if witness is not None:
-            return Verdict(one.profile, other.profile, Word.DIFFERS, "found by trial", witness)
-        reason = "other kernels, too many inputs to run them all" if verdict is None else verdict.reason
-        return Verdict(one.profile, other.profile, Word.UNDECIDED, f"{reason}; no trial distinguishes them")
-
-    def _by_method(self, first: int, second: int) -> Verdict | None:
-        one, other = self._sums[first], self._sums[second]
-        if one is not None and other is not None:
-            return products.decide(one, other)
-        return codes.decide(self._kinds[first], self._kinds[second])
-
-
-def _shown(first: Bound, second: Bound) -> Verdict | None:
-    """Decide operators without inputs, or without elements in their outputs, by one run; None for all others."""
-    is_empty = all(0 in bound.shape(t) for bound in (first, second) for t in bound.step.outputs)
-    if first.inputs and not is_empty:
-        return None
-    witness = compare(first, second, {t: np.zeros(first.shape(t), first.dtype(t)) for t in first.inputs})
-    word, what = (
-        Word.EQUAL if witness is None else Word.DIFFERS,
-        "outputs have no elements" if is_empty else "no inputs",
-    )
-    return Verdict(first.profile, second.profile, word, f"{what}: run once", witness)
+def pairs(model: Model, index: int, profiles: Sequence[Profile]) -> tuple[Verdict, ...]:
+    """Decide one operator of the first subgraph under every pair of profiles."""
+    bindings = _bound(model, index, profiles)
+    return tuple(bindings.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))

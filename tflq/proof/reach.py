@@ -27,6 +27,13 @@ def can_be_exact(weights: Ints, span: Range) -> bool:
     return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
 
 
+def with_multiples(runs: Ints, divisor: int) -> Ints:
+    """Return the rows (from, below) that contain a multiple of `divisor`; 0 has the one multiple 0."""
+    start, stop = runs[:, 0], runs[:, 1]
+    first = -(-start // divisor) * divisor if divisor else np.where(start <= 0, 0, stop)
+    return runs[first < stop]
+
+
 def values_for(weights: Ints, span: Range, runs: Ints | Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
     """Return values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None if not found.
 

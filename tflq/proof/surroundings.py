@@ -6,6 +6,7 @@ compute its shapes at run time, or write to a tensor whose buffer has data.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tflq.errors import TflqError
@@ -20,6 +21,9 @@ class Surroundings:
 
     def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
         self._graph = view(model)
+        self._written = Counter(t for op in self._graph.ops for t in op.writes)
+        self._written.update(self._graph.inputs)
+        self._written.update(t for t, spec in enumerate(self._graph.tensors) if spec.is_variable)
         bound = (_declared(model, profile) for profile in profiles)
         self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
 
@@ -29,6 +33,10 @@ class Surroundings:
         if any(self._graph.data(t) is not None for t in read if self._graph.maker(t) is not None):
             return "an operator writes to its constants"
         return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
+
+    def is_made_once(self, tensor: int) -> bool:
+        """Return whether one operator makes a tensor that is no input and no variable."""
+        return self._written[tensor] == 1
 
     def _without_signature(self) -> set[int]:
         """Return the tensors whose shapes the file does not declare as changing."""

@@ -36,7 +36,15 @@ def trials(bound: Bound, seed: int = 0, rounds: int = _MOST_ROUNDS) -> Iterator[
     rng = np.random.default_rng(seed)
     size = max(1, sum(int(np.prod(bound.shape(t))) for t in bound.inputs))
     for number in range(min(rounds, max(4, _MOST_ELEMENTS // size))):
-        yield {t: _values(rng, bound, t, number % _KINDS) for t in bound.inputs}
+        yield {t: _nearest(bound, t, _values(rng, bound, t, number % _KINDS)) for t in bound.inputs}
+
+
+def _nearest(bound: Bound, tensor: int, values: Array) -> Array:
+    """Return each value, or the next one that the tensor can hold."""
+    if tensor not in bound.held:
+        return values
+    known = bound.held[tensor].values
+    return known[np.minimum(np.searchsorted(known, values), len(known) - 1)]
 
 
 def _values(rng: np.random.Generator, bound: Bound, tensor: int, kind: int) -> Array:

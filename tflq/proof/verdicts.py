@@ -56,14 +56,32 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorProof:
-    """One operator, by pair of profiles. `index` counts in its subgraph."""
+    """One operator under several profiles. `index` counts in its subgraph.
+
+    `verdicts` compare the first profile with each of the others. `groups` are the profiles that are proved to give the
+    same bits for every input, the first profile's group first; those that refuse the operator are in none.
+    `accumulators` are the lowest and highest sum of products with its bias, None for operators without such sums.
+    """
 
     index: int
     op: str
     verdicts: tuple[Verdict, ...]
     subgraph: int = 0
+    groups: tuple[tuple[str, ...], ...] = ()
+    accumulators: tuple[int, int] | None = None
 
     @property
     def place(self) -> str:
         """Its index, after that of its subgraph if this is not the first."""
         return place_of(self.subgraph, self.index)
+
+    @property
+    def word(self) -> Word:
+        """The verdict on all profiles: any difference first, then anything undecided."""
+        words = {v.word for v in self.verdicts}
+        return next((w for w in (Word.DIFFERS, Word.UNDECIDED) if w in words), Word.EQUAL)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The reasons of its verdicts, each once."""
+        return tuple(dict.fromkeys(v.reason for v in self.verdicts))

@@ -48,6 +48,7 @@ class Params:
 
     `narrow` leaves the type's least code unused, so that codes are symmetric. If `block` is set, that many neighbours
     along the last dimension share a scale: scales are those of all blocks in order, zero points are 0.
+    If `stride` exceeds 1, codes of constants are `residue` plus its multiples, and zero points are 0.
     """
 
     type: TensorType
@@ -56,6 +57,8 @@ class Params:
     axis: int = 0
     narrow: bool = False
     block: int = 0
+    stride: int = 1
+    residue: int = 0
 
     @staticmethod
     def of(type_: TensorType, scale: float | np.float32, zero_point: int = 0) -> Params:
@@ -92,11 +95,19 @@ class Params:
         Quotients are float64. A float model's QUANTIZE divides in float32 and rounds halves away from zero: constants
         need not repeat that, since their codes are stored.
         """
-        low, high = code_limits(self.type)
+        low, high = self.limits
         scale, zero_point = self._along(values.shape)
-        codes = half_to_even(np.asarray(values, np.float64) / scale) + zero_point
-        saturated: Array = np.clip(codes, low + self.narrow, high).astype(CARRIER[self.type])
+        steps = (np.asarray(values, np.float64) / scale - self.residue) / self.stride
+        codes = half_to_even(steps) * self.stride + self.residue + zero_point
+        saturated: Array = np.clip(codes, low, high).astype(CARRIER[self.type])
         return saturated
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest code that may be used."""
+        low, high = code_limits(self.type)
+        low += self.narrow
+        return low + (self.residue - low) % self.stride, high - (high - self.residue) % self.stride
 
     def decode(self, codes: Array) -> NDArray[np.float32]:
         """Return the values of codes: scale * (code - zero_point) in float32, as DEQUANTIZE computes it."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from tflq.api.files import Source, save
-from tflq.display import displayed_by
+from tflq.api.files import Source
 from tflq.errors import ModelError
 from tflq.interpreter import make_plan
 from tflq.ir import Model, TensorType, view
@@ -21,13 +20,16 @@ from tflq.quantization.calibration.labelled import read_samples
 from tflq.quantization.calibration.quarters import labels_of, parted
 from tflq.quantization.judge.against_float import compared
 from tflq.quantization.judge.budget import Trial, within_budget
-from tflq.quantization.judge.check import Check, check
-from tflq.quantization.judge.comparison import Comparison
+from tflq.quantization.judge.check import check
 from tflq.quantization.judge.contest import Leader, chosen
 from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
-from tflq.quantization.judge.several_runtimes import Agreed, agreed
+from tflq.quantization.judge.several_runtimes import agreed
+from tflq.quantization.portable.forms.rewrite import Rewritten
+from tflq.quantization.portable.forms.tables import in_float
+from tflq.quantization.portable.outcome import outcome
+from tflq.quantization.portable.targets import targets, written_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
@@ -36,60 +38,11 @@ from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import Refining, Rounding
 from tflq.quantization.recipe.stamp import finished
+from tflq.quantization.result import Remark, Report, Result
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.surgery.cut import operators_named
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A remark about an operator of the float model: its index there, its name, and the text."""
-
-    index: int
-    op: str
-    text: str
-
-
-@displayed_by("quantize.cards:quantization_card")
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
-    """The report of a quantization: how the model was built, and its quality.
-
-    `ranking` holds all tried configurations, the chosen one first. `comparison` is with the float model, on the
-    `held_back` samples; if that is 0, on the samples that the model was fitted to. `kept_float` gives the reason why
-    operators of the float model stayed in float. `notes` describe changes that make values of others fit, and `spared`
-    the wider modes that the budget gave to others. `sensitivities` are empty unless they are requested or there is a
-    budget. `outlying` are samples far beyond the rest. If the search was `interrupted`, `ranking` holds the best
-    candidate until then.
-    """
-
-    recipe: Recipe
-    ranking: tuple[Ranked, ...]
-    comparison: Comparison
-    held_back: int
-    check: Check
-    kept_float: tuple[Remark, ...]
-    notes: tuple[Remark, ...]
-    spared: tuple[Remark, ...]
-    sensitivities: tuple[Sensitivity, ...]
-    outlying: tuple[int, ...]
-    interrupted: bool = False
-    agreed: Agreed | None = None  # on the recipe's several runtimes; None for a single one
-    trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
-
-
-@displayed_by("quantize.cards:result_card")
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
-    """A quantized model and its report."""
-
-    model: Model
-    report: Report
-
-    def save(self, path: str | os.PathLike[str]) -> bytes:
-        """Write the model and return the bytes written."""
-        return save(self.model, path)
 
 
 def quantize(
@@ -156,17 +109,38 @@ def quantize(
     if not is_plain(source):
         raise ModelError("the model has several signatures: quantize_weights quantizes the weights of all at once")
     refuse_integers(source)
-    make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
+    form = written_for(recipe, source)
+    make_plan(form.model, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
     samples, known = read_samples(source, calibration, mean, std, labels)
     outlying_samples = _outlying(source, samples)
-    task = _task(floats or prepared(source), source, samples, recipe, progress, jobs)
+    kept = operators_named(source, recipe.keep_float)
+    floats = floats or prepared(form.model)
+    kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
+    task = _task(floats, kept_float, samples, recipe, progress, jobs)
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
-        return _made(source, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best)
+        result = _made(form, task, recipe, notes, outlying_samples, known, sensitivity=sensitivity, keep_best=keep_best)
+    return replace(result, report=_numbered(result.report, form.origins)) if recipe.portable else result
+
+
+def _numbered(report: Report, origins: Sequence[int]) -> Report:
+    """Return the report with the operators of a rewritten float model numbered as in its source."""
+
+    def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+        return tuple(replace(remark, index=origins[remark.index]) for remark in remarks)
+
+    tensors = tuple(replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in report.comparison.tensors)
+    return replace(
+        report,
+        comparison=replace(report.comparison, tensors=tensors),
+        kept_float=moved(report.kept_float),
+        notes=moved(report.notes),
+        sensitivities=tuple(replace(s, operator=origins[s.operator]) for s in report.sensitivities),
+    )
 
 
 def _made(
-    source: Model,
+    form: Rewritten,
     task: Task,
     recipe: Recipe,
     notes: Journal,
@@ -177,7 +151,7 @@ def _made(
     keep_best: bool,
 ) -> Result:
     """Return the result of a recipe for a float model, and the report: the steps of `quantize` after reading."""
-    leader, samples = Leader(), task.samples
+    source, leader, samples = form.model, Leader(), task.samples
     try:
         ranking = chosen(task, leader, notes)
         task = replace(task, recipe=recipe, methods=ranking[0].methods)
@@ -217,6 +191,7 @@ def _made(
         outlying_samples,
         agreed=agreement,
         trials=trials,
+        portable=outcome(result, form, built.tables, floats.origins, recipe) if recipe.portable else None,
     )
     return Result(result, report)
 
@@ -251,13 +226,18 @@ def _interrupted(
 
 
 def _task(
-    floats: FloatModel, source: Model, samples: Sequence[Sample], recipe: Recipe, progress: Progress | None, jobs: int
+    floats: FloatModel,
+    kept_float: dict[int, str],
+    samples: Sequence[Sample],
+    recipe: Recipe,
+    progress: Progress | None,
+    jobs: int,
 ) -> Task:
     """Return the task of choosing among the recipe's candidates."""
-    named = operators_named(source, recipe.keep_float)
-    kept_float = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in named}
     candidates = distinct(recipe)
     recipe = replace(recipe, candidates=candidates)
+    if recipe.portable:
+        kept_float = {**in_float(floats, targets(recipe.portable)), **kept_float}
     return Task(floats, samples, recipe, candidates[0], kept_float, progress=progress, jobs=jobs)
 
 

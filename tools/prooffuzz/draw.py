@@ -112,6 +112,26 @@ def windowed(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
     return Case(op, (x, w, bias(draw, x, w, filters, added)), (y,), (), (name, options), draw.version(op))
 
 
+def transposed(draw: Draw, op: str) -> Case:
+    """Draw small outputs with strides, so that each output place sees other taps."""
+    kind, weight, added = draw.pick([t for t in TYPES if t[1] != "int4" and t[:2] != ("int16", "int16")])
+    kernel = (draw.int(1, 4), draw.int(1, 4))
+    stride, padding = (draw.int(1, 3), draw.int(1, 3)), SAME if draw.chance(0.6) else 1
+    image = [draw.int(k if padding else 1, k + 4) for k in kernel]
+    small = tuple(pixels(n, k, s, padding) for n, k, s in zip(image, kernel, stride, strict=True))
+    batch, depth, filters = draw.pick([1, 1, 2]), draw.pick([1, 1, 2, 3]), draw.pick([1, 2, 3, 5, 9])
+    options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+    options["fused_activation_function"] = draw.pick(ACTIVATIONS)
+    if kind == "int16":
+        options["quantized_bias_type"] = INT32 if added == "int32" else INT64
+    x = T(kind, (batch, *small, depth), 2.0**-5, 0 if kind == "int16" else draw.zero_point(kind))
+    w = weights(draw, weight, (filters, *kernel, depth), 0, ratio(draw, *((-18, -9) if kind == "int16" else EXPONENTS)))
+    y = T(kind, (batch, *image, filters), x.scale, 0 if kind == "int16" else draw.zero_point(kind))
+    shape = T("int32", (4,), value=[batch, *image, filters])
+    operands = (shape, w, x, bias(draw, x, w, filters, added))
+    return Case(op, operands, (y,), (), ("TransposeConvOptions", options), draw.version(op))
+
+
 def dense(draw: Draw, op: str, kind: str, weight: str, added: str) -> Case:
     """Draw few inputs and units, some rows."""
     depth, units, rows = draw.int(1, 6), draw.pick([1, 2, 3, 4, 8, 9, 17]), draw.pick([1, 1, 2, 3])
@@ -184,6 +204,7 @@ def anything(draw: Draw, op: str) -> Case:
 #: Operator -> its frequency, and its drawing function.
 FORMS: Mapping[str, tuple[int, Callable[[Draw, str], Case]]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), (60, products)),
+    "TRANSPOSE_CONV": (20, transposed),
     **dict.fromkeys(("MEAN", "SUM"), (20, reduction)),
     **dict.fromkeys(sorted(ELEMENTWISE & SPECS.keys()), (1, elementwise)),
     **{f"{op} CONSTANT": (2, with_constant) for op in ("ADD", "SUB", "MUL", "PRELU")},

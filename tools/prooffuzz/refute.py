@@ -5,7 +5,7 @@ It does not use the proof: geometry, sums and inputs are enumerated independentl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -18,7 +18,7 @@ from tflq.kernels.families.contraction import Output
 from tflq.proof.operator import Bound
 
 #: Operators whose sums of products are enumerated.
-PRODUCTS = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
+PRODUCTS = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"))
 
 Array = NDArray[Any]
 Feed = dict[int, Array]
@@ -178,6 +178,9 @@ def _seen(bound: Bound) -> Iterator[tuple[int, list[tuple[int, int]]]]:
             yield channel, list(enumerate(w[channel].tolist()))
         return
     at = bound.step.prepared.data.window  # type: ignore[union-attr]
+    if bound.step.op == "TRANSPOSE_CONV":
+        yield from _spread(at, w, bound.step.node.input(2).shape, w_shape)
+        return
     _, height, width, depth = x.shape
     is_depthwise = bound.step.op.startswith("DEPTH")
     per = 1 if is_depthwise else w_shape[3]
@@ -192,6 +195,19 @@ def _seen(bound: Bound) -> Iterator[tuple[int, list[tuple[int, int]]]]:
                     weight = int(w[channel][(ky * at.kernel_w + kx) * per + c])
                     taps.append(((iy * width + ix) * depth + first + c, weight))
             yield channel, taps
+
+
+def _spread(at: Any, w: Array, x: Sequence[int], kernel: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Yield (channel, [(flat element of the input, weight)]) for every output, by spreading every input pixel."""
+    _, kernel_h, kernel_w, depth = kernel
+    taps: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for py, px, ky, kx in product(range(x[1]), range(x[2]), range(kernel_h), range(kernel_w)):
+        y, column = py * at.stride_h + ky - at.pad_top, px * at.stride_w + kx - at.pad_left
+        if 0 <= y < at.height and 0 <= column < at.width:
+            tap = ((py * x[2] + px) * depth, (ky * kernel_w + kx) * depth)
+            taps.setdefault((y, column), []).append(tap)
+    for places, channel in product(taps.values(), range(len(w))):
+        yield channel, [(e + c, int(w[channel][t + c])) for e, t in places for c in range(depth)]
 
 
 def _solved(weights: list[int], span: tuple[int, int], targets: set[int]) -> list[int] | None:

@@ -19,8 +19,9 @@ from tflq.errors import TflqError
 from tflq.flatbuf import read
 from tflq.ir import Model
 from tflq.profiles import by_name
-from tflq.proof import Verdict, Word, prove
+from tflq.proof import Verdict, Word
 from tflq.proof.operator import Bound, bind
+from tflq.proof.proof import pairs
 
 #: Profiles, of which each case uses some.
 PROFILES = (
@@ -129,7 +130,7 @@ class Search:
         if len(names) < 2:
             tally.refused += 1
             return
-        verdicts = prove(model, names).operators[0].verdicts
+        verdicts = pairs(model, 0, [by_name(name) for name in names])
         for verdict in _distinct(verdicts):
             tally.words[form, verdict.word.value] += 1
             if verdict.word == Word.EQUAL:

@@ -75,6 +75,7 @@ def _group_params(scheme: Scheme, group: Form, ranges: Mapping[int, Range], rule
     if members and group not in scheme.centred:
         return asymmetric(hull(prescribed[t] for t in members), group[1])
     observed = [ranges[t] for t in scheme.members[group] if t in ranges]
+    observed += [extent(scheme.model.constants[t]) for t in scheme.members[group] if t in scheme.model.constants]
     if not observed:
         name = scheme.model.graph.tensors[group[0]].name or f"#{group[0]}"
         raise InputError("no calibration sample reached it", name=name)

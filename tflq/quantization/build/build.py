@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.errors import ModelError, TflqError, UndefinedResultError, UnsupportedError
 from tflq.interpreter import make_plan
+from tflq.ir import view
 from tflq.profiles import by_name
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
@@ -16,6 +17,11 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parts_of, quarters_of, whole
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, Range
+from tflq.quantization.portable.equalizing import equalized_on_grid
+from tflq.quantization.portable.forms.rewrite import Rewrite
+from tflq.quantization.portable.forms.tables import PART_OF_TABLE, with_tables
+from tflq.quantization.portable.grid import CONSTRAINTS, portable_scales
+from tflq.quantization.portable.targets import targets
 from tflq.quantization.ranges.activations import activation_ranges
 from tflq.quantization.ranges.biases import fitted_weights, raised
 from tflq.quantization.ranges.choice import Chooser
@@ -32,6 +38,7 @@ from tflq.quantization.refine.sequence import FloatSums, Refinements, Subject, r
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.modes import REFERENCE_PROFILE, modes_of
+from tflq.quantization.scheme.rules import NONE, Constraints
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
 
 
@@ -47,6 +54,7 @@ class Built:
     kept_float: Mapping[int, str]
     activations: Mapping[Form, Params]
     refinements: Refinements
+    tables: tuple[Rewrite, ...] = ()  # that replace operators of a portable model
 
     def again(self, recipe: Recipe, activations: Mapping[Form, Params]) -> Built:
         """Return the model rebuilt with other parameters of activations; everything else stays."""
@@ -54,7 +62,14 @@ class Built:
         plan, notes = self.assignment.scheme, self.assignment.notes
         assignment = assign(plan, activations, refinements.weights, recipe, refinements.codes, refinements.biases)
         assignment = replace(assignment, notes=notes)
-        return replace(self, integer=rewritten(assignment), assignment=assignment, activations=activations)
+        integer, tables = _written(assignment, recipe)
+        return replace(self, integer=integer, assignment=assignment, activations=activations, tables=tables)
+
+
+def _written(assignment: Assignment, recipe: Recipe) -> tuple[IntegerModel, tuple[Rewrite, ...]]:
+    """Return the integer model; of a portable one, with tables in place of pointwise operators."""
+    integer = rewritten(assignment)
+    return with_tables(integer, targets(recipe.portable)) if recipe.portable else (integer, ())
 
 
 def build(task: Task) -> Built:
@@ -66,20 +81,41 @@ def build(task: Task) -> Built:
     kept_float = dict(task.kept_float)
     while True:
         modes, reasons = _modes(task, floats, kept_float)
-        plan = scheme(floats, modes)
+        plan = scheme(floats, modes, _constraints(task.recipe))
         spanning = weight_params(plan, _weight_ranges(task, plan))
         activations = activation_params(plan, _activation_ranges(task, plan, spanning), ranging.rule)
         weights = fitted_weights(plan, activations, spanning)
+        if task.recipe.portable:
+            activations, weights = portable_scales(plan, activations, weights)
+            if task.methods.equalize is not None:
+                plan = scheme(_on_grid(task, plan, activations), modes, _constraints(task.recipe))
+                weights = fitted_weights(plan, activations, weight_params(plan, _weight_ranges(task, plan)))
+                activations, weights = portable_scales(plan, activations, weights)
         refinements = _refined(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
         assignment = replace(assignment, notes={**raised(spanning, weights), **refinements.notes})
-        integer = rewritten(assignment)
+        integer, tables = _written(assignment, task.recipe)
         refusal = _refusal(integer)
         if refusal is None:
             _refuse_runtimes(integer, task.recipe)
-            return Built(integer, assignment, reasons, activations, refinements)
+            reasons = {i: why for i, why in reasons.items() if why != PART_OF_TABLE or _is_left(floats, integer, i)}
+            return Built(integer, assignment, reasons, activations, refinements, tables)
         index, reason = refusal
         kept_float[index] = reason
+
+
+def _constraints(recipe: Recipe) -> Constraints:
+    return CONSTRAINTS if recipe.portable else NONE
+
+
+def _is_left(floats: FloatModel, integer: IntegerModel, index: int) -> bool:
+    """Return whether an operator of the float model is one of the integer model, too."""
+    name = floats.graph.op(index).name
+    return any(
+        op.name == name
+        for op, origin in zip(view(integer.model).ops, integer.operators, strict=True)
+        if origin == index
+    )
 
 
 def _modes(
@@ -96,7 +132,7 @@ def _modes(
 def foreseen(task: Task) -> None:
     """Announce the observations of the task's float model that `build` needs."""
     floats, ranging = _equalized(task), task.methods.ranging
-    plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task.recipe))
     if ranging.order is Order.FLOAT:
         task.watching.expect(floats, Chooser(plan, ranging, {}).begin())
     if not task.methods.refining.changes_nothing:
@@ -106,7 +142,7 @@ def foreseen(task: Task) -> None:
 def shared_parts(task: Task) -> None:
     """Compute the parts that tasks of the same samples share: ranges and sums of the float model."""
     floats, ranging = _equalized(task), task.methods.ranging
-    plan = scheme(floats, _modes(task, floats, task.kept_float)[0])
+    plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task.recipe))
     spanning = weight_params(plan, _weight_ranges(task, plan))
     if ranging.order is Order.FLOAT:
         _activation_ranges(task, plan, spanning)
@@ -140,7 +176,7 @@ def _refined(
     methods = task.methods.refining
     if methods.changes_nothing:
         return Refinements(weights)
-    integer = rewritten(_assignment(task, plan, activations, Refinements(weights)))
+    integer, _ = _written(_assignment(task, plan, activations, Refinements(weights)), task.recipe)
     subject = Subject(plan, activations, weights, integer, task.recipe.executor, task.shared)
     return refined(subject, methods, task.samples, _float_sums(task, plan), task.progress)
 
@@ -178,15 +214,25 @@ def _equalized(task: Task) -> FloatModel:
     return task.shared.once(("equalized", strength), lambda: _equalized_on(task, samples, strength))
 
 
+def _on_grid(task: Task, plan: Scheme, activations: Mapping[Form, Params]) -> FloatModel:
+    tensors = dict.fromkeys(t for group in channel_groups(plan.model) for t in group.tensors)
+    tensors.update(dict.fromkeys(m.data for m in plan.multiplied if m.data not in plan.model.constants))
+    return equalized_on_grid(plan, activations, _extents(task, plan.model, whole(task.samples), tensors))
+
+
+def _extents(task: Task, model: FloatModel, samples: Sequence[Sample], tensors: Iterable[int]) -> dict[int, Range]:
+    """Return the least and the greatest value of each channel of activations, by tensor."""
+    observations = task.watching.observe(model, samples, Observations.begin(tensors, Channels()), task.progress)
+    return {t: Range(c.low, c.high) for t, (c,) in observations.of.items() if isinstance(c, Channels)}
+
+
 def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> FloatModel:
     groups = channel_groups(task.floats)
     if not groups:
         return task.floats
     tensors = dict.fromkeys(t for group in groups for t in group.tensors)
-    observations = task.watching.observe(task.floats, samples, Observations.begin(tensors, Channels()), task.progress)
-    channels = {t: observer for t, (observer,) in observations.of.items() if isinstance(observer, Channels)}
-    magnitudes = {t: np.maximum(-c.low, c.high) for t, c in channels.items()}
-    return equalized(task.floats, magnitudes, strength)
+    extents = _extents(task, task.floats, samples, tensors)
+    return equalized(task.floats, {t: np.maximum(-e.low, e.high) for t, e in extents.items()}, strength)
 
 
 def _refuse_runtimes(integer: IntegerModel, recipe: Recipe) -> None:

@@ -6,7 +6,7 @@ readers of the same form share one conversion, so none undoes another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -15,7 +15,7 @@ import numpy as np
 from tflq.ir import Operator, OperatorCode, OperatorView, Quantization, Record, TensorSpec, TensorType
 from tflq.ir.schema import enum
 from tflq.quantization.build.assignment import Assignment, Constant
-from tflq.quantization.build.draft import Draft, four_bits
+from tflq.quantization.draft import Draft, four_bits
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, Range, asymmetric
 from tflq.quantization.recipe.recipe import TYPES, Mode
@@ -85,15 +85,7 @@ class _Writing:
     def result(self) -> IntegerModel:
         """Return the model, with its outputs converted to the form that callers get."""
         outputs = tuple(self._output(t) for t in self._source.graph.outputs)
-        inputs = dict(zip(self._source.graph.inputs, self._inputs, strict=True))
-        taken = dict(zip(self._source.graph.outputs, outputs, strict=True))
-        signatures = self._model.signature_defs
-        if signatures is not None:
-            signatures = tuple(
-                s if s.subgraph_index else replace(s, inputs=_moved(s.inputs, inputs), outputs=_moved(s.outputs, taken))
-                for s in signatures
-            )
-        model = replace(self._draft.finished(self._inputs, outputs), signature_defs=signatures)
+        model = self._draft.finished(self._inputs, outputs)
         return IntegerModel(model, tuple(self._draft.origins), MappingProxyType(self._made))
 
     def _operand(self, slot: Slot, tensor: int) -> int:
@@ -235,10 +227,6 @@ class _Writing:
             product = float(scales[0][0]) * float(scales[1][0]) / float(quantization.scale[0])
             version = max(version, MUL_BY_ONE_OR_MORE if product >= 1 else 1)
         return max(version, structure_version(op, options, len(inputs)))
-
-
-def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[tuple[str, int], ...]:
-    return tuple((name, new.get(tensor, tensor)) for name, tensor in pairs)
 
 
 def _in_type(spec: TensorSpec, params: Params | None, name: str | None) -> TensorSpec:

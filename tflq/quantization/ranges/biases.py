@@ -27,10 +27,12 @@ RAISED = "scales of weights are raised so that the bias fits its type"
 def bias_params(weights: Params, data: Params, type_: TensorType) -> Params:
     """Return the parameters of a bias, whose unit is the accumulator's: the float32 product of both scales.
 
+    Under even weights it is odd, so that every accumulator is odd.
+
     Source: LiteRT 2.3 kernel_util.cc GetQuantizedConvolutionMultipler, which refuses others.
     """
     scale = (weights.scale * data.scale).astype(np.float32)
-    return Params(type_, scale, np.zeros(scale.size, np.int64), 0)
+    return Params(type_, scale, np.zeros(scale.size, np.int64), 0, stride=weights.stride, residue=weights.stride - 1)
 
 
 def data_params(scheme: Scheme, m: Multiplied, activations: Mapping[Form, Params]) -> Params:

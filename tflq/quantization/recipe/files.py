@@ -45,11 +45,12 @@ def changed_recipe(
     budget: str | None,
     words: Mapping[str, str | None],
     runtimes: str | None = None,
+    portable: str | None = None,
 ) -> Recipe:
     """Return a recipe with some fields changed: by `words` that are not None, by `budget` as in `read_budget`.
 
     The operators of `keep_float` stay in float, too. `runtimes` are names of profiles with commas; the first replaces
-    the recipe's own profile.
+    the recipe's own profile. `portable` are such names, too, or paths of profile files, or "all".
 
     Raises:
         UnknownNameError: There is no such word, bound or profile.
@@ -62,6 +63,8 @@ def changed_recipe(
         names = [by_name(name.strip()).name for name in runtimes.split(",")]
         changed["profile"], *others = dict.fromkeys(names)
         changed["runtimes"] = tuple(others)
+    if portable is not None:
+        changed["portable"] = tuple(dict.fromkeys(name.strip() for name in portable.split(",")))
     return replace(recipe, keep_float=(*recipe.keep_float, *keep_float), **changed)
 
 

@@ -60,6 +60,9 @@ WITH_EIGHT_BITS = {Mode.INT8X4: Mode.INT8, Mode.DYNAMICX4: Mode.DYNAMIC}
 #: Weights that share a scale in mode DYNAMICX4: the least block that XNNPACK takes.
 BLOCK = 32
 
+#: In place of names of runtimes: all that are known.
+ALL = "all"
+
 _CODES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 #: Types that a recipe's fields may name.
 EDGES: dict[str, tuple[TensorType, ...]] = {
@@ -130,7 +133,9 @@ class Recipe:
     fitted to, and in `turns` (1 to 4) on other quarters, too; the best is then fitted to all. With a `budget`, some
     operators of the best one get a less coarse mode. `profile` is the runtime whose integer kernels refine and judge
     models; if it does not take a model, `litert-ref` replaces it. With further `runtimes` (integer modes only),
-    candidates are judged on all of them, and scales are nudged so that they agree on more elements.
+    candidates are judged on all of them, and scales are nudged so that they agree on more elements. A model that is
+    `portable` to runtimes (profiles, paths of profile files, or ALL) gives the same bits on them for every input, as
+    far as its operators allow: mode int8 only.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -149,6 +154,7 @@ class Recipe:
     turns: int = 1
     profile: str = "litert-xnnpack"
     runtimes: tuple[str, ...] = ()
+    portable: tuple[str, ...] = ()
     candidates: tuple[Methods, ...] = (Methods(),)
 
     def __init__(
@@ -163,6 +169,7 @@ class Recipe:
         turns: int = 1,
         profile: str = "litert-xnnpack",
         runtimes: tuple[str, ...] = (),
+        portable: tuple[str, ...] = (),
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
         values = {
@@ -176,6 +183,7 @@ class Recipe:
             "turns": turns,
             "profile": profile,
             "runtimes": runtimes,
+            "portable": portable,
             "candidates": candidates,
         }
         for name, value in values.items():
@@ -200,8 +208,12 @@ class Recipe:
         return Spared.INT8 if self.mode is Mode.INT8X4 else Spared.INT16X8
 
     def _check(self) -> None:
-        for name in (self.profile, *self.runtimes):
+        for name in (self.profile, *self.runtimes, *(name for name in self.portable if name != ALL)):
             by_name(name)
+        if self.portable and self.mode is not Mode.INT8:
+            raise OptionError(f"portable: mode int8 only, not {self.mode.value}")
+        if self.portable and (self.runtimes or self.budget is not None):
+            raise OptionError("portable: a model with the same bits everywhere takes no further runtimes and no budget")
         if self.runtimes and TYPES[self.mode].data is None:
             raise OptionError(
                 f"runtimes: mode {self.mode.value} computes with floats, whose last bits depend on the runtime"

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import CARRIER, TensorType, view
-from tflq.kernels.code_limits import code_limits
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Array, Params, codes_of
@@ -198,7 +197,7 @@ def _with(
     except np.linalg.LinAlgError as error:
         notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
         codes = _rounded(product, floats, params, statistics, Refining())
-    if methods.match_variance and params.scale.size > 1 and not params.block:
+    if methods.match_variance and params.scale.size > 1 and not params.block and params.stride == 1:
         ratio = variance_ratio(floats, _values(product, codes, params), statistics).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
     biases = dict(refinements.biases)
@@ -215,17 +214,18 @@ def _with(
 def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: Moments, methods: Refining) -> Array:
     """Return codes [G, O, K] in the weights' type."""
     scale, zero_point = _along(product, params)
-    low, high = code_limits(params.type)
+    low, high = (limit // params.stride for limit in params.limits)
     square = statistics.integer_integer
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest ignores it
     targets = floats
     if methods.match_inputs and statistics.float_integer is not None:
         targets = matched(floats, statistics.float_integer, square)
+    unit = scale * params.stride
     if params.block and methods.rounding is Rounding.GPTQ:  # steps differ along the inputs
-        return gptq(targets, square, low + params.narrow, high, scale).astype(CARRIER[params.type])
-    codes = ROUNDERS[methods.rounding](targets / scale + zero_point, square, low + params.narrow, high)
-    return codes.astype(CARRIER[params.type])
+        return gptq(targets, square, low, high, unit).astype(CARRIER[params.type])
+    codes = ROUNDERS[methods.rounding](targets / unit + zero_point, square, low, high)
+    return (codes * params.stride).astype(CARRIER[params.type])
 
 
 def _values(product: MatrixProduct, codes: Array, params: Params) -> Reals:

@@ -7,6 +7,7 @@ table of profile `litert-ref` defines which element types a kernel takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from tflq.ir import TensorType
@@ -38,6 +39,24 @@ BROKEN: Mapping[tuple[str, TensorType], str] = MappingProxyType(
 FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
     {(op, TensorType[t.upper()]): value for op, fact in OPERATORS.items() for t, value in fact.output.items()}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What a scheme keeps to beyond LiteRT's rules.
+
+    `joins_rescale`: operators that join tensors get some of them rescaled if that gives finer scales. Constant operands
+    of `own_constants` operators are groups of their own. Weights of `one_scale` operators have one scale for all
+    channels. The output of `unfixed` operators has the scale of its range, whatever their kernel computes with.
+    """
+
+    joins_rescale: bool = True
+    own_constants: frozenset[str] = frozenset()
+    one_scale: frozenset[str] = frozenset()
+    unfixed: frozenset[str] = frozenset()
+
+
+NONE = Constraints()
 
 
 def tied_inputs(op: str, count: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ Ranges are not used here: a scheme is the part of a quantization that the graph 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tflq.ir import TensorType
@@ -15,7 +15,7 @@ from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied, multiplied, own_type, stored_weights
-from tflq.quantization.scheme.rules import FIXED, RULES, tied_inputs
+from tflq.quantization.scheme.rules import FIXED, NONE, RULES, Constraints, tied_inputs
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]
@@ -54,12 +54,13 @@ class Scheme:
     def observed(self) -> tuple[int, ...]:
         """Tensors whose ranges are needed, in order."""
         known = {*self.fixed, *self.states}
-        return tuple(sorted({t for group, members in self.members.items() if group not in known for t in members}))
+        members = (t for group, members in self.members.items() if group not in known for t in members)
+        return tuple(sorted({t for t in members if t not in self.model.constants}))
 
 
-def scheme(model: FloatModel, modes: Sequence[Mode | None]) -> Scheme:
-    """Return the scheme of a graph whose operators compute in `modes`."""
-    return _Grouping(model, tuple(modes)).result()
+def scheme(model: FloatModel, modes: Sequence[Mode | None], kept: Constraints = NONE) -> Scheme:
+    """Return the scheme of a graph whose operators compute in `modes`; it keeps to further constraints."""
+    return _Grouping(model, tuple(modes), kept).result()
 
 
 def _tied_and_computed(model: FloatModel, index: int) -> list[int]:
@@ -83,8 +84,8 @@ def _passed_on(model: FloatModel, modes: Sequence[Mode | None]) -> frozenset[int
 class _Grouping:
     """Groups of forms while operators are added in order."""
 
-    def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...]) -> None:
-        self._model, self._modes = model, modes
+    def __init__(self, model: FloatModel, modes: tuple[Mode | None, ...], kept: Constraints) -> None:
+        self._model, self._modes, self._kept = model, modes, kept
         self._parent: dict[Form, Form] = {}
         self._fixed: dict[Form, tuple[float, int]] = {}
         self._centred: set[Form] = set()
@@ -125,6 +126,8 @@ class _Grouping:
 
     def _take(self, index: int, mode: Mode) -> None:
         weights = multiplied(self._model, index, mode)
+        if weights is not None and self._model.graph.op(index).name in self._kept.one_scale:
+            weights = replace(weights, axis=None)
         if weights is not None:
             self._multiplied.append(weights)
         for position, axis in stored_weights(self._model, index, mode).items():
@@ -145,7 +148,7 @@ class _Grouping:
             special.add(weights.bias_position)
         outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
         for form in outputs:
-            if (op, data) in FIXED:
+            if (op, data) in FIXED and op not in self._kept.unfixed:
                 self._fixed[form] = FIXED[op, data]
             self._made[form[0]] = self._new(form)
             if RULES[op].fills:
@@ -159,7 +162,8 @@ class _Grouping:
             tensor = operator.inputs[position]
             form = (tensor, own_type(op, position, mode) or data)
             if tensor in self._model.constants:
-                self._constants[index, position] = outputs[0] if position in tied else None
+                own = self._new(form) if op in self._kept.own_constants else None
+                self._constants[index, position] = outputs[0] if position in tied else own
             elif position not in tied:
                 self._read[index, position] = self._new(form)
             elif self._compatible(form, outputs[0]) and (len(computed) == 1 or self._may_share(form)):
@@ -204,10 +208,14 @@ class _Grouping:
                 self._edges[tensor] = self._new((tensor, data))
 
     def _may_share(self, form: Form) -> bool:
-        """Return whether a group is read only by operators that join it to others, so a wider range costs nothing."""
+        """Return whether a group is read only by operators that join it to others, so a wider range costs nothing.
+
+        If joins may not rescale, they share it at any cost.
+        """
         root = self._root(self._new(form))
         members = (other[0] for other in self._parent if self._root(other) == root)
-        return root not in self._fixed and all(tensor in self._passed_on for tensor in members)
+        shares = not self._kept.joins_rescale or all(tensor in self._passed_on for tensor in members)
+        return root not in self._fixed and shares
 
     def _give_inputs(self) -> None:
         """Give each graph input a form of its own, else the form that the first operator reads."""

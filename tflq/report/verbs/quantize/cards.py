@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tflq.ir import view
 from tflq.quantization.calibration import Calibration
-from tflq.quantization.pipeline import Report as Quantization
-from tflq.quantization.pipeline import Result
 from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.result import Report as Quantization
+from tflq.quantization.result import Result
 from tflq.report.blocks import Brief, Listing, Report, Text, Verdict
 from tflq.report.numbers import counted
 from tflq.report.verbs.compare.texts import lead_text

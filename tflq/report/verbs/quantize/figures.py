@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.pipeline import Report
+from tflq.quantization.result import Report
 from tflq.report.blocks import Bar, Bars, Block, Figures, Operator, Table
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.html import parts

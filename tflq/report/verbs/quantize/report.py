@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tflq.quantization.pipeline import Report as Quantization
 from tflq.quantization.recipe.files import digest, document_of
+from tflq.quantization.result import Report as Quantization
 from tflq.report.blocks import (
     Block,
     Code,

@@ -17,9 +17,9 @@ from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.comparison import DAMAGED
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.pipeline import Remark, Report, Result
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Mode
+from tflq.quantization.result import Remark, Report, Result
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
 from tflq.report.verbs.compare.texts import decibels, more_text, quality_text, samples_text

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, view
+from tflq.flatbuf.layout import layout
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, view
 from tflq.ir.schema import enum
-from tflq.quantization.params import Array
+
+Array = NDArray[Any]
 
 
 class Draft:
@@ -65,7 +71,10 @@ class Draft:
         self.append(Operator(0, (source,), (result,), Record(f"{name.capitalize()}Options")), code, -1)
 
     def finished(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Model:
-        """Return the model; its metadata stays, except for the runtime version that its operators need."""
+        """Return the model; its metadata stays, except for the runtime version that its operators need.
+
+        `inputs` and `outputs` correspond to those of the model that it is made from, whose signatures name them.
+        """
         first, *others = self._model.subgraphs
         first = replace(
             first, tensors=tuple(self.tensors), inputs=inputs, outputs=outputs, operators=tuple(self.operators)
@@ -80,6 +89,16 @@ class Draft:
             buffers=tuple(self._buffers),
             metadata=metadata,
             metadata_buffer=None,
+            signature_defs=self._signatures(inputs, outputs),
+        )
+
+    def _signatures(self, inputs: Sequence[int], outputs: Sequence[int]) -> tuple[SignatureDef, ...] | None:
+        graph, signatures = view(self._model), self._model.signature_defs
+        given = dict(zip(graph.inputs, inputs, strict=True))
+        taken = dict(zip(graph.outputs, outputs, strict=True))
+        return signatures and tuple(
+            s if s.subgraph_index else replace(s, inputs=_moved(s.inputs, given), outputs=_moved(s.outputs, taken))
+            for s in signatures
         )
 
     def _taken_over(self, graph: Subgraph) -> Subgraph:
@@ -94,6 +113,15 @@ class Draft:
         if code not in self._codes:
             self._codes.append(code)
         return self._codes.index(code)
+
+
+def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, new.get(tensor, tensor)) for name, tensor in pairs)
+
+
+def options(table: str, **fields: Any) -> Record:
+    """Return an operator's options with these fields; others have their schema default."""
+    return Record(table, MappingProxyType({**layout(table).defaults, **fields}))
 
 
 def four_bits(codes: Array) -> Array:

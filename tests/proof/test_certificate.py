@@ -1,0 +1,220 @@
+"""Certificates: what one states holds for its model, and nothing that is changed in one survives a check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+import tflq
+from support import suites
+from tflq.cli.main import cli
+from tflq.errors import FileAccessError, InputError, UnknownNameError
+from tflq.ir.schema import data_text
+from tflq.profiles import by_name
+from tflq.proof import Certificate, check_certificate, prove, read_certificate
+from tflq.proof.certificate import profile_digest
+
+DIGITS = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+#: All operators of DIGITS are equal under the first two; `litert-ref` differs in FULLY_CONNECTED.
+NAMES = ("tflite-2.14-ref", "tflm", "litert-ref")
+UNSIGNED = next((suites.ROOT / "golden" / "singleop" / "models").glob("*conv*u8_0.tflite"))
+Document = dict[str, Any]
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(cli, list(map(str, words)))
+
+
+@pytest.fixture(scope="module")
+def document() -> str:
+    return prove(DIGITS, NAMES).certificate().text()
+
+
+def problems(document: Document, model: object = DIGITS) -> tuple[str, ...]:
+    return check_certificate(model, Certificate(document)).problems  # type: ignore[arg-type]
+
+
+def test_a_certificate_follows_its_schema_and_holds(document: str, tmp_path: Path) -> None:
+    made = json.loads(document)
+    schema = json.loads(data_text("certificate.schema.json"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(made, schema)
+    assert [profile["name"] for profile in made["profiles"]] == list(NAMES)
+    assert made["model"]["sha256"] == prove(DIGITS, NAMES[:2]).model.sha256
+    (tmp_path / "c.json").write_text(document, encoding="utf-8")
+    read = read_certificate(tmp_path / "c.json")
+    check = check_certificate(DIGITS, read)
+    assert (check.holds, check.problems, read.verdict) == (True, (), "differs")
+    assert check.proof is not None
+    assert check.proof.certificate().text() == document
+
+
+def test_the_verb_writes_and_checks(tmp_path: Path) -> None:
+    kept, page = tmp_path / "c.json", tmp_path / "c.html"
+    made = run("prove", DIGITS, "--between", *NAMES[:2], "-o", kept, "--html", page)
+    assert made.exit_code == 0, made.output
+    assert "tflm" in page.read_text(encoding="utf-8")
+    assert run("prove", DIGITS, "--between", *NAMES[:2], "-o", kept).exit_code == 2  # it exists
+    held = run("verify", DIGITS, "--certificate", kept)
+    assert (held.exit_code, "holds" in held.stdout) == (0, True), held.output
+    found = run("verify", DIGITS, "--certificate", kept, "--json")
+    schema = json.loads(data_text("certificate-check.schema.json"))
+    jsonschema.validate(json.loads(found.stdout), schema)
+    other = run("verify", UNSIGNED, "--certificate", kept)
+    assert (other.exit_code, "another model" in other.stdout) == (1, True)
+    assert run("verify", DIGITS, "--certificate", kept, "--against", "tflm").exit_code == 2
+
+
+def test_profiles_that_refuse_the_model_are_checked_too() -> None:
+    made = json.loads(prove(UNSIGNED, ["litert-ref", "tflite-2.14-ref", "tflm", "tflm-cmsis-nn"]).certificate().text())
+    assert made["verdict"] == "not decided"
+    assert problems(made, UNSIGNED) == ()
+    listed = prove(UNSIGNED, "all").certificate()
+    assert "tflm" in listed.refusing
+    assert check_certificate(UNSIGNED, listed).holds
+    claimed = json.loads(listed.text())
+    claimed["not_covered"].append({"name": "spec", "reason": "hand-written"})  # which takes it
+    assert any("spec" in problem for problem in problems(claimed, UNSIGNED))
+
+
+def test_a_changed_byte_of_the_model_voids_it(document: str) -> None:
+    data = bytearray(DIGITS.read_bytes())
+    data[-1] ^= 1
+    (problem,) = problems(json.loads(document), bytes(data))
+    assert problem.startswith("another model: SHA-256 ")
+
+
+def of_operator(key: str, value: object) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        place = next(o for o in document["operators"] if o["op"] == "FULLY_CONNECTED")
+        assert place[key] != value
+        place[key] = value
+
+    return change
+
+
+def without(key: str) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        document[key] = document[key][:-1]
+
+    return change
+
+
+def whole(document: Document) -> None:
+    document["coverage"][0]["outside"] = []
+
+
+def other_version(document: Document) -> None:
+    document["profiles"][0]["version"] = "9.9"
+
+
+def other_profile(document: Document) -> None:
+    document["profiles"][0]["sha256"] = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (of_operator("verdict", "equal"), "verdict equal in the certificate, differs by the proof"),
+        (of_operator("groups", [list(NAMES)]), "groups"),
+        (of_operator("accumulators", [0, 1]), "accumulators"),
+        (lambda d: d.update(verdict="equal"), "verdict: the certificate has equal, the proof gives differs"),
+        (without("operators"), "19 operators, the proof has 20"),
+        (without("coverage"), "coverage"),
+        (whole, "coverage"),
+        (other_version, "describes another runtime"),
+        (other_profile, "profile tflite-2.14-ref is defined otherwise"),
+        (lambda d: d["operators"].__setitem__(0, "nothing"), "no statement"),
+    ],
+)
+def test_nothing_written_by_hand_survives(
+    document: str, change: Callable[[Document], None], expected: str, tmp_path: Path
+) -> None:
+    made = json.loads(document)
+    change(made)
+    assert any(expected in problem for problem in problems(made)), problems(made)
+    kept = tmp_path / "c.json"
+    kept.write_text(json.dumps(made), encoding="utf-8")
+    assert run("verify", DIGITS, "--certificate", kept).exit_code == 1
+
+
+def test_a_profile_of_a_file_is_hashed(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("schema: tflq/profile/1\nbase: tflm\n", encoding="utf-8")
+    kept = prove(DIGITS, [NAMES[0], str(mine)]).certificate()
+    assert check_certificate(DIGITS, kept).holds
+    mine.write_text("schema: tflq/profile/1\nbase: litert-ref\n", encoding="utf-8")
+    (problem,) = check_certificate(DIGITS, kept).problems
+    assert "is defined otherwise" in problem
+    mine.unlink()
+    with pytest.raises(FileAccessError):
+        check_certificate(DIGITS, kept)
+
+
+def test_digests_differ_between_profiles() -> None:
+    names = ("litert-ref", "litert-opt", "litert-ref+single-rounding", "tflm", "tflm-cmsis-nn", "litert-2.4-ref")
+    assert len({profile_digest(by_name(name)) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not readable JSON"),
+        ("{", "not readable JSON"),
+        ("[]", "is no certificate"),
+        ("{}", "is no certificate"),
+        ('{"schema": "tflq/prove/2"}', "is no certificate"),
+        ('{"schema": "tflq/certificate/9"}', "of another version"),
+        ('{"schema": "tflq/certificate/1"}', "no whole certificate: tflq"),
+        ("[" * 100_000, "not readable JSON"),
+        ('"' + "x" * (17 << 20) + '"', "too large"),
+    ],
+)
+def test_hostile_files_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=reason):
+        read_certificate(path)
+    assert run("verify", DIGITS, "--certificate", path).exit_code == 2
+
+
+def truncated(document: str) -> str:
+    return document[: len(document) // 2]
+
+
+def renamed(document: str) -> str:
+    return document.replace('"name": "tflm"', '"name": "nobody"')
+
+
+def unnamed(document: str) -> str:
+    made = json.loads(document)
+    made["profiles"][0] = 3
+    return json.dumps(made)
+
+
+def unsigned(document: str) -> str:
+    made = json.loads(document)
+    made["signature"] = {"a": 1}
+    return json.dumps(made)
+
+
+@pytest.mark.parametrize("change", [truncated, renamed, unnamed, unsigned])
+def test_hostile_changes_of_a_true_one_are_refused(document: str, change: Callable[[str], str], tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(change(document), encoding="utf-8")
+    with pytest.raises((InputError, UnknownNameError)):
+        check_certificate(DIGITS, read_certificate(path))
+    assert run("verify", DIGITS, "--certificate", path).exit_code == 2
+    assert run("verify", DIGITS, "--certificate", path.with_name("none.json")).exit_code == 2
+
+
+def test_names_of_the_package() -> None:
+    assert tflq.read_certificate is read_certificate
+    assert tflq.check_certificate is check_certificate
+    assert tflq.prove(DIGITS, "all").word.value == "differs"

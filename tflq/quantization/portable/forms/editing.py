@@ -1,0 +1,121 @@
+"""A model while some of its operators are replaced by others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tflq.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Quantization, TensorSpec, TensorType, view
+from tflq.ir.schema import enum
+from tflq.quantization.draft import Draft, options
+from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
+
+Array = NDArray[Any]
+
+
+class Editing:
+    """The first subgraph of a model while its operators are copied or replaced, in order.
+
+    Tensors of the source go by their own indices until an operator is written; `new` gives that of the result.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.graph: GraphView = view(model)
+        self._model = model
+        self._draft = Draft(model)
+        self._made: dict[int, int] = {}
+        self._inputs = tuple(map(self.new, self.graph.inputs))
+
+    def new(self, tensor: int) -> int:
+        """Return the new index of a tensor of the source, which is copied when it is first asked for."""
+        if tensor < 0:
+            return -1
+        if tensor not in self._made:
+            spec = self.graph.tensors[tensor]
+            self._made[tensor] = self._draft.tensor(replace(spec, buffer=self._draft.copied(spec.buffer)))
+        return self._made[tensor]
+
+    def copy(self, operator: OperatorView, origin: int | None = None, read: Sequence[int] | None = None) -> None:
+        """Write an operator of the source as it is; `read` are other tensors of the result for its inputs."""
+        record = operator.record
+        inside = None if record.intermediates is None else tuple(map(self.new, record.intermediates))
+        inputs = tuple(map(self.new, record.inputs)) if read is None else tuple(read)
+        outputs = tuple(map(self.new, record.outputs))
+        written = replace(record, inputs=inputs, outputs=outputs, intermediates=inside)
+        self._draft.append(written, operator.code, operator.index if origin is None else origin)
+
+    def replace(self, tensor: int, new: int) -> None:
+        """Let operators that read a tensor of the source read another one of the result."""
+        self._made[tensor] = new
+
+    def spec(self, new: int) -> TensorSpec:
+        """Return a tensor of the result."""
+        return self._draft.tensors[new]
+
+    def constant(self, name: str, values: Array, quantization: Quantization | None = None) -> int:
+        """Add a constant of float32, int32 or int8."""
+        kind = TensorType[values.dtype.name.upper()]
+        buffer = self._draft.buffer(values)
+        return self._draft.tensor(TensorSpec(self._draft.named(name), kind, values.shape, buffer, quantization))
+
+    def tensor(self, like: TensorSpec, suffix: str, **changes: Any) -> int:
+        """Add a computed tensor like another one."""
+        name = self._draft.named(f"{like.name or ''}{suffix}")
+        changes = {"shape_signature": None, **changes} if "shape" in changes else changes
+        return self._draft.tensor(replace(like, name=name, buffer=0, **changes))
+
+    def operator(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        origin: int,
+        table: str = "",
+        version: int = 1,
+        **fields: Any,
+    ) -> None:
+        """Write an operator on tensors of the result; `table` holds its options."""
+        code = OperatorCode(enum("BuiltinOperator")[name], name, version)
+        record = options(table, **fields) if table else None
+        self._draft.append(Operator(0, tuple(inputs), tuple(outputs), record), code, origin)
+
+    def result(self) -> Model:
+        """Return the model."""
+        return self._draft.finished(self._inputs, tuple(map(self.new, self.graph.outputs)))
+
+    @property
+    def origins(self) -> tuple[int, ...]:
+        """The origin of each operator written so far."""
+        return tuple(self._draft.origins)
+
+    @property
+    def made(self) -> dict[int, int]:
+        """The new index of each tensor of the source that the result has."""
+        return dict(self._made)
+
+
+def composed(first: Rewritten, second: Rewritten) -> Rewritten:
+    """Return two rewrites, one after the other, as one of the first one's source."""
+    rewrites = tuple(replace(r, index=first.origins[r.index]) for r in second.rewrites)
+    origins = tuple(first.origins[origin] for origin in second.origins)
+    return Rewritten(second.model, (*first.rewrites, *rewrites), origins)
+
+
+#: A form: it writes operators in place of one of the source and returns the rewrite, or writes nothing: None.
+Form = Callable[[Editing, OperatorView], Rewrite | None]
+
+
+def replaced(model: Model, forms: Mapping[str, Form]) -> Rewritten:
+    """Return the model with the operators that forms take, by name, replaced."""
+    editing, rewrites = Editing(model), list[Rewrite]()
+    for operator in editing.graph.ops:
+        form = forms.get(operator.name)
+        rewrite = None if form is None else form(editing, operator)
+        if rewrite is None:
+            editing.copy(operator)
+        else:
+            rewrites.append(rewrite)
+    return Rewritten(editing.result(), tuple(rewrites), editing.origins)

@@ -1,0 +1,1 @@
+"""The reports of `tflq prove`: verdicts on operators, and certificates."""

@@ -1,0 +1,66 @@
+"""A proof as a document: `schemas/prove.schema.json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tflq.proof import Coverage, OperatorProof, Proof, Verdict, Witness
+from tflq.report.documents import model_document
+
+
+def prove_document(proof: Proof) -> dict[str, Any]:
+    """Return the document of a proof. `--witnesses` writes the inputs of witnesses."""
+    return {
+        "schema": "tflq/prove/2",
+        "model": model_document(proof.model),
+        "profiles": list(proof.profiles),
+        "not_covered": [{"profile": refusal.profile, "reason": refusal.reason} for refusal in proof.refused],
+        "verdict": proof.word.value,
+        "counts": {word.value: count for word, count in proof.counts.items()},
+        "operators": [_operator(operator) for operator in proof.operators],
+        "coverage": [_coverage(one) for one in proof.coverage],
+    }
+
+
+def _operator(operator: OperatorProof) -> dict[str, Any]:
+    return {
+        "subgraph": operator.subgraph,
+        "index": operator.index,
+        "op": operator.op,
+        "verdict": operator.word.value,
+        "groups": [list(group) for group in operator.groups],
+        "accumulators": None if operator.accumulators is None else list(operator.accumulators),
+        "verdicts": [_verdict(v) for v in operator.verdicts],
+    }
+
+
+def _coverage(one: Coverage) -> dict[str, Any]:
+    return {
+        "subgraph": one.subgraph,
+        "covered": list(one.covered),
+        "edge": list(one.edge),
+        "outputs": list(one.outputs),
+        "outside": list(one.outside),
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "first": verdict.first,
+        "second": verdict.second,
+        "verdict": verdict.word.value,
+        "reason": verdict.reason,
+        "witness": None if verdict.witness is None else _witness(verdict.witness),
+    }
+
+
+def _witness(witness: Witness) -> dict[str, Any]:
+    return {
+        "inputs": sorted(witness.inputs),
+        "output": witness.output,
+        "element": list(witness.element),
+        "first": witness.first,
+        "second": witness.second,
+        "differing": witness.count,
+        "accumulator": witness.accumulator,
+    }
