@@ -101,10 +101,13 @@ def _covered_texts(proof: Proof) -> Iterator[str]:
 
 
 def _outside_text(proof: Proof, one: Coverage) -> str:
-    """Return the first operators that are not covered, with their verdicts."""
-    words = {o.index: f"{o.place} {o.op} ({o.word.value})" for o in proof.operators if o.subgraph == one.subgraph}
-    named = ", ".join(words.get(index, str(index)) for index in one.outside[:_NAMED])
-    return named + (f" and {len(one.outside) - _NAMED} more" if len(one.outside) > _NAMED else "")
+    """Return the operators that are not equal, and the number of others that depend on them."""
+    apart = [o for o in proof.operators if o.subgraph == one.subgraph and o.word != Word.EQUAL]
+    names = [f"{o.place} {o.op} ({o.word.value})" for o in apart[:_NAMED]]
+    more = len(apart) - len(names)
+    after = len(one.outside) - len(apart)
+    names += [f"{more} more"] * bool(more) + [f"{counted(after, 'operator')} after them"] * bool(after)
+    return ", ".join(names)
 
 
 def _refused(proof: Proof) -> Iterator[Block]:
