@@ -78,6 +78,21 @@ def test_accumulators_are_sums_over_the_taps_inside(depthwise: bool) -> None:
     assert (product.accumulators(x).reshape(3, 5, 4) == summed(x, weights, depthwise)).all()
 
 
+def test_accumulators_of_a_transposed_convolution_are_sums_over_the_taps_that_reach_a_place() -> None:
+    rng = np.random.default_rng(3)
+    weights, x = (rng.integers(-127, 128, shape).astype(np.int8) for shape in ((3, 3, 2, 2), (1, 4, 3, 2)))
+    shape = T("int32", (4,), value=np.array([1, 8, 5, 3]))
+    operands = [shape, T("int8", weights.shape, 0.5, 0, value=weights), T("int8", x.shape, 0.5, 3)]
+    options = ("TransposeConvOptions", {"padding": 0, "stride_h": 2, "stride_w": 2})
+    model = read(build("TRANSPOSE_CONV", operands, [T("int8", (1, 8, 5, 3), 64.0, -5)], options, 1))
+    (product,) = products(model, by_name("litert-ref"))
+    expected = np.zeros((8, 5, 3), np.int64)
+    for y, column, ky, kx in np.ndindex(4, 3, 3, 2):
+        if 2 * y + ky < 8 and 2 * column + kx < 5:  # SAME: no padding before
+            expected[2 * y + ky, 2 * column + kx] += weights[:, ky, kx].astype(int) @ (x[0, y, column].astype(int) - 3)
+    assert (product.accumulators(x).reshape(8, 5, 3) == expected).all()
+
+
 @pytest.mark.parametrize(("profile", "first"), [("tflm-cmsis-nn-single", 8), ("litert-ref", 7)])
 def test_thresholds_are_where_codes_change(profile: str, first: int) -> None:
     """At 1/16, half up begins a code at 8. Of two roundings the first makes 4 of 7/2, and the second 1 of 4/8."""
@@ -128,6 +143,25 @@ def test_a_portable_model_gives_the_same_bits(tmp_path: Path, capsys: pytest.Cap
     words = [str(model), "--folder", str(tmp_path), *QUICK]
     assert main([*words, "--runtimes", "litert-ref", "litert-opt", "litert-xnnpack"]) == 0
     assert "the same bits (3 runtimes" in capsys.readouterr().out
+
+
+@live
+def test_outputs_alone_are_compared_without_a_search(tmp_path: Path) -> None:
+    file = tmp_path / "counts.json"
+    words = [
+        str(MOBILENET),
+        "--folder",
+        str(tmp_path),
+        "--json",
+        str(file),
+        "--outputs",
+        "--search",
+        "0",
+        "--count",
+        "5",
+    ]
+    assert main([*words, "--runtimes", "litert-ref", "litert-ref"]) == 0
+    assert [runtime["elements"] for runtime in json.loads(file.read_text())["runtimes"]] == [50, 50]
 
 
 @live

@@ -76,8 +76,11 @@ def _emulated(folder: Path) -> Iterator[Device]:
     """Yield AArch64 wheels in a Debian file tree, under qemu's user emulation."""
     for wheel, name, resolver, processor, tree in _AARCH64:
         packages, root = folder / f"aarch64-{wheel}", folder / tree
+        missing = [
+            f"{path} does not exist: see tools/make_aarch64.py" for path in (root, packages) if not path.exists()
+        ]
         absent = "" if shutil.which("qemu-aarch64") else "qemu-aarch64 is not installed"
-        absent = absent or "".join(f"{path} does not exist" for path in (root, packages) if not path.exists())[:200]
+        absent = absent or next(iter(missing), "")
         command = ["qemu-aarch64", "-cpu", processor, "-L", str(root), "-E", f"PYTHONPATH={packages}"]
         command += ["-E", "PYTHONDONTWRITEBYTECODE=1", str(root / "usr/bin/python3.11"), str(WORKER)]
         yield Device(name, (*command, wheel.rsplit("-", 1)[0]), resolver, absent)

@@ -70,11 +70,12 @@ class Drawn:
 
     def constructed(self, count: int) -> Iterator[Sample]:
         """Yield images whose receptive fields give the first product sums at thresholds."""
-        first = next((p for p in self.products if p.x in view(self.model).inputs), None)
+        inputs = view(self.model).inputs
+        first = next((p for p in self.products if p.x in inputs and p.name != "TRANSPOSE_CONV"), None)
         fields = self._solved(first) if first is not None else []
         if first is None or not fields:
             return
-        place = view(self.model).inputs.index(first.x)
+        place = inputs.index(first.x)
         for sample in self.random(count):
             codes = sample[place].reshape(-1).astype(np.int64)
             free = np.ones(codes.size, bool)
@@ -92,7 +93,7 @@ class Drawn:
         if points is None:
             return []
         found = []
-        zero = int(sums.bound.step.node.input(0).zero_point)
+        zero = int(sums.x.zero_point)
         for channel in self._rng.integers(0, len(sums.weights), _SOLVED).tolist():
             inside = points[
                 (points[:, channel] > sums.low[channel]) & (points[:, channel] <= sums.high[channel]), channel
@@ -128,7 +129,7 @@ class Drawn:
         window = getattr(prepared.data, "window", None) if prepared is not None else None
         if window is None:
             return elements
-        depth = product.sums.bound.step.node.input(0).shape[3]
+        depth = product.sums.x.shape[3]
         rows, columns, channels = np.unravel_index(elements, (window.height, window.width, depth))
         down = self._steps(window.height - 1 - int(rows.max()), int(rows.min()), window.stride_h)
         right = self._steps(window.width - 1 - int(columns.max()), int(columns.min()), window.stride_w)

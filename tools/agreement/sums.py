@@ -35,36 +35,51 @@ class Product:
 
     def accumulators(self, codes: Array) -> Ints:
         """Return its sums without the bias, (places, channels), for the codes of its input."""
-        operand, data = self._operand, self._data
+        operand = self.sums.x
         centred = codes.reshape(operand.shape).astype(np.float64) - int(operand.zero_point)
         weights = self.sums.weights.astype(np.float64)
-        window: Window | None = getattr(data, "window", None)
-        if window is None:
-            sums = centred.reshape(-1, weights.shape[1]) @ weights.T
-        else:
-            sums = np.concatenate([self._over(window, image, weights) for image in centred])
+        sums = self._sums(centred, weights)
         return np.rint(sums).astype(np.int64)
 
-    def _over(self, window: Window, image: Array, weights: Array) -> Array:
-        """Return the sums of one image (H, W, C); every partial sum is an exact float64."""
-        patches = seen(window, image)
-        if self.name == "DEPTHWISE_CONV_2D":
-            times = len(weights) // image.shape[2]
-            return np.einsum("ptc,ct->pc", np.repeat(patches, times, axis=2), weights)
-        depth = weights.shape[1] // window.taps
-        filters = np.split(weights, image.shape[2] // depth)
-        groups = np.split(patches, image.shape[2] // depth, axis=2)
-        return np.concatenate([g.reshape(len(g), -1) @ f.T for g, f in zip(groups, filters, strict=True)], axis=1)
-
-    @property
-    def _operand(self) -> Any:
-        return self.sums.bound.step.node.input(0)
-
-    @property
-    def _data(self) -> Any:
+    def _sums(self, centred: Array, weights: Array) -> Array:
+        """Return the sums; every partial sum is an exact float64."""
         prepared = self.sums.bound.step.prepared
         assert prepared is not None  # guaranteed by bind
-        return prepared.data
+        window: Window | None = getattr(prepared.data, "window", None)
+        if window is None:
+            return centred.reshape(-1, weights.shape[1]) @ weights.T
+        over = _OVER[self.name]
+        return np.concatenate([over(window, image, weights) for image in centred])
+
+
+def convolved(window: Window, image: Array, weights: Array) -> Array:
+    """Return the sums of an image (H, W, C) with weights (O, taps * C / groups)."""
+    depth = weights.shape[1] // window.taps
+    groups = image.shape[2] // depth
+    parts = zip(np.split(seen(window, image), groups, axis=2), np.split(weights, groups), strict=True)
+    return np.concatenate([patches.reshape(len(patches), -1) @ filters.T for patches, filters in parts], axis=1)
+
+
+def convolved_by_channel(window: Window, image: Array, weights: Array) -> Array:
+    """Return the sums of an image (H, W, C) with weights (O, taps), O a multiple of C."""
+    patches = np.repeat(seen(window, image), len(weights) // image.shape[2], axis=2)
+    sums: Array = np.einsum("ptc,ct->pc", patches, weights)
+    return sums
+
+
+def spread(window: Window, image: Array, weights: Array) -> Array:
+    """Return the sums to which each pixel of an image (H, W, C) adds its taps; the window is over the output."""
+    taps = weights.reshape(len(weights), window.kernel_h, window.kernel_w, -1)
+    rows, columns = ((n - 1) * s + 1 for n, s in zip(image.shape, (window.stride_h, window.stride_w), strict=False))
+    size = (max(rows + window.kernel_h, window.pad_top + window.height), columns + window.kernel_w)
+    out = np.zeros((size[0], max(size[1], window.pad_left + window.width), len(weights)))
+    for y, x in np.ndindex(window.kernel_h, window.kernel_w):
+        out[y : y + rows : window.stride_h, x : x + columns : window.stride_w] += image @ taps[:, y, x].T
+    inside = out[window.pad_top :, window.pad_left :][: window.height, : window.width]
+    return inside.reshape(-1, len(weights))
+
+
+_OVER = {"CONV_2D": convolved, "DEPTHWISE_CONV_2D": convolved_by_channel, "TRANSPOSE_CONV": spread}
 
 
 def products(model: Model, profile: Profile) -> list[Product]:
@@ -74,8 +89,7 @@ def products(model: Model, profile: Profile) -> list[Product]:
         bound = bind(model, operator.index, profile)
         sums = sums_of(bound) if isinstance(bound, Bound) else None
         if isinstance(bound, Bound) and sums is not None:
-            x = bound.tensors[bound.step.node.input(0).index]
-            found.append(Product(operator.index, operator.builtin, x, sums))
+            found.append(Product(operator.index, operator.builtin, bound.tensors[sums.x.index], sums))
     return found
 
 
@@ -123,6 +137,8 @@ class Census:
             return
         began = monotonic()
         for product in self.products:
+            if product.x not in tensors:  # only outputs are compared
+                continue
             accumulators = product.accumulators(tensors[product.x])
             self.counted[product.index][0] += accumulators.size
             self.counted[product.index][1] += at_thresholds(product, accumulators)
