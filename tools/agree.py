@@ -79,8 +79,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def inputs_of(model: Model, args: argparse.Namespace) -> Iterator[tuple[str, Sample]]:
-    """Yield up to `count` inputs with their kind; a quarter may be given, a quarter is constructed."""
-    drawn, quarter, done = Drawn(model, "litert-ref", args.seed), args.count // 4, 0
+    """Yield up to `count` inputs with their kind, kinds in turn; a quarter may be given, a quarter is constructed."""
+    drawn, quarter = Drawn(model, "litert-ref", args.seed), args.count // 4
     given = list(islice(drawn.given(args.inputs), quarter)) if args.inputs else []
     start = [*given[:4], *drawn.random(4)]
     found = Search(drawn, "litert-ref").found(start, quarter // 2, args.search) if args.search else []
@@ -91,10 +91,18 @@ def inputs_of(model: Model, args: argparse.Namespace) -> Iterator[tuple[str, Sam
         "searched": iter(found),
         "random": drawn.random(args.count),
     }
-    for kind, samples in kinds.items():
-        for sample in islice(samples, args.count - done):
-            done += 1
-            yield kind, sample
+    yield from islice(in_turn(kinds), args.count)
+
+
+def in_turn(kinds: dict[str, Iterator[Sample]]) -> Iterator[tuple[str, Sample]]:
+    """Yield one sample of each kind after the other, as long as a kind has some: a runtime may end early."""
+    while kinds:
+        for kind in list(kinds):
+            sample = next(kinds[kind], None)
+            if sample is None:
+                del kinds[kind]
+            else:
+                yield kind, sample
 
 
 def compared(model: Model, args: argparse.Namespace) -> tuple[list[Result], Census, dict[str, int]]:
@@ -110,16 +118,14 @@ def compared(model: Model, args: argparse.Namespace) -> tuple[list[Result], Cens
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.tflite"
         tflq.save(shown, path)
-        lockstep = Lockstep(
-            [known[name] for name in args.runtimes], path, forms_of(view(shown)), args.limit, args.budget
-        )
-        for number, (kind, sample) in enumerate(inputs_of(model, args)):
-            values = lockstep.run(number, sample, tensors)
-            if values is None:
-                break
-            kinds[kind] = kinds.get(kind, 0) + 1
-            census.add({**dict(zip(inputs, sample, strict=True)), **values}, args.budget)
-        lockstep.close()
+        chosen = [known[name] for name in args.runtimes]
+        with Lockstep(chosen, path, forms_of(view(shown)), args.limit, args.budget) as lockstep:
+            for number, (kind, sample) in enumerate(inputs_of(model, args)):
+                values = lockstep.run(number, sample, tensors)
+                if values is None:
+                    break
+                kinds[kind] = kinds.get(kind, 0) + 1
+                census.add({**dict(zip(inputs, sample, strict=True)), **values}, args.budget)
     return lockstep.results, census, kinds
 
 

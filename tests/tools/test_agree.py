@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agree import main
+from agree import in_turn, main
 from agreement.comparing import Lockstep
 from agreement.devices import Device, devices
 from agreement.inputs import Drawn
@@ -120,6 +120,17 @@ def test_the_search_finds_better_samples() -> None:
     found = search.found(start, 4, 1.0)
     assert found
     assert max(map(search.score, found)) > max(map(search.score, start))
+
+
+def test_kinds_of_inputs_take_turns() -> None:
+    samples = [(np.array(number),) for number in range(4)]
+    kinds = {"first": iter(samples[:1]), "second": iter(()), "third": iter(samples[1:])}
+    assert [(kind, int(sample[0])) for kind, sample in in_turn(kinds)] == [
+        ("first", 0),
+        ("third", 1),
+        ("third", 2),
+        ("third", 3),
+    ]
 
 
 @live
@@ -242,10 +253,9 @@ def test_runtimes_that_end_or_hang_are_named(tmp_path: Path) -> None:
         program(tmp_path, "refuses", "sys.exit('unknown operator')\n"),
         program(tmp_path, "sizes", ECHO.replace("[4]", "[5]") + LOOP),
     ]
-    lockstep = Lockstep(chosen, tmp_path / "model.tflite", [CODES], 2.0, 0)
-    for number in range(2):
-        assert lockstep.run(number, (np.full((1, 4), number, np.int8),), (7,)) is not None
-    lockstep.close()
+    with Lockstep(chosen, tmp_path / "model.tflite", [CODES], 2.0, 0) as lockstep:
+        for number in range(2):
+            assert lockstep.run(number, (np.full((1, 4), number, np.int8),), (7,)) is not None
     results = {result.device.name: result for result in lockstep.results}
     assert results["echo"].compared == results["other"].compared == 8
     assert results["other"].differing == {7: 2}
@@ -261,8 +271,7 @@ def test_a_budget_ends_a_runtime_but_not_the_others(tmp_path: Path) -> None:
         program(tmp_path, "echo", ECHO + LOOP),
         program(tmp_path, "slow", ECHO + "import time\n" + LOOP.replace("say.write", "time.sleep(0.1); say.write")),
     ]
-    lockstep = Lockstep(chosen, tmp_path / "model.tflite", [CODES], 20.0, 0.15)
-    for number in range(6):
-        lockstep.run(number, (np.full((1, 4), number, np.int8),), (7,))
-    lockstep.close()
+    with Lockstep(chosen, tmp_path / "model.tflite", [CODES], 20.0, 0.15) as lockstep:
+        for number in range(6):
+            lockstep.run(number, (np.full((1, 4), number, np.int8),), (7,))
     assert [result.inputs for result in lockstep.results] == [6, 2]

@@ -96,7 +96,11 @@ class Lockstep:
         result.seconds = running.spent
         return made
 
-    def close(self) -> None:
+    def __enter__(self) -> Lockstep:
+        """Return the runtimes."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """End all processes."""
         for running in self._running.values():
             running.close()
