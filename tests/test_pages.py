@@ -57,13 +57,15 @@ def commands(block: Block) -> list[str]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a folder with golden/ in it, where `tflq` is this checkout's."""
+    """Make a folder with golden/ and tools/ in it, where `tflq` is this checkout's and `python` runs the tests."""
     (tmp_path / "golden").symlink_to(suites.ROOT / "golden")
-    program = tmp_path / "bin" / "tflq"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tflq.cli.main "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "tools").symlink_to(suites.ROOT / "tools")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, words in (("tflq", " -m tflq.cli.main"), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n')
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(suites.ROOT))
     monkeypatch.setenv("TFLQ_SHARED", str(suites.SHARED))
     monkeypatch.chdir(tmp_path)
@@ -91,7 +93,7 @@ def assert_printed(lines: tuple[str, ...], output: str, command: str) -> None:
 def test_every_block_does_what_the_page_says(page: Path, home: Path) -> None:
     names: dict[str, Any] = {}
     executed = 0
-    if re.search(r"--against|tflq record", page.read_text(encoding="utf-8")):
+    if re.search(r"--against|tflq record|agree.py", page.read_text(encoding="utf-8")):
         pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     for block in blocks(page):
         if "TFLQ_SHARED" in block.text and suites.missing():

@@ -74,6 +74,17 @@ def test_weights_with_a_zero_point_in_a_pointwise_convolution() -> None:
         assert np.array_equal(got, np.clip(((sums + 64) >> 7) - 1, -128, 127)), (shape, depth)
 
 
+@pytest.mark.parametrize(("profile", "lowest"), [("tflm", -20), ("tflm-cmsis-nn", -50), ("tflm-cmsis-nn-single", -50)])
+def test_a_transposed_convolution_ignores_the_fused_activation(profile: str, lowest: int) -> None:
+    """One weight of 1: the code of the input less 30, in LSB of the input, which a RELU would keep from -20 up."""
+    shape, w = T("int32", (4,), value=np.array([1, 1, 2, 1])), T("int8", (1, 1, 1, 1), 1.0, value=np.ones((1, 1, 1, 1)))
+    options = ("TransposeConvOptions", {"padding": 1, "stride_w": 1, "stride_h": 1, "fused_activation_function": 1})
+    y = T("int8", (1, 1, 2, 1), 1.0, -20)
+    model = build("TRANSPOSE_CONV", [shape, w, T("int8", (1, 1, 2, 1), 1.0)], [y], options, version=4)
+    (got,) = run(model, [np.array([-30, 30], np.int8).reshape(1, 1, 2, 1)], profile)
+    assert got.reshape(-1).tolist() == [lowest, 10]
+
+
 def test_16_bits_with_a_bias_of_32_bits_are_refused() -> None:
     w = T("int8", (1, 1, 1, 2), 0.5, value=np.ones((1, 1, 1, 2), np.int8))
     bias = T("int32", (1,), 0.25, value=np.ones(1, np.int32))

@@ -39,6 +39,14 @@ FORMULAS = (
 FAULTS = (
     Fault(
         "TRANSPOSE_CONV",
+        ("int32 int8 int8 int32? -> int8", "int32 int8 int16 int32|int64? -> int16"),
+        "tflite-micro with CMSIS-NN 99f736a",
+        "the fused activation is ignored",
+        "tflite-micro cmsis_nn/transpose_conv.cc CalculateOpData",
+        (when.cmsis_nn(),),
+    ),
+    Fault(
+        "TRANSPOSE_CONV",
         ("int32 int8 int8 int32? -> int8",),
         "tflite-micro, October 2026",
         "the shape operand is not looked at: the output has the shape that the file declares, the rest is dropped",

@@ -9,7 +9,8 @@
 | y       | N, OH, OW, P   | as x                 | per tensor; int16: zero point 0          |
 
 P is at most O: what falls outside the declared height, width and channels is dropped.
-Source: tflite-micro (October 2026), transpose_conv.cc TransposeConvPrepare, TransposeConvEval.
+Source: tflite-micro (October 2026), transpose_conv.cc TransposeConvPrepare, TransposeConvEval. tflite-micro (August
+2026), cmsis_nn/transpose_conv.cc CalculateOpData limits codes by their type only, whatever activation is fused.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.transpose_conv import reference
 from tflq.kernels.transpose_conv.shapes import Geometry, check_operands
-from tflq.kernels.validity import micro
+from tflq.kernels.validity import cmsis_nn, micro
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -67,9 +68,12 @@ def _cropped(whole: Callable[[Node, Arithmetic, Geometry], Prepared]) -> Callabl
 prepare_quantized = _cropped(reference.prepare_quantized)
 prepare_float = _cropped(reference.prepare_float)
 
-KERNELS = valid(
-    micro(),
-    Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, (1, 5)),
+_INTEGERS = (
     Kernel("TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", prepare_quantized, (1, 5)),
     Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_quantized, (1, 5)),
+)
+KERNELS = (
+    *valid(micro(), Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, (1, 5))),
+    *valid(micro(), *_INTEGERS),
+    *valid(cmsis_nn(), *reference.without_activations(*_INTEGERS)),
 )
