@@ -39,7 +39,7 @@ FORMULAS = (
 FAULTS = (
     Fault(
         "TRANSPOSE_CONV",
-        ("int32 int8 int8 int32? -> int8", "int32 int8 int16 int32|int64? -> int16"),
+        ("int32 int8 int8 int32? -> int8", "int32 int8 int16 int64? -> int16"),
         "tflite-micro with CMSIS-NN 99f736a",
         "the fused activation is ignored",
         "tflite-micro cmsis_nn/transpose_conv.cc CalculateOpData",

@@ -10,7 +10,7 @@
 
 P is at most O: what falls outside the declared height, width and channels is dropped.
 Source: tflite-micro (October 2026), transpose_conv.cc TransposeConvPrepare, TransposeConvEval. tflite-micro (August
-2026), cmsis_nn/transpose_conv.cc CalculateOpData limits codes by their type only, whatever activation is fused.
+2026), cmsis_nn/transpose_conv.cc CalculateOpData limits codes by their type only: a fused activation is ignored.
 """
 
 from __future__ import annotations

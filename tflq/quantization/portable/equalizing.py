@@ -29,7 +29,7 @@ Reals = NDArray[np.float64]
 FACTORS = np.array(sorted((2.0 ** (k / 8) for k in range(-8, 9)), key=lambda f: abs(np.log2(f))))
 #: The largest magnitude of a channel over its typical one.
 PEAK = 3.0
-#: The greatest even code, and what stands for a magnitude of 0.
+#: The greatest even code, and a magnitude in place of 0.
 _MOST, _TINY = 126, 1e-30
 
 

@@ -39,13 +39,13 @@ STRIDE = 2
 LEAST_SHIFT, MOST_SHIFT = 2, 31
 #: Rounds in which scales of outputs grow until every shift is at least LEAST_SHIFT.
 _ROUNDS = 8
-#: What a scale exceeds its bound by, so that rounding to float32 leaves it above.
+#: The factor by which a scale exceeds its bound, so that rounding to float32 leaves it above.
 _SLACK = 1 + 2.0**-22
 #: Exponents that differ by less are equal: scales lie a few float32 steps beside the power of two.
 _NEAR = 2.0**-16
 
 
-#: What the scheme of a portable model keeps to. Releases up to 2.9 read a scale for each channel of dense weights as 0.
+#: Constraints on the scheme of a portable model. Releases up to 2.9 read a scale for each channel of dense weights as 0.
 CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
 
 

@@ -1,4 +1,4 @@
-"""What became of a portable model: its rewrites, and the proof on the finished file."""
+"""The outcome of a quantization to a portable model: rewrites, obstacles, and the proof on the finished file."""
 
 from __future__ import annotations
 

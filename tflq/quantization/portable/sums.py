@@ -1,7 +1,7 @@
 """Scales with which sums of activations are the same in every runtime: powers of two apart.
 
 ADD and SUB bring both operands to 20 further bits, add, and round to the output's scale. If scales are powers of two
-apart, nothing but that last rounding rounds. It has nothing to round where no operand is finer than the output. Where
+apart, only that last step rounds. It has nothing to round where no operand is finer than the output. Where
 one is, runtimes differ in ties of negative sums alone, which a RELU makes zero.
 
 Source: LiteRT 2.3 add.cc, PrepareGeneral; XNNPACK qs8-vadd; CMSIS-NN arm_elementwise_add_s8. The prover runs the
@@ -18,7 +18,7 @@ import numpy as np
 from tflq.quantization.params import Params
 from tflq.quantization.scheme.scheme import Form, Scheme
 
-#: Operators that compute without rounding but for the last step if scales are powers of two apart.
+#: Operators of which only the last step rounds if scales are powers of two apart.
 SUMS = frozenset({"ADD", "SUB"})
 #: Fused activations that are never negative: RELU, RELU6.
 _NEVER_NEGATIVE = (1, 3)

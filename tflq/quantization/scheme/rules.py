@@ -43,11 +43,11 @@ FIXED: Mapping[tuple[str, TensorType], tuple[float, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What a scheme keeps to beyond LiteRT's rules.
+    """Constraints on a scheme beyond LiteRT's rules.
 
     `joins_rescale`: operators that join tensors get some of them rescaled if that gives finer scales. Constant operands
     of `own_constants` operators are groups of their own. Weights of `one_scale` operators have one scale for all
-    channels. The output of `unfixed` operators has the scale of its range, whatever their kernel computes with.
+    channels. The output of `unfixed` operators has the scale of its range, even if their kernel has a fixed one.
     """
 
     joins_rescale: bool = True
