@@ -45,7 +45,7 @@ _SLACK = 1 + 2.0**-22
 _NEAR = 2.0**-16
 
 
-#: Constraints on the scheme of a portable model. Releases up to 2.9 read a scale for each channel of dense weights as 0.
+#: Constraints on the scheme of a portable model. Releases up to 2.9 read scales for each channel of dense weights as 0.
 CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
 
 

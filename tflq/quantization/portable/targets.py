@@ -35,7 +35,7 @@ _SHRINKING = 8
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The operators of the float model that are to be portable, and for which runtimes; `stopped` are obstacles.
+    """The float model's operators that are to be portable, and for which runtimes; `stopped` are obstacles.
 
     Operators behind an obstacle are not among them: their inputs differ anyway.
     """
