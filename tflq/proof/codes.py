@@ -92,7 +92,8 @@ def image(bound: Bound) -> Array | None:
     if len(bound.inputs) != 1 or bound.step.op not in ELEMENTWISE or len(bound.step.outputs) != 1:
         return None
     domain = _domain(bound, bound.inputs[0])
-    if domain is None or len(domain) > _MOST_OF_IMAGE:
+    is_empty = any(0 in bound.shape(tensor) for tensor in (*bound.inputs, *bound.step.outputs))
+    if is_empty or domain is None or len(domain) > _MOST_OF_IMAGE:
         return None
     feeds = _codes(bound, {bound.inputs[0]: domain}, at_once=1).feeds
     if feeds is None:

@@ -91,6 +91,8 @@ def sums_of(bound: Bound) -> Sums | None:
     if not span[0] <= 0 <= span[1]:  # taps outside the image count 0, which an input must be able to hold
         return None
     weights, fields = reader.read(bound.step.node, prepared.data)
+    if not weights.size:
+        return None
     sums = Sums(bound, x, weights.astype(np.int64), span, prepared.data.output, fields)
     fits = sums.output.bias.dtype == np.int64 or (sums.low.min() >= -(2**31) and sums.high.max() < 2**31)
     return sums if fits else None
