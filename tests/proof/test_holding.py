@@ -75,7 +75,7 @@ WHOLE = sorted((suites.ROOT / "golden" / "models").glob("digits_*int8*.tflite"))
 
 
 def held_in(model: Model, profiles: Sequence[str]) -> dict[int, Held]:
-    """What the tensors can hold, under those of the profiles that take the model."""
+    """Return the values that tensors can hold, under those of the profiles that take the model."""
     chosen = taking([by_name(name) for name in profiles], [model]).profiles
     held: dict[int, Held] = {}
     for _, _, known in bound_in_model(model, chosen) if chosen else ():

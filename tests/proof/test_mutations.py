@@ -65,7 +65,7 @@ def reachable(sums: Sums, channel: int) -> np.ndarray:
 
 
 def harmless(model: Model, index: int, names: tuple[str, ...]) -> bool:
-    """Whether all profiles give the same code for every sum that every channel can reach."""
+    """Return whether all profiles give the same code for every sum that a channel can reach."""
     bound = [bind(model, index, by_name(name)) for name in names]
     sums = [sums_of(one) for one in bound if isinstance(one, Bound)]
     first = sums[0]

@@ -16,13 +16,12 @@ from tflq.kernels.facts import unary
 from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import QUANTIZED, Site, sites
 from tflq.linting.weights import WEIGHTED, accumulator_scale
+from tflq.numerics.powers_of_two import exponent_of
 
 Reals = NDArray[np.float64]
 
 #: A multiplier in this distance below a power of two, relative to it, needs no rounding before the last shift.
 BELOW = 2.0**-20
-#: Exponents that differ from a whole number by less are whole: scales lie a few float32 steps beside a power of two.
-NEAR = 2.0**-16
 #: Operators whose codes a table of 256 entries gives.
 TABLES = frozenset(f.op for f in unary.FACTS if f.pointwise and not f.converts and not f.rounds_once)
 #: Operators with exponentials, norms or sums over several elements, for which there is no such form.
@@ -79,7 +78,7 @@ def sum_scales(site: Site) -> Iterator[Breach]:
     output = site.activation(site.output()) if site.op in ("ADD", "SUB") else None
     for position in (0, 1) if output is not None else ():
         here = site.activation(site.input(position))
-        if here is not None and output is not None and not _is_power(float(here[0]) / float(output[0])):
+        if here is not None and output is not None and exponent_of(float(here[0]) / float(output[0])) is None:
             required = f"scale {output[0]:.9g} as the output, or a power of two apart"
             yield Breach(site.input(position), required, f"scale {here[0]:.9g}")
 
@@ -88,7 +87,7 @@ def product_scales(site: Site) -> Iterator[Breach]:
     """Yield a MUL whose scales of operands and output do not leave a power of two."""
     scales = [site.activation(t) for t in (site.input(0), site.input(1), site.output())] if site.op == "MUL" else []
     known = [float(one[0]) for one in scales if one is not None]
-    if len(known) == 3 and not _is_power(known[0] * known[1] / known[2]):
+    if len(known) == 3 and exponent_of(known[0] * known[1] / known[2]) is None:
         required = "product of input scales / output scale a power of two, and codes whose products are odd"
         yield Breach(site.output(), required, f"{known[0] * known[1] / known[2]:.6g}")
 
@@ -120,14 +119,6 @@ def _centred(site: Site, tensor: int) -> NDArray[np.int64] | None:
     is_unsigned = quantization is not None and site.type(tensor) == TensorType.UINT8
     zero = int(quantization.zero_point[0]) if quantization is not None and is_unsigned else 0
     return values.astype(np.int64) - zero
-
-
-def _is_power(ratio: float) -> bool:
-    """Return whether a ratio of scales is a power of two, as far as float32 scales can have one."""
-    if not np.isfinite(ratio) or ratio <= 0:
-        return False
-    exponent = float(np.log2(ratio))
-    return abs(exponent - round(exponent)) < NEAR
 
 
 def is_integer(site: Site) -> bool:

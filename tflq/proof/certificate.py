@@ -94,7 +94,7 @@ def certificate_of(
             "verdict": word.value,
             "profiles": [_profile(profile) for profile in selection.profiles],
             "not_covered": [{"name": name, "reason": reason} for name, reason in refused.items()],
-            "operators": [_operator(operator) for operator in decided],
+            "operators": [{**stated(operator), "methods": list(operator.methods)} for operator in decided],
             "coverage": [_coverage(one, decided) for one in coverage],
         }
     )
@@ -111,13 +111,13 @@ def profile_digest(profile: Profile) -> str:
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
 
-def _operator(operator: OperatorProof) -> dict[str, Any]:
+def stated(operator: OperatorProof) -> dict[str, Any]:
+    """Return what is proved of an operator, as documents have it."""
     return {
         "subgraph": operator.subgraph,
         "index": operator.index,
         "op": operator.op,
         "verdict": operator.word.value,
-        "methods": list(operator.methods),
         "accumulators": None if operator.accumulators is None else list(operator.accumulators),
         "groups": [list(group) for group in operator.groups],
     }
@@ -126,13 +126,12 @@ def _operator(operator: OperatorProof) -> dict[str, Any]:
 def _coverage(one: Coverage, operators: Sequence[OperatorProof]) -> dict[str, Any]:
     """Return how far a subgraph is proved, with the operators outside of the proof by name."""
     words = {o.index: f"{o.op}: {o.word.value}" for o in operators if o.subgraph == one.subgraph}
-    return {
-        "subgraph": one.subgraph,
-        "covered": list(one.covered),
-        "edge": list(one.edge),
-        "outputs": list(one.outputs),
-        "outside": [f"{index} {words.get(index, 'not decided')}" for index in one.outside],
-    }
+    return {**reached(one), "outside": [f"{index} {words.get(index, 'not decided')}" for index in one.outside]}
+
+
+def reached(one: Coverage) -> dict[str, Any]:
+    """Return how far a subgraph is proved, as documents have it."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(one).items()}
 
 
 def read_certificate(path: PathLike) -> Certificate:

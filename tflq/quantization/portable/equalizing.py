@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.quantization.params import Params, Range, extent
-from tflq.quantization.portable.grid import STRIDE, grid_shifts, output_group
+from tflq.quantization.portable.grid import MOST_CODE, STRIDE, grid_shifts, output_group
 from tflq.quantization.ranges.biases import data_params
 from tflq.quantization.refine.equalization import scaled
 from tflq.quantization.refine.groups import Factor, Group, channel_groups
@@ -29,8 +29,8 @@ Reals = NDArray[np.float64]
 FACTORS = np.array(sorted((2.0 ** (k / 8) for k in range(-8, 9)), key=lambda f: abs(np.log2(f))))
 #: The largest magnitude of a channel over its typical one.
 PEAK = 3.0
-#: The greatest even code, and a magnitude in place of 0.
-_MOST, _TINY = 126, 1e-30
+#: A magnitude in place of 0.
+_TINY = 1e-30
 
 
 def equalized_on_grid(
@@ -110,7 +110,7 @@ class _Channels:
         assert output is not None
         ratio = float(data_params(self._plan, m, self._activations).scale[0]) / self._scale(output)
         weights = extent(self.model.constants[m.tensor], m.axis)
-        reach = np.maximum(np.maximum(-weights.low, weights.high), _TINY) / _MOST
+        reach = np.maximum(np.maximum(-weights.low, weights.high), _TINY) / MOST_CODE
         return STRIDE * np.exp2(-grid_shifts(reach * factors * ratio).astype(np.float64)) / ratio
 
     def _typical(self, tensor: int) -> Reals:

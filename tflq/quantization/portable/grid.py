@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import TensorType
-from tflq.quantization.params import Array, Params, extent
+from tflq.numerics.powers_of_two import NEAR
+from tflq.quantization.params import Array, Params
 from tflq.quantization.portable.factors import Product, products
 from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale
 from tflq.quantization.ranges.biases import data_params
@@ -33,17 +34,14 @@ from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]
 
-#: Weights are multiples of this, biases are odd.
-STRIDE = 2
+#: Weights are multiples of this, at most the greatest int8 code of that kind; biases are odd.
+STRIDE, MOST_CODE = 2, 126
 #: The least shift: a shift by one makes every odd accumulator a tie. The greatest: XNNPACK takes none beyond.
 LEAST_SHIFT, MOST_SHIFT = 2, 31
 #: Rounds in which scales of outputs grow until every shift is at least LEAST_SHIFT.
 _ROUNDS = 8
 #: The factor by which a scale exceeds its bound, so that rounding to float32 leaves it above.
 _SLACK = 1 + 2.0**-22
-#: Exponents that differ by less are equal: scales lie a few float32 steps beside the power of two.
-_NEAR = 2.0**-16
-
 
 #: Constraints on the scheme of a portable model. Releases up to 2.9 read scales for each channel of dense weights as 0.
 CONSTRAINTS = Constraints(joins_rescale=False, own_constants=SUMS, one_scale=frozenset({"FULLY_CONNECTED"}))
@@ -99,7 +97,7 @@ def _moved_scale(product: Product, activations: Mapping[Form, Params]) -> np.flo
     if product.moving == product.result:
         one, second = (activations[operand].scale[0] for operand in product.operands)
         return product_scale(one, second, own)
-    shift = grid_shifts(np.array([float(own) * float(other) / float(result) * (1 - _NEAR)]))
+    shift = grid_shifts(np.array([float(own) * float(other) / float(result) * (1 - NEAR)]))
     return np.float32(weight_scales(other, result, shift)[0])
 
 
@@ -124,8 +122,7 @@ def _portable_weights(
 
 def _reach(params: Params) -> Reals:
     """Return the scales that even codes need for the same range."""
-    most = params.limits[1]
-    return params.scale.astype(np.float64) * most / (most - most % STRIDE)
+    return params.scale.astype(np.float64) * params.limits[1] / MOST_CODE
 
 
 def _on_grid(plan: Scheme, m: Multiplied, params: Params, data: np.float32, output: np.float32) -> Params:
@@ -136,10 +133,8 @@ def _on_grid(plan: Scheme, m: Multiplied, params: Params, data: np.float32, outp
     wide = replace(params, stride=STRIDE, scale=weight_scales(data, output, shift))
     narrow = replace(wide, scale=weight_scales(data, output, np.minimum(shift + 1, MOST_SHIFT)))
     axis = params.axis if params.scale.size > 1 else None
-    errors = [_squared_error(p, values, axis) for p in (wide, narrow)]
-    raised = extent(values, axis)
-    is_zero = (raised.low == 0) & (raised.high == 0)
-    return replace(wide, scale=np.where((errors[1] < errors[0]) & ~is_zero, narrow.scale, wide.scale))
+    is_better = _squared_error(narrow, values, axis) < _squared_error(wide, values, axis)
+    return replace(wide, scale=np.where(is_better, narrow.scale, wide.scale))
 
 
 def _squared_error(params: Params, values: Array, axis: int | None) -> Reals:
@@ -166,7 +161,7 @@ def weight_scales(data: np.float32, output: np.float32, shift: NDArray[np.int64]
 def product_scale(one: np.float32, other: np.float32, least: np.float32) -> np.float32:
     """Return the smallest output scale from `least` up whose multiplier one * other / scale is below a power of two."""
     product = float(one) * float(other)
-    shift = max(LEAST_SHIFT, int(np.ceil(-np.log2(product / float(least)) - _NEAR)))
+    shift = max(LEAST_SHIFT, int(np.ceil(-np.log2(product / float(least)) - NEAR)))
     scale = np.float32(product * 2.0**shift)
     while multipliers(one, np.full(1, other, np.float32), scale).max() >= 2.0**-shift:
         scale = np.nextafter(scale, np.float32(np.inf))

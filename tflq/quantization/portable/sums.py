@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.numerics.powers_of_two import NEAR
 from tflq.quantization.params import Params
 from tflq.quantization.scheme.scheme import Form, Scheme
 
@@ -22,8 +23,6 @@ from tflq.quantization.scheme.scheme import Form, Scheme
 SUMS = frozenset({"ADD", "SUB"})
 #: Fused activations that are never negative: RELU, RELU6.
 _NEVER_NEGATIVE = (1, 3)
-#: Exponents that differ by less are equal.
-_NEAR = 2.0**-16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def kin(of: Sequence[Sum]) -> list[frozenset[Form]]:
 
 def _raised(scales: Mapping[Form, float], base: float, inside: Sequence[Sum]) -> dict[Form, float]:
     """Return the least scales base * 2**n that are not smaller; operands of sums that do not clip are never finer."""
-    powers = {form: int(np.ceil(np.log2(scale / base) - _NEAR)) for form, scale in scales.items()}
+    powers = {form: int(np.ceil(np.log2(scale / base) - NEAR)) for form, scale in scales.items()}
     for one in reversed(inside):
         for form in one.operands if not one.clips else ():
             powers[form] = max(powers[form], powers[one.result])

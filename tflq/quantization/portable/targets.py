@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from tflq.quantization.recipe.recipe import ALL, Recipe
 from tflq.quantization.runner import Sample
 
 
-@cache
 def targets(names: tuple[str, ...]) -> tuple[Profile, ...]:
     """Return the profiles of these names, each once; for ALL, those that take int8 tables, which excludes no other."""
     if ALL in names:
@@ -30,6 +28,7 @@ def targets(names: tuple[str, ...]) -> tuple[Profile, ...]:
     return tuple(dict.fromkeys(by_name(name) for name in names))
 
 
+#: The ratio of ranges from which on a mean counts as shrinking.
 _SHRINKING = 8
 
 
@@ -62,7 +61,7 @@ def aim_of(recipe: Recipe, source: Model) -> Aim:
         if op.index in stops or lost.intersection(op.inputs):
             lost.update(op.outputs)
             left.add(op.index)
-    return Aim(runtimes, frozenset(wanted - left | {op.index for op in graph.ops if is_tail(op)}), stopped)
+    return Aim(runtimes, frozenset(wanted - left), stopped)
 
 
 def is_tail(operator: OperatorView) -> bool:

@@ -47,13 +47,12 @@ class Constraints:
 
     `joins_rescale`: operators that join tensors get some of them rescaled if that gives finer scales. Constant operands
     of `own_constants` operators are groups of their own. Weights of `one_scale` operators have one scale for all
-    channels. The output of `unfixed` operators has the scale of its range, even if their kernel has a fixed one.
+    channels.
     """
 
     joins_rescale: bool = True
     own_constants: frozenset[str] = frozenset()
     one_scale: frozenset[str] = frozenset()
-    unfixed: frozenset[str] = frozenset()
     operators: frozenset[int] = frozenset()  # that keep to these; others are as LiteRT wants them
 
 

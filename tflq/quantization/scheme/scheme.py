@@ -149,7 +149,7 @@ class _Grouping:
             special.add(weights.bias_position)
         outputs = [(t, data) for t in operator.outputs if self._model.is_float(t)]
         for form in outputs:
-            if (op, data) in FIXED and op not in kept.unfixed:
+            if (op, data) in FIXED:
                 self._fixed[form] = FIXED[op, data]
             self._made[form[0]] = self._new(form)
             if RULES[op].fills:

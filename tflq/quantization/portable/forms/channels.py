@@ -15,7 +15,7 @@ from tflq.ir import OperatorView, TensorSpec, TensorType
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.operators import reshaped, write_depthwise, write_reshape
 from tflq.quantization.portable.forms.pools import is_known
-from tflq.quantization.portable.forms.rewrite import Rewrite
+from tflq.quantization.portable.forms.rewrite import Rewrite, rewrite_of
 
 Floats = NDArray[np.float32]
 
@@ -40,7 +40,7 @@ def product_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
         fused = int(operator.options["fused_activation_function"])
         taken = editing.new(operator.inputs[position])
         steps = _write_scaled(editing, operator, taken, weights, fused)
-        return _rewrite(operator, steps, WHY_PRODUCT, weights.size)
+        return rewrite_of(operator, steps, WHY_PRODUCT, weights.size)
     return None
 
 
@@ -54,14 +54,14 @@ def prelu_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     taken, result, made = editing.new(operator.inputs[0]), editing.new(operator.outputs[0]), operator.output()
     if (slopes == slopes[0]).all():
         editing.operator("LEAKY_RELU", [taken], [result], operator.index, "LeakyReluOptions", alpha=float(slopes[0]))
-        return _rewrite(operator, ["LEAKY_RELU"], WHY_PRELU, 0)
+        return rewrite_of(operator, ["LEAKY_RELU"], WHY_PRELU, 0)
     positive, negative, scaled = (editing.tensor(made, end) for end in ("/positive", "/negative", "/scaled"))
     zero = editing.constant("zero", np.zeros(1, np.float32))
     editing.operator("RELU", [taken], [positive], operator.index)
     editing.operator("MINIMUM", [taken, zero], [negative], operator.index, "MaximumMinimumOptions")
     steps = _write_scaled(editing, operator, negative, slopes, 0, scaled)
     editing.operator("ADD", [positive, scaled], [result], operator.index, "AddOptions", pot_scale_int16=False)
-    return _rewrite(operator, ["RELU", "MINIMUM", *steps, "ADD"], WHY_PRELU, slopes.size)
+    return rewrite_of(operator, ["RELU", "MINIMUM", *steps, "ADD"], WHY_PRELU, slopes.size)
 
 
 def leaky_relu_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
@@ -78,7 +78,7 @@ def _write_maximum(editing: Editing, operator: OperatorView, slopes: Floats) -> 
     scaled = editing.tensor(operator.output(), "/scaled")
     steps = _write_scaled(editing, operator, taken, slopes, 0, scaled)
     editing.operator("MAXIMUM", [taken, scaled], [result], operator.index, "MaximumMinimumOptions")
-    return _rewrite(operator, [*steps, "MAXIMUM"], WHY_LEAKY, 5 * slopes.size)
+    return rewrite_of(operator, [*steps, "MAXIMUM"], WHY_LEAKY, 5 * slopes.size)
 
 
 def channels_of(operator: OperatorView, constant: int, data: int) -> Floats | None:
@@ -118,7 +118,3 @@ def _write_scaled(
 def _image(spec: TensorSpec) -> tuple[int, ...]:
     first, *inner, channels = spec.shape
     return first, 1, prod(inner), channels
-
-
-def _rewrite(operator: OperatorView, steps: list[str], why: str, count: int) -> Rewrite:
-    return Rewrite(operator.index, operator.name, operator.output().name or "", ", ".join(steps), why, count)

@@ -76,6 +76,7 @@ def lookup_for(runtimes: Sequence[Profile]) -> Lookup | None:
     return next((form for form in LOOKUPS if all(takes(form, runtime) for runtime in runtimes)), None)
 
 
+@cache
 def takes(form: Lookup, runtime: Profile) -> bool:
     """Return whether a runtime has kernels for the operators of a form."""
     try:

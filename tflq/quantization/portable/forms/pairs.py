@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.ir import OperatorView, TensorType
 from tflq.quantization.portable.forms.editing import Editing
-from tflq.quantization.portable.forms.rewrite import Rewrite
+from tflq.quantization.portable.forms.rewrite import Rewrite, rewrite_of
 
 WHY = "runtimes round its kernel in different ways; the difference or product is portable, the rest is a table"
 
@@ -19,7 +19,7 @@ def squared_difference_form(editing: Editing, operator: OperatorView) -> Rewrite
     difference = editing.tensor(operator.output(), "/difference")
     editing.operator("SUB", inputs, [difference], operator.index, "SubOptions", pot_scale_int16=False)
     editing.operator("SQUARE", [difference], [result], operator.index, "SquareOptions")
-    return Rewrite(operator.index, operator.name, operator.output().name or "", "SUB, SQUARE", WHY, 0)
+    return rewrite_of(operator, ["SUB", "SQUARE"], WHY, 0)
 
 
 def quotient_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
@@ -34,7 +34,7 @@ def quotient_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     result, options = editing.new(operator.outputs[0]), "MulOptions"
     factors = [dividend, reciprocal]
     editing.operator("MUL", factors, [result], operator.index, options, fused_activation_function=fused)
-    return Rewrite(operator.index, operator.name, operator.output().name or "", "DIV, MUL", WHY, 0)
+    return rewrite_of(operator, ["DIV", "MUL"], WHY, 0)
 
 
 def _is_of_activations(operator: OperatorView) -> bool:

@@ -20,7 +20,7 @@ from tflq.proof.operator import Bound, bind
 from tflq.proof.proof import contrast
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.operators import VALID, fits, reshaped, write_depthwise, write_reshape
-from tflq.quantization.portable.forms.rewrite import Rewrite
+from tflq.quantization.portable.forms.rewrite import Rewrite, rewrite_of
 
 WHY = "runtimes scale its sums in different ways, but not those of what replaces it"
 
@@ -64,7 +64,7 @@ def mean_form(
         write(taken, window)
         write_reshape(editing, operator, window, result, made)
         steps.append("RESHAPE")
-    return _rewrite(operator, steps, 0 if is_pool else height * width * image[3])
+    return rewrite_of(operator, steps, WHY, 0 if is_pool else height * width * image[3])
 
 
 def average_pool_form(runtimes: Sequence[Profile], editing: Editing, operator: OperatorView) -> Rewrite | None:
@@ -81,7 +81,7 @@ def average_pool_form(runtimes: Sequence[Profile], editing: Editing, operator: O
     fused = int(options["fused_activation_function"])
     taken, result = editing.new(operator.inputs[0]), editing.new(operator.outputs[0])
     _write_window(editing, operator, taken, result, window, strides, fused, 1 / prod(window))
-    return _rewrite(operator, ["DEPTHWISE_CONV_2D"], window[0] * window[1] * source.shape[3])
+    return rewrite_of(operator, ["DEPTHWISE_CONV_2D"], WHY, window[0] * window[1] * source.shape[3])
 
 
 @cache
@@ -137,8 +137,3 @@ def is_known(spec: TensorSpec, start: int) -> bool:
     """Return whether dimensions from `start` on are not 0 and cannot change at run time."""
     sizes = (*(spec.shape_signature or spec.shape)[start:], *spec.shape[start:])
     return len(spec.shape) > start and min(sizes, default=0) > 0
-
-
-def _rewrite(operator: OperatorView, steps: Sequence[str], count: int) -> Rewrite:
-    name = operator.output().name or ""
-    return Rewrite(operator.index, operator.name, name, ", ".join(steps), WHY, count)

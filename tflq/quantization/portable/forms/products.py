@@ -9,7 +9,6 @@ a table: that of the operator before the MUL, or a new one that changes nothing 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import GraphView, OperatorView, view
+from tflq.numerics.powers_of_two import exponent_of
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import params_of
 from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to
@@ -27,8 +27,6 @@ from tflq.quantization.portable.forms.rewrite import Rewrite
 Ints = NDArray[np.int64]
 #: Powers of two in a difference of two int8 codes are below this.
 _POWERS = 8
-#: Exponents that differ by less are equal: scales lie a few float32 steps beside the power of two.
-_NEAR = 2.0**-16
 #: An operand: (operator, position).
 _Slot = tuple[int, int]
 #: Powers of two that codes relative to the zero point must not have.
@@ -74,9 +72,8 @@ def shift_of(operator: OperatorView) -> int | None:
     if len(used) != 3 or any(p is None for p in used):
         return None
     one, other, made = (float(p.scale[0]) for p in used if p is not None)
-    exponent = -math.log2(one * other / made)
-    shift = round(exponent)
-    return shift if abs(exponent - shift) < _NEAR and shift >= 1 else None
+    exponent = exponent_of(one * other / made)
+    return -exponent if exponent is not None and exponent <= -1 else None
 
 
 def _wanted(operator: OperatorView) -> Iterator[tuple[_Slot, _Powers]]:

@@ -17,7 +17,7 @@ from tflq.ir.schema import enum
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.operators import fits, write_depthwise
 from tflq.quantization.portable.forms.pools import is_known
-from tflq.quantization.portable.forms.rewrite import Rewrite
+from tflq.quantization.portable.forms.rewrite import Rewrite, rewrite_of
 
 WHY = "runtimes interpolate codes in different ways; they repeat pixels and convolve alike"
 #: The greatest factor that a form takes.
@@ -71,7 +71,7 @@ def resize_form(editing: Editing, operator: OperatorView) -> Rewrite | None:
     bias = np.zeros(channels, np.float32)
     write_depthwise(editing, operator, tensor, editing.new(operator.outputs[0]), weights, bias)
     steps.append("DEPTHWISE_CONV_2D")
-    return Rewrite(operator.index, operator.name, made.name or "", ", ".join(steps), WHY, weights.size)
+    return rewrite_of(operator, steps, WHY, weights.size)
 
 
 def _axis(operator: OperatorView, size: int, target: int) -> _Axis | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.ir import Model
+from tflq.ir import Model, OperatorView
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,11 @@ class Rewrite:
     why: str
     bytes: int
     cost: str = "exact"
+
+
+def rewrite_of(operator: OperatorView, steps: Sequence[str], why: str, count: int) -> Rewrite:
+    """Return the rewrite of an operator of the source to some others, with the bytes of their constants."""
+    return Rewrite(operator.index, operator.name, operator.output().name or "", ", ".join(steps), why, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

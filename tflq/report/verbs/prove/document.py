@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflq.proof import Coverage, OperatorProof, Proof, Verdict, Witness
+from tflq.proof import Proof, Verdict, Witness
+from tflq.proof.certificate import reached, stated
 from tflq.report.documents import model_document
 
 
@@ -17,30 +18,8 @@ def prove_document(proof: Proof) -> dict[str, Any]:
         "not_covered": [{"profile": refusal.profile, "reason": refusal.reason} for refusal in proof.refused],
         "verdict": proof.word.value,
         "counts": {word.value: count for word, count in proof.counts.items()},
-        "operators": [_operator(operator) for operator in proof.operators],
-        "coverage": [_coverage(one) for one in proof.coverage],
-    }
-
-
-def _operator(operator: OperatorProof) -> dict[str, Any]:
-    return {
-        "subgraph": operator.subgraph,
-        "index": operator.index,
-        "op": operator.op,
-        "verdict": operator.word.value,
-        "groups": [list(group) for group in operator.groups],
-        "accumulators": None if operator.accumulators is None else list(operator.accumulators),
-        "verdicts": [_verdict(v) for v in operator.verdicts],
-    }
-
-
-def _coverage(one: Coverage) -> dict[str, Any]:
-    return {
-        "subgraph": one.subgraph,
-        "covered": list(one.covered),
-        "edge": list(one.edge),
-        "outputs": list(one.outputs),
-        "outside": list(one.outside),
+        "operators": [{**stated(o), "verdicts": [_verdict(v) for v in o.verdicts]} for o in proof.operators],
+        "coverage": [reached(one) for one in proof.coverage],
     }
 
 
