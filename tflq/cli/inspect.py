@@ -70,6 +70,7 @@ def inspect_command(
     inspection = inspect(model, profile, signature)
     if op is not None and not 0 <= op < len(inspection.operators):
         raise UnknownNameError("operator", op, (f"0 to {len(inspection.operators) - 1}",))
+    portable = _portable(model) if html is not None or (op is None and not as_json) else None
     if html is not None:
         from tflq.api.subject import subject
         from tflq.ir import signed
@@ -77,7 +78,7 @@ def inspect_command(
         from tflq.report.render.html import page_of
 
         view = ModelView(signed(subject(model).model, signature)[0].model, inspection)
-        write_text(html, page_of(inspect_report(inspection, op, _portable(model)), view))
+        write_text(html, page_of(inspect_report(inspection, op, portable), view))
     if as_json:
         from tflq.report.verbs.inspect.document import inspect_document
 
@@ -86,16 +87,16 @@ def inspect_command(
             document["operators"] = [document["operators"][op]]
         say_document(document)
     else:
-        say(inspect_report(inspection, None, _portable(model)) if op is None else operator_report(inspection, op))
+        say(inspect_report(inspection, None, portable) if op is None else operator_report(inspection, op))
     return Exit.SAME
 
 
 def _portable(path: str) -> tuple[int, int]:
     """Return the numbers of integer operators that break no rule of portable models, and of all of them."""
-    from tflq.api.subject import subject
+    from tflq.api.files import load
     from tflq.linting.portable import portable_counts
 
-    return portable_counts(subject(path).model)
+    return portable_counts(load(path))
 
 
 #: Columns of the summary of several models.

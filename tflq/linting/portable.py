@@ -16,7 +16,7 @@ from tflq.kernels.facts import unary
 from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import QUANTIZED, Site, sites
 from tflq.linting.weights import WEIGHTED, accumulator_scale
-from tflq.numerics.powers_of_two import exponent_of
+from tflq.numerics.multiplier import exponent_of
 
 Reals = NDArray[np.float64]
 
@@ -33,12 +33,14 @@ def weights_odd(site: Site) -> Iterator[Breach]:
     if accumulator_scale(site) is None:
         return
     _, position, bias, axis = WEIGHTED[site.op]
-    tensor, values = site.input(position), _centred(site, site.input(position))
-    spec = site.spec(tensor)
-    if values is None or spec is None or values.size != int(np.prod(spec.shape)):
+    tensor = site.input(position)
+    values, spec, quantization = site.constant(tensor), site.spec(tensor), site.quantization(tensor)
+    if values is None or values.dtype.kind not in "iu" or spec is None or values.size != int(np.prod(spec.shape)):
         return
+    is_unsigned = quantization is not None and site.type(tensor) == TensorType.UINT8
+    zero = int(quantization.zero_point[0]) if quantization is not None and is_unsigned else 0
     rows = np.moveaxis(values.reshape(spec.shape), axis, 0).reshape(spec.shape[axis], -1)
-    odd = int((rows % 2 != 0).any(axis=1).sum())
+    odd = int((rows & 1 != zero & 1).any(axis=1).sum())
     if odd:
         yield Breach(tensor, "even weights", f"odd ones in {odd} of {len(rows)} channels")
     added = site.constant(site.input(bias))
@@ -109,16 +111,6 @@ def other_form(site: Site) -> Iterator[Breach]:
         yield Breach(site.output(), "AVERAGE_POOL_2D, or DEPTHWISE_CONV_2D with equal weights", site.op)
     if site.op in TAILS:
         yield Breach(site.output(), "an operator on which runtimes agree, or the model ends before it", site.op)
-
-
-def _centred(site: Site, tensor: int) -> NDArray[np.int64] | None:
-    """Return constant codes less their zero point."""
-    values, quantization = site.constant(tensor), site.quantization(tensor)
-    if values is None or values.dtype.kind not in "iu":
-        return None
-    is_unsigned = quantization is not None and site.type(tensor) == TensorType.UINT8
-    zero = int(quantization.zero_point[0]) if quantization is not None and is_unsigned else 0
-    return values.astype(np.int64) - zero
 
 
 def is_integer(site: Site) -> bool:

@@ -18,6 +18,9 @@ from tflq.jit.compiled import Int, compiled
 from tflq.numerics.fixedpoint import saturating_rounding_doubling_high_mul
 from tflq.numerics.rounding import divide_by_pot_half_away, half_away, wrap_int32
 
+#: Exponents that differ by less are equal: ratios of float32 scales lie a few steps beside a power of two.
+NEAR = 2.0**-16
+
 
 class Multiplier(NamedTuple):
     """The real multiplier mantissa * 2**(shift - 31)."""
@@ -193,3 +196,11 @@ def multiply_wide(x: Int, mantissa: Int, shift: Int) -> Int:
     total = np.int64(15) - np.int64(shift)
     half = np.int64(1) << ((total - np.int64(1)) & np.int64(63))
     return wrap_int32((np.int64(x) * reduce_multiplier(mantissa) + half) >> (total & np.int64(63)))
+
+
+def exponent_of(ratio: float) -> int | None:
+    """Return k if a ratio of scales is 2**k, as far as float32 scales can have it; None for any other number."""
+    if not math.isfinite(ratio) or ratio <= 0:
+        return None
+    exponent = math.log2(ratio)
+    return round(exponent) if abs(exponent - round(exponent)) < NEAR else None

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import TensorType
-from tflq.numerics.powers_of_two import NEAR
+from tflq.numerics.multiplier import NEAR
 from tflq.quantization.params import Array, Params
 from tflq.quantization.portable.factors import Product, products
 from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale

@@ -13,11 +13,16 @@ from tflq.quantization.portable.forms.channels import Floats, channels_of
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.functions import Reals
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
+from tflq.quantization.scheme.rules import RULES
 
 WHY = "constants of a convolution need no rounding of their own"
 #: Operator -> (position of weights, their dimension of output channels, position of the bias).
-_LINEAR: Mapping[str, tuple[int, int, int]] = MappingProxyType(
-    {"CONV_2D": (1, 0, 2), "DEPTHWISE_CONV_2D": (1, 3, 2), "FULLY_CONNECTED": (1, 0, 2), "TRANSPOSE_CONV": (1, 0, 3)}
+LINEAR: Mapping[str, tuple[int, int, int]] = MappingProxyType(
+    {
+        op: (rule.weights.weights, rule.weights.axis, rule.weights.bias)
+        for op, rule in RULES.items()
+        if rule.weights is not None and rule.weights.axis is not None and rule.weights.bias is not None
+    }
 )
 _ABSORBED = frozenset({"ADD", "SUB", "MUL", "DIV"})
 
@@ -53,9 +58,9 @@ def with_constants_absorbed(model: Model) -> Rewritten:
 
 def _linear(operator: OperatorView) -> _Linear | None:
     """Return an operator with constant float weights and bias, and no activation; None for any other."""
-    if operator.name not in _LINEAR or operator.options is None:
+    if operator.name not in LINEAR or operator.options is None:
         return None
-    graph, (weights_at, axis, bias_at) = operator.graph, _LINEAR[operator.name]
+    graph, (weights_at, axis, bias_at) = operator.graph, LINEAR[operator.name]
     if len(operator.inputs) <= weights_at or operator.options.get("fused_activation_function", 0):
         return None
     weights = graph.constant(operator.inputs[weights_at])
@@ -71,7 +76,7 @@ def _linear(operator: OperatorView) -> _Linear | None:
 
 
 def _has_bias(operator: OperatorView) -> bool:
-    position = _LINEAR[operator.name][2]
+    position = LINEAR[operator.name][2]
     return len(operator.inputs) > position and operator.inputs[position] >= 0
 
 
@@ -96,7 +101,7 @@ def _with(linear: _Linear, operator: OperatorView) -> _Linear | None:
     if values is None or (operator.name == "DIV" and (not first or not values.all())):
         return None
     scale, shift = _affine(operator.name, first, values)
-    _, axis, _ = _LINEAR[linear.operator.name]
+    _, axis, _ = LINEAR[linear.operator.name]
     along = [-1 if d == axis else 1 for d in range(linear.weights.ndim)]
     return replace(
         linear,
@@ -120,7 +125,7 @@ def _affine(name: str, first: bool, values: Floats) -> tuple[Reals, Reals]:
 
 def _write(editing: Editing, linear: _Linear) -> None:
     operator = linear.operator
-    weights_at, _, bias_at = _LINEAR[operator.name]
+    weights_at, _, bias_at = LINEAR[operator.name]
     name = editing.graph.tensors[linear.result].name or operator.name
     inputs = [editing.new(t) for t in operator.inputs]
     inputs += [-1] * (bias_at + 1 - len(inputs))

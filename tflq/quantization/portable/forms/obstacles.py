@@ -8,6 +8,7 @@ from types import MappingProxyType
 from tflq.ir import Model, OperatorView, TensorType
 from tflq.kernels.facts import OPERATORS
 from tflq.profiles import Profile
+from tflq.quantization.portable.forms.absorbing import LINEAR
 from tflq.quantization.portable.forms.chains import chains
 from tflq.quantization.portable.forms.floats import portable_form
 from tflq.quantization.portable.forms.lookups import LOOKUPS, lookup_for, takes
@@ -16,8 +17,6 @@ from tflq.quantization.portable.forms.rewrite import Obstacle
 from tflq.quantization.scheme.float_graph import prepared
 from tflq.quantization.scheme.rules import CONVERSIONS, READS_SHAPES
 
-#: Operators whose accumulators the portable grid keeps off ties, if weights and bias are constants.
-_LINEAR = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 #: Operators on two activations with portable scales; MUL needs tables for its operands.
 _PAIRS = frozenset({"ADD", "SUB", "MUL"})
 #: Operators that copy codes in some places and compute with them in others, or compute though they share scales.
@@ -100,7 +99,7 @@ def _is_portable(operator: OperatorView, runtimes: Sequence[Profile]) -> bool:
     tensors = (t for t in (*operator.inputs, *operator.outputs) if t >= 0)
     if name in CONVERSIONS | READS_SHAPES or all(graph.tensors[t].type != TensorType.FLOAT32 for t in tensors):
         return True
-    if name in _LINEAR:
+    if name in LINEAR:
         return graph.constant(operator.inputs[1]) is not None
     if name == "AVERAGE_POOL_2D" and operator.options is not None:
         window = int(operator.options["filter_height"]), int(operator.options["filter_width"])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import GraphView, OperatorView, view
-from tflq.numerics.powers_of_two import exponent_of
+from tflq.numerics.multiplier import exponent_of
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import params_of
 from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to
