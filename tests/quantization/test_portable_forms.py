@@ -381,3 +381,16 @@ def test_a_broken_operator_is_refused() -> None:
     broken = replace(graph, operators=(replace(graph.operators[0], inputs=graph.operators[0].inputs[:1]),))
     with pytest.raises(UnsupportedError, match="MEAN"):
         portable_form(with_graph(g.model(), broken))
+
+
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_a_transposed_convolution_fuses_no_activation(with_bias: bool) -> None:
+    g = FloatGraph(12)
+    shape = g.constant([1, 10, 8, 4], "int32")
+    operands = [shape, g.weights(4, 2, 2, 3), g.given(1, 5, 4, 3), *([g.bias(4)] if with_bias else [])]
+    options = {"padding": 1, "stride_w": 2, "stride_h": 2, "fused_activation_function": 1}
+    g.op("TRANSPOSE_CONV", operands, options, version=4)
+    changed = portable_form(g.model())
+    assert names(changed.model) == ["TRANSPOSE_CONV", "RELU"]
+    assert [op.code.version for op in view(changed.model).ops] == [3 if with_bias else 1, 1]
+    assert_same_function(g.model(), changed.model)

@@ -9,6 +9,7 @@ from tflq.interpreter import make_plan
 from tflq.ir import Model, OperatorView
 from tflq.profiles import Profile, by_name
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
+from tflq.quantization.portable.forms.activations import transpose_conv_form
 from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form
 from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
 from tflq.quantization.portable.forms.pairs import quotient_form, squared_difference_form
@@ -34,6 +35,7 @@ def _forms(runtimes: Sequence[Profile], shrinking: Collection[int]) -> dict[str,
         "RESIZE_BILINEAR": resize_form,
         "SQUARED_DIFFERENCE": squared_difference_form,
         "SUM": partial(mean_form, runtimes, shrinking),
+        "TRANSPOSE_CONV": transpose_conv_form,
     }
 
 
