@@ -86,6 +86,7 @@ def test_the_portable_part_ends_where_it_is_told_to() -> None:
 def test_recipes_that_contradict_themselves_are_refused() -> None:
     wrongs: tuple[dict[str, Any], ...] = (
         {"mode": "int16x8", "portable": ("all",)},
+        {"portable": ("tflm", "tflm")},
         {"drop_softmax": True},
         {"portable_until": "x"},
     )

@@ -219,6 +219,8 @@ class Recipe:
             by_name(name)
         if self.portable and self.mode is not Mode.INT8:
             raise OptionError(f"portable: mode int8 only, not {self.mode.value}")
+        if self.portable and ALL not in self.portable and len(set(self.portable)) < 2:
+            raise OptionError("portable: name two runtimes or more, or all")
         if (self.drop_softmax or self.portable_until) and not self.portable:
             raise OptionError("portable_until and drop_softmax are for portable models only")
         if self.portable and (self.runtimes or self.budget is not None):
