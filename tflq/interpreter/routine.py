@@ -25,6 +25,7 @@ from tflq.interpreter.trace import Called, Trace
 from tflq.ir import CARRIER
 from tflq.jit.compiled import compiling_is_off
 from tflq.jit.crew import Crew, cores
+from tflq.jit.native import MachineCall
 from tflq.jit.pieces import at_once
 from tflq.kernels.families.movement import eval_view
 from tflq.kernels.families.subgraph_calls import eval_call
@@ -66,7 +67,7 @@ class Routine:
         self._calls: list[Call] = []
         for step in plan.steps:
             self._bind(step, places)
-        silent = all(isinstance(call, partial) and call.func is not _evaluate for call in self._calls)
+        silent = all(isinstance(call, MachineCall) or _is_silent(call) for call in self._calls)
         self._is_quiet = silent and not compiling_is_off()
         self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
@@ -156,7 +157,13 @@ class Routine:
     def _add(self, step: Step, call: Call) -> None:
         self._steps.append(step)
         parts = [] if self._crew is None else at_once(call, self._crew.size)
-        self._calls.append(self._crew.shared(call, parts) if self._crew is not None and len(parts) > 1 else call)
+        if self._crew is not None and len(parts) > 1 and all(isinstance(part, MachineCall) for part in parts):
+            call = self._crew.shared(call, parts)
+        self._calls.append(call)
+
+
+def _is_silent(call: Call) -> bool:
+    return isinstance(call, partial) and call.func is not _evaluate
 
 
 def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:

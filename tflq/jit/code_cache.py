@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import pickle
 import secrets
 import stat
 import sys
@@ -22,9 +21,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from tflq.jit.compilations import listener
 
 _DIGEST_SIZE = hashlib.sha256().digest_size
 #: Only this user may enter the folder, or read an entry.
@@ -102,57 +98,6 @@ class CodeFolder:
             logging.getLogger("tflq").warning("tflq: machine code is not kept: %s; %s", reason, advice)
 
 
-class CodeCache:
-    """The overloads of one function, as numba's dispatchers load and save them (numba.core.caching.FunctionCache).
-
-    Args:
-        folder: Where they are stored.
-        function: The function's module and qualified name.
-        digest: A digest of all its code.
-    """
-
-    def __init__(self, folder: CodeFolder, function: str, digest: str) -> None:
-        self._folder, self._function, self._digest = folder, function, digest
-
-    @property
-    def cache_path(self) -> str:
-        """The folder, for the statistics of the dispatcher."""
-        return str(self._folder.path)
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the compile result stored for the argument types, or None."""
-        from numba.core.compiler import CompileResult
-
-        target_context.refresh()
-        name = self._entry(signature, target_context.codegen())
-        content = self._folder.read(name)
-        if content is not None:
-            try:
-                return CompileResult._rebuild(target_context, *pickle.loads(content))
-            except Exception:  # unpickling an entry of another version may raise any exception
-                self._folder.remove(name)
-        if (heard := listener()) is not None:  # the dispatcher compiles now, and saves the result
-            heard.begin()
-        return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Store a compile result, unless it holds addresses of this process."""
-        from numba.core.serialize import dumps
-
-        if (heard := listener()) is not None:
-            heard.end()
-        match result:  # as numba.core.caching.CompileResultCacheImpl.check_cachable
-            case object(library=machine_code, lifted=loops):
-                if machine_code.has_dynamic_globals or any(not loop.can_cache for loop in loops):
-                    return
-        self._folder.write(self._entry(signature, result.codegen), dumps(result._reduce()))
-
-    def _entry(self, signature: Any, codegen: Any) -> str:
-        """Return the name of an entry: the function's, and a digest of all that its machine code depends on."""
-        parts = (self._function, self._digest, repr(signature), codegen.magic_tuple(), _toolchain())
-        return f"{self._function}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.code"
-
-
 @cache
 def code_folder() -> CodeFolder:
     """Return the folder of this process: `tflq` in NUMBA_CACHE_DIR, or in the user's folder of caches."""
@@ -203,19 +148,6 @@ def _is_trusted(status: os.stat_result) -> bool:
     if os.name == "nt":
         return True
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & _WRITABLE_BY_OTHERS
-
-
-@cache
-def _toolchain() -> tuple[object, ...]:
-    """Return everything besides a function and its types that decides its machine code."""
-    import llvmlite
-    import numba
-    import numpy as np
-
-    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
-    settings.pop("NUMBA_CACHE_DIR", None)
-    versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag)
-    return (*versions, *sorted(settings.items()))
 
 
 def _digest(name: str, content: bytes) -> bytes:

@@ -1,11 +1,12 @@
-"""`@compiled`: plain Python that numba compiles at its first call, and not before.
+"""`@compiled`: plain Python that is also machine code, shipped with tflq or compiled by numba at the first call.
 
-Importing numba and llvmlite costs more than reading a model, so nothing here imports them until a compiled
-function is really called. With NUMBA_DISABLE_JIT=1 numba is never imported at all: the same source runs as Python,
-slow and open to any debugger. Machine code is kept on disk (`code_cache`), under a digest of the function and of
-everything it calls, so that a change to a callee can never leave stale code behind.
+Importing numba and llvmlite costs more than reading a model, so nothing imports them until a function is called for
+which there is no machine code, neither with tflq (`shipped`) nor on disk (`code_cache`). With NUMBA_DISABLE_JIT=1 the same
+source runs as Python, slow and open to any debugger. Machine code is found by a digest of the function and of everything
+it calls, so that a change to a callee can never leave stale code behind.
 
-A compiled function may call other compiled functions of any module by their global names.
+A compiled function may call other compiled functions of any module by their global names. Python calls it with arrays,
+numbers, truth values, None and tuples of these; it returns None, a number or a tuple of numbers.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ import os
 import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.interrupts import uninterrupted
-from tflq.jit.code_cache import CodeCache, code_folder
-from tflq.jit.linking import linked
+
+if TYPE_CHECKING:
+    from tflq.jit.native import Native
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,23 +53,37 @@ class Compiled(Generic[P, R]):
         self.python = function
         self._call: Callable[..., R] | None = None
         self._inner: Any = None
+        self._digest = self._origin = ""
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run it, compiling it first if needed."""
-        return (self._call or self.resolve())(*args, **kwargs)
+        return (self._call or self.resolve())(*self._all(args, kwargs))
 
     def resolve(self) -> Callable[..., R]:
-        """Return the callable to use from now on: numba's dispatcher, or the plain function if compiling is off."""
+        """Return the callable to use from now on: machine code, or the plain function if compiling is off."""
         with _MAKING:
             if self._call is None:
-                with uninterrupted():
-                    self._call = self.python if compiling_is_off() else self._dispatcher()
+                self._call = self.python if compiling_is_off() else self._native()
             return self._call
 
     def bound(self, *args: Any) -> Callable[[], R]:
         """Bind the call with these arguments; it can be made repeatedly."""
-        return functools.partial(self._call or self.resolve(), *args)
+        return self._bound_call(args)
+
+    def _bound_call(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], R]:
+        call: Any = self._call or self.resolve()
+        return functools.partial(call, *args) if call is self.python else call.bound(self._all(args, {}), whole)
+
+    def _all(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments by position."""
+        code = self._code
+        if len(args) == code.co_argcount:
+            return args
+        defaults: Any = self.python.__defaults__ or ()
+        names = code.co_varnames[len(args) : code.co_argcount]
+        known = dict(zip(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))
+        return (*args, *((known | named)[name] for name in names))
 
     def bind(self, **names: Any) -> Compiled[P, R]:
         """Return this function with other values for those globals: code specialised for constants."""
@@ -77,13 +94,32 @@ class Compiled(Generic[P, R]):
         bound.__qualname__, bound.__module__, bound.__doc__ = source.__qualname__, source.__module__, source.__doc__
         specialized = copy.copy(self)
         specialized.python, specialized._call, specialized._inner = bound, None, None
+        specialized._digest = specialized._origin = ""
         return specialized
 
     def digest(self) -> str:
-        """Return a digest of this source, the constants it reads and every compiled function that it calls."""
-        parts = [self.python.__defaults__, *_source(self._code)]
-        for name, value in self._globals().items():
-            parts += [name, _content(value)]
+        """Return a digest of this bytecode, the constants it reads and every compiled function that it calls."""
+        if not self._digest:
+            self._digest = self._hashed(Compiled.digest, _bytecode(self._code))
+        return self._digest
+
+    def origin(self) -> str:
+        """Return a digest of the same by the files of the source: the same for every version of Python.
+
+        It is valid only if no file has changed since it was imported.
+        """
+        if type(self).digest is not Compiled.digest:
+            return self.digest()  # of the files that write its code
+        if not self._origin:
+            code = self._code
+            place = [_file(code.co_filename), code.co_name, code.co_firstlineno]
+            self._origin = self._hashed(Compiled.origin, place)
+        return self._origin
+
+    def _hashed(self, how: Callable[[Compiled[..., Any]], str], source: list[object]) -> str:
+        parts = [self.python.__defaults__, *source]
+        for name, value in sorted(self._globals().items()):
+            parts += [name, getattr(value, how.__name__)() if isinstance(value, Compiled) else _content(value)]
         if self.frees_threads:
             parts.append("nogil")
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
@@ -100,16 +136,11 @@ class Compiled(Generic[P, R]):
         values = {name: module.get(name) for name in _names(self._code)}
         return {name: value for name, value in values.items() if isinstance(value, kept)}
 
-    def _dispatcher(self) -> Callable[..., R]:
-        import numba
+    def _native(self) -> Native:
+        from tflq.jit.native import Native
 
-        dispatcher = numba.njit(error_model="numpy", nogil=self.frees_threads, no_cfunc_wrapper=True)(self._bound())
-        # Dispatcher.enable_caching of numba.core.dispatcher does this with numba's own cache.
-        dispatcher._cache = CodeCache(
-            code_folder(), f"{self.python.__module__}.{self.python.__qualname__}", self.digest()
-        )
-        dispatcher.compile = _whole(dispatcher.compile)
-        return cast(Callable[..., R], dispatcher)
+        name = f"{self.python.__module__}.{self.python.__qualname__}"
+        return Native(name, self)
 
     def inner(self) -> Any:
         """Return the object that compiled code calls."""
@@ -120,10 +151,12 @@ class Compiled(Generic[P, R]):
             return self._inner
 
     def _linked(self) -> Any:
-        return linked(self._bound())
+        from tflq.jit.linking import linked
 
-    def _bound(self) -> Any:
-        """Return the function, with the objects that numba finds for callees under their names."""
+        return linked(self.linkable())
+
+    def linkable(self) -> Any:
+        """Return the function as numba compiles it, with the objects that numba finds for callees under their names."""
         source: Any = self.python
         callees = {name: value.inner() for name, value in self._globals().items() if isinstance(value, Compiled)}
         bound = types.FunctionType(
@@ -134,23 +167,21 @@ class Compiled(Generic[P, R]):
         return bound
 
 
-def _whole(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the dispatcher's `compile`, which imports and registers things, so that Ctrl-C waits for its end."""
-
-    @functools.wraps(compile_)
-    def compiled_whole(*args: Any) -> Any:
-        with uninterrupted():
-            return compile_(*args)
-
-    return compiled_whole
-
-
-def _source(code: types.CodeType) -> list[object]:
+def _bytecode(code: types.CodeType) -> list[object]:
     """Return the parts that define a function, functions and comprehensions within it included."""
     parts: list[object] = [code.co_code, code.co_names, code.co_varnames]
     for constant in code.co_consts:
-        parts += _source(constant) if isinstance(constant, types.CodeType) else [constant]
+        parts += _bytecode(constant) if isinstance(constant, types.CodeType) else [constant]
     return parts
+
+
+@functools.cache
+def _file(name: str) -> str:
+    """Return a digest of a file; "" if there is none."""
+    try:
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -163,8 +194,6 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 def _content(value: Any) -> object:
     """Return the representation of a global in a digest."""
-    if isinstance(value, Compiled):
-        return value.digest()
     if isinstance(value, np.ndarray):  # its repr leaves most elements out
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, type):  # a named tuple

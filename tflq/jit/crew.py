@@ -8,7 +8,6 @@ a part. The thread that computes a part does not change any bit.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -17,13 +16,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from tflq.jit.compiled import Array, Int, compiled, unlocked
 from tflq.jit.instructions import add, look, make, put, swap
-from tflq.jit.machine_calls import UnknownConvention, machine_call
+from tflq.jit.native import MachineCall
 
 #: Words of the board, each in a cache line of its own: the ticket, the number of parts of the call that are not done,
 #: and whether one failed. Two words follow for each call: where its parts' addresses begin, and how many there are.
@@ -51,19 +49,17 @@ class Crew:
 
     def __init__(self, helpers: int) -> None:
         self._helpers = helpers
-        self._shared: list[Sequence[partial[Any]]] = []
+        self._shared: list[Sequence[MachineCall]] = []
         self._board: Array = np.zeros(0, np.int64)
-        self._words: Sequence[Array] = ()
         self._process = 0
         self._rest = _Rest()
-        self._is_alone = False  # helpers cannot make calls with this version of numba
 
     @property
     def size(self) -> int:
         """The number of threads."""
         return self._helpers + 1
 
-    def shared(self, call: Callable[[], object], parts: Sequence[partial[Any]]) -> Callable[[], object]:
+    def shared(self, call: Callable[[], object], parts: Sequence[MachineCall]) -> Callable[[], object]:
         """Return a callable that makes `call` by its `parts`, calls of compiled code that may be made at the same time.
 
         If a part raises, `call` is made once more in this thread, so that the exception is raised here.
@@ -73,15 +69,10 @@ class Crew:
 
     def assemble(self) -> None:
         """Prepare shared calls: the board, helpers in this process, no state of an earlier run."""
-        if not self._shared or self._is_alone:
+        if not self._shared:
             return
         if not self._board.size:
-            try:
-                self._board, self._words = _board_of(self._shared)
-            except (UnknownConvention, AttributeError, ImportError) as error:  # private interfaces of numba
-                logging.getLogger("tflq").warning("tflq: one thread computes, threads have no effect: %s", error)
-                self._is_alone = True
-                return
+            self._board = _board_of(self._shared)
             _serve(self._board, 0)
         if self._process != os.getpid():  # a new crew, or a forked child process, which has no helpers
             self._process, self._board[_LEFT] = os.getpid(), 0
@@ -90,15 +81,12 @@ class Crew:
             weakref.finalize(self, self._rest.close)
             with suppress(RuntimeError):  # no more threads can be started: this one computes all parts
                 for _ in range(self._helpers):
-                    work = (self._board, self._words, self._shared, self._rest)
+                    work = (self._board, self._shared, self._rest)
                     threading.Thread(target=_help, args=work, name="tflq", daemon=True).start()
         while _settle(self._board, _PATIENCE) == _PENDING:  # a run was interrupted while a helper computed
             time.sleep(_NAP)
 
     def _make(self, number: int, call: Callable[[], object]) -> None:
-        if self._is_alone:
-            call()
-            return
         if self._rest.sleeping:
             self._rest.wake()
         result = _share(self._board, number, _PATIENCE)
@@ -128,7 +116,7 @@ class _Rest:
         self.wake()
 
 
-def _help(board: Array, words: Sequence[Array], shared: object, rest: _Rest) -> None:
+def _help(board: Array, shared: object, rest: _Rest) -> None:
     """Run a helper; it keeps the arrays to which calls on the board are bound."""
     # An allocator that keeps memory by thread returns the end of it to the system whenever a call returns. A small
     # allocation at the end prevents that.
@@ -145,13 +133,12 @@ def _help(board: Array, words: Sequence[Array], shared: object, rest: _Rest) -> 
     del end
 
 
-def _board_of(shared: Sequence[Sequence[partial[Any]]]) -> tuple[Array, Sequence[Array]]:
-    """Return a board with all calls, none of them active, and the words of their parts."""
-    words = [[machine_call(part.func, part.args) for part in parts] for parts in shared]
-    starts = np.cumsum([_CALLS + 2 * len(words), *map(len, words)])
-    calls = [word for start, parts in zip(starts, words, strict=False) for word in (start, len(parts))]
-    addresses = [part.ctypes.data for parts in words for part in parts]
-    return np.array([_TAKEN, *[0] * (_CALLS - 1), *calls, *addresses], np.int64), [p for parts in words for p in parts]
+def _board_of(shared: Sequence[Sequence[MachineCall]]) -> Array:
+    """Return a board with all calls, none of them active."""
+    starts = np.cumsum([_CALLS + 2 * len(shared), *map(len, shared)])
+    calls = [word for start, parts in zip(starts, shared, strict=False) for word in (start, len(parts))]
+    addresses = [part.at for parts in shared for part in parts]
+    return np.array([_TAKEN, *[0] * (_CALLS - 1), *calls, *addresses], np.int64)
 
 
 @compiled

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 #: Minor versions of numba whose private interfaces these are; with others plain functions are compiled.
-TESTED = tuple(f"0.{minor}" for minor in range(61, 69))
+TESTED = tuple(f"0.{minor}" for minor in range(62, 69))
 
 
 def linked(function: Any) -> Any:

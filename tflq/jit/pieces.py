@@ -63,22 +63,18 @@ class InPieces(Compiled[..., None]):
 
     def bound(self, *args: Any) -> Callable[[], None]:
         """Bind the call with these arguments; whether it is cut into pieces is decided now."""
-        work, call = self._work_of(args), self._call or self.resolve()
+        work = self._work_of(args)
         if work > LONGEST:
-            return functools.partial(_each, [functools.partial(call, *piece) for piece in self._pieces(args, work)])
-        bound = Divisible(call, *args) if self.frees_threads else functools.partial(call, *args)
-        if isinstance(bound, Divisible):
-            bound.whole = self
-        return bound
+            return functools.partial(_each, [self._bound_call(tuple(piece)) for piece in self._pieces(args, work)])
+        return self._bound_call(args, self if self.frees_threads else None)
 
-    def parts(self, args: tuple[Any, ...], count: int) -> list[functools.partial[None]]:
+    def parts(self, args: tuple[Any, ...], count: int) -> list[Callable[[], None]]:
         """Return the call as up to `count` calls that may be made at the same time; fewer if there is little work."""
         first, letters = args[self._first], self._axes[0][1]
         size, count = prod(first.shape[: len(letters)]), min(count, self._work_of(args) // SMALLEST)
         if count < 2:
-            return [functools.partial(self._call or self.resolve(), *args)]
-        pieces = self._pieces_of(args, -(-size // count))
-        return [functools.partial(self._call or self.resolve(), *piece) for piece in pieces]
+            return [self._bound_call(args)]
+        return [self._bound_call(tuple(piece)) for piece in self._pieces_of(args, -(-size // count))]
 
     def _work_of(self, args: tuple[Any, ...]) -> int:
         return args[self._first].size * self._each if self._work is None else self._work(*args)
@@ -100,15 +96,10 @@ class InPieces(Compiled[..., None]):
             yield piece
 
 
-class Divisible(functools.partial[None]):
-    """A bound call whose pieces may be made at the same time."""
-
-    whole: InPieces
-
-
-def at_once(call: Callable[[], object], count: int) -> Sequence[functools.partial[None]]:
+def at_once(call: Callable[[], object], count: int) -> Sequence[Callable[[], object]]:
     """Return up to `count` calls that together are `call`, and may run at the same time; none if it cannot be cut."""
-    return call.whole.parts(call.args, count) if isinstance(call, Divisible) else []
+    whole = getattr(call, "whole", None)
+    return [] if whole is None else whole.parts(call.args, count)  # type: ignore[attr-defined]
 
 
 def in_pieces(
@@ -145,7 +136,7 @@ class InSteps(Compiled[..., None]):
     def bound(self, *args: Any) -> Callable[[], None]:
         """Bind the call with these arguments; whether its lines run as Python is decided now."""
         is_long = self._work(*args) > LONGEST
-        return functools.partial(self.python if is_long else self._call or self.resolve(), *args)
+        return functools.partial(self.python, *args) if is_long else self._bound_call(args)
 
 
 def in_steps(work: Callable[..., int]) -> Callable[[Compiled[..., None]], InSteps]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 
-from tflq.interrupts import import_whole
 from tflq.jit.compiled import compiling_is_off
+from tflq.jit.targets import features, machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +101,3 @@ def ranked(machine: str, features: Collection[str], is_wide: bool) -> tuple[Form
     return tuple(
         form for form in FORMS if form.machine == machine and form.features <= own and (form.is_wide or not is_wide)
     )
-
-
-def machine() -> str:
-    """Return the processor's family: "x86_64", "aarch64" or else platform.machine in lower case."""
-    said = platform.machine().lower()
-    return {"amd64": "x86_64", "arm64": "aarch64"}.get(said, said)
-
-
-def features() -> frozenset[str]:
-    """Return the features that numba compiles for, by LLVM's names. NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX precede the
-    host's.
-
-    Features that only a processor's name implies are not counted: LLVM aborts if it cannot select an instruction.
-    """
-    import_whole("numba")
-    from numba.core import codegen, config
-
-    said = codegen.get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
-    return frozenset(word[1:] for word in said.split(",") if word.startswith("+"))

@@ -1,0 +1,147 @@
+"""Calls of machine code: found on disk or compiled, loaded, and called by an address and words in memory."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tflq.interrupts import uninterrupted
+from tflq.jit import shipped
+from tflq.jit.arguments import UnknownArgument, places, results, typed, words
+from tflq.jit.code_cache import code_folder
+from tflq.jit.compilations import listener
+from tflq.jit.images import Code, load, unpacked
+from tflq.jit.targets import stamp
+
+if TYPE_CHECKING:
+    from tflq.jit.compiled import Compiled
+
+#: Held while machine code is made or loaded: once for a function, no matter how many threads call it first.
+_MAKING = threading.RLock()
+#: Calls that keep Python's lock, and calls that free it.
+_KEEPING = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+_FREEING = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+
+
+class Entry:
+    """Loaded machine code: its address, the function that calls it, and how to read its result."""
+
+    def __init__(self, code: Code, frees_threads: bool) -> None:
+        self.address = load(code.body)
+        self.call: Callable[[int], int] = (_FREEING if frees_threads else _KEEPING)(self.address)
+        self.places = places(code.result)
+        self.result = results(code.result)
+
+
+class MachineCall:
+    """A call with fixed arguments, to be made repeatedly: its words are all that compiled code needs to make it.
+
+    Arrays among the arguments are borrowed; the call keeps them alive. `whole` is the function that can cut the call
+    into pieces, None if it cannot be cut.
+    """
+
+    __slots__ = ("args", "at", "fail", "function", "whole", "words")
+
+    def __init__(self, entry: Entry, args: tuple[Any, ...], fail: Callable[..., Any], whole: Any = None) -> None:
+        values = words(args)
+        self.words = (ctypes.c_int64 * (1 + len(values)))(entry.address, *values)
+        self.at, self.function = ctypes.addressof(self.words), entry.call
+        self.args, self.fail, self.whole = args, fail, whole
+
+    def __call__(self) -> None:
+        """Make the call."""
+        if self.function(self.at):
+            self.fail(*self.args)
+
+
+class Native:
+    """A compiled function that Python calls. There is machine code for each combination of types of arguments."""
+
+    def __init__(self, name: str, source: Compiled[..., Any]) -> None:
+        self._name, self._source, self._frees_threads = name, source, source.frees_threads
+        self._entries: dict[str, Entry | None] = {}
+        self._numba: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+        entry = self.entry(args)
+        if entry is None:
+            return self._by_numba(*args)
+        values = words(args)
+        memory = (ctypes.c_int64 * (1 + len(values) + entry.places))(entry.address, *values)
+        if entry.call(ctypes.addressof(memory)):
+            return self._by_numba(*args)  # raises what compiled code raised
+        return entry.result(memory[1 + len(values) :])
+
+    def bound(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], Any]:
+        """Bind the call with these arguments; `whole` can cut it into pieces."""
+        entry = self.entry(args)
+        if entry is None or entry.places:
+            return partial(self, *args)
+        return MachineCall(entry, args, self._by_numba, whole)
+
+    def entry(self, args: tuple[Any, ...]) -> Entry | None:
+        """Return the machine code for these arguments, made if necessary; None if only numba can call the function."""
+        try:
+            types = typed(args)
+        except UnknownArgument:
+            return None
+        try:
+            return self._entries[types]
+        except KeyError:
+            with _MAKING, uninterrupted():
+                if types not in self._entries:
+                    self._entries[types] = self._made(types, args)
+                return self._entries[types]
+
+    def _made(self, types: str, args: tuple[Any, ...]) -> Entry | None:
+        """Return machine code that is shipped or on disk, else compile it and keep it."""
+        if shipped.is_here():
+            content = shipped.read(shipped.name_of(self._name, self._source.origin(), types))
+            if content is not None:
+                with suppress(ValueError, OSError):
+                    return Entry(unpacked(content), self._frees_threads)
+        own, folder = f"{self._name}-{_hashed(self._source.digest(), types, stamp())}.code", code_folder()
+        content = folder.read(own)
+        if content is not None:
+            with suppress(ValueError, OSError):  # another version's
+                return Entry(unpacked(content), self._frees_threads)
+            folder.remove(own)
+        code = self._compiled(args)
+        if code is None:
+            return None
+        folder.write(own, code.packed())
+        return Entry(code, self._frees_threads)
+
+    def _compiled(self, args: tuple[Any, ...]) -> Code | None:
+        from tflq.jit.building import NotBuildable, build
+
+        heard = listener()
+        if heard is not None:
+            heard.begin()
+        try:
+            return build(self._source.linkable(), args)
+        except NotBuildable as error:
+            with open("/tmp/nb.log", "a") as f: f.write(f"{self._name} {error}\n")
+            return None
+        finally:
+            if heard is not None:
+                heard.end()
+
+    def _by_numba(self, *args: Any) -> Any:
+        """Call the function as numba does, which raises exceptions of compiled code."""
+        if self._numba is None:
+            with _MAKING, uninterrupted():
+                import numba
+
+                self._numba = numba.njit(error_model="numpy", nogil=self._frees_threads)(self._source.linkable())
+        return self._numba(*args)
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,71 @@
+"""Machine code that comes with tflq: one file for each level of processors, made by `tools/ship_code.py`.
+
+A file begins with the length of its index, which maps names to places in the rest. Names contain a digest of the source,
+so code of another version of tflq is never found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from tflq.jit.targets import levels
+
+_LENGTH = struct.Struct("<8sQ")
+_MAGIC = b"tflqcode"
+
+
+def is_here() -> bool:
+    """Return whether there is machine code for this processor."""
+    return bool(_packs())
+
+
+def name_of(function: str, origin: str, types: str) -> str:
+    """Return the name of machine code: the function's, and a digest of its source and the types of its arguments."""
+    return f"{function}-{hashlib.sha256(repr((origin, types)).encode()).hexdigest()[:32]}"
+
+
+def read(name: str) -> bytes | None:
+    """Return the machine code of a name for this processor; None if there is none."""
+    for file, start, index in _packs():
+        if name in index:
+            offset, size = index[name]
+            with file.open("rb") as stream:
+                stream.seek(start + offset)
+                return stream.read(size)
+    return None
+
+
+def pack(entries: Mapping[str, bytes]) -> bytes:
+    """Return the content of a file of entries by name."""
+    index, at = {}, 0
+    for name, content in sorted(entries.items()):
+        index[name] = (at, len(content))
+        at += len(content)
+    head = json.dumps(index).encode()
+    return _LENGTH.pack(_MAGIC, len(head)) + head + b"".join(content for _, content in sorted(entries.items()))
+
+
+def folder() -> Path:
+    """Return where the files are."""
+    return Path(__file__).resolve().parents[1] / "machine_code"
+
+
+@cache
+def _packs() -> tuple[tuple[Path, int, Mapping[str, tuple[int, int]]], ...]:
+    """Return (file, start of the content, index) of the most capable level for which there is a file."""
+    for level in levels():
+        file = folder() / f"{level.name}.code"
+        try:
+            with file.open("rb") as stream:
+                magic, size = _LENGTH.unpack(stream.read(_LENGTH.size))
+                if magic != _MAGIC:
+                    continue
+                return ((file, _LENGTH.size + size, json.loads(stream.read(size))),)
+        except (OSError, ValueError, struct.error):
+            continue
+    return ()

@@ -1,0 +1,130 @@
+"""Processors that machine code is made for: the one at hand, or a level that many processors have.
+
+Names of features are LLVM's. NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX, by which numba compiles, precede what the processor
+has.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+
+from tflq.interrupts import import_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Features that a class of processors has; machine code for it runs on each of them."""
+
+    name: str
+    machine: str
+    cpu: str  # LLVM's name of a processor to optimize for
+    features: frozenset[str]
+
+    @property
+    def words(self) -> str:
+        """The features as LLVM and NUMBA_CPU_FEATURES take them."""
+        return ",".join(f"+{name}" for name in sorted(self.features))
+
+
+_V2 = frozenset("64bit cmov cx8 cx16 fxsr mmx popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3".split())
+_V3 = _V2 | frozenset("avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave".split())
+_V4 = _V3 | frozenset("avx512bw avx512cd avx512dq avx512f avx512vl".split())
+_ARM = frozenset({"neon"})
+
+#: The most capable first, for each machine.
+LEVELS = (
+    Level("x86-64-v4-vnni", "x86_64", "icelake-server", _V4 | {"avx512vnni"}),
+    Level("x86-64-v3", "x86_64", "x86-64-v3", _V3),
+    Level("x86-64-v2", "x86_64", "x86-64-v2", _V2),
+    Level("aarch64-dotprod", "aarch64", "neoverse-n1", _ARM | {"dotprod"}),
+    Level("aarch64", "aarch64", "generic", _ARM),
+)
+
+#: Names of features that /proc/cpuinfo calls otherwise.
+_ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "abm": "lzcnt",
+        "asimd": "neon",
+        "asimddp": "dotprod",
+        "avx512_vnni": "avx512vnni",
+        "avx_vnni": "avxvnni",
+        "bmi1": "bmi",
+        "lahf_lm": "sahf",
+        "lm": "64bit",
+        "pni": "sse3",
+        "sse4_1": "sse4.1",
+        "sse4_2": "sse4.2",
+    }
+)
+#: What numba's own settings are called.
+_CPU_FEATURES, _ENABLE_AVX = "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
+
+
+def machine() -> str:
+    """Return the processor's family: "x86_64", "aarch64" or else platform.machine in lower case."""
+    said = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(said, said)
+
+
+def features() -> frozenset[str]:
+    """Return the features that code is made for.
+
+    Features that only a processor's name implies are not counted: LLVM aborts if it cannot select an instruction.
+    """
+    said = os.environ.get(_CPU_FEATURES)
+    own = _split(said) if said else _own()
+    if os.environ.get(_ENABLE_AVX, "1") != "0":
+        return own
+    return frozenset(name for name in own if not name.startswith(("avx", "fma", "f16c", "xop")))
+
+
+def levels() -> tuple[Level, ...]:
+    """Return the levels whose code runs here, the most capable first."""
+    own = features()
+    return tuple(level for level in LEVELS if level.machine == machine() and level.features <= own)
+
+
+@cache
+def stamp() -> str:
+    """Return a text that differs if code that is made here may not run elsewhere, or may be made otherwise."""
+    settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
+    made_by = [metadata.version(name) for name in ("numba", "llvmlite")]
+    return repr((machine(), _described(), made_by, [each for each in settings if each[0] != "NUMBA_CACHE_DIR"]))
+
+
+@cache
+def _own() -> frozenset[str]:
+    """Return the features of the processor at hand."""
+    if names := _listed("flags", "Features"):
+        return frozenset(_ELSEWHERE.get(name, name) for name in names.split())
+    codegen = import_whole("numba.core.codegen")
+    return _split(codegen.get_host_cpu_features())
+
+
+def _described() -> str:
+    """Return what tells processors apart for a compiler."""
+    said = [_listed(*names) for names in (("flags", "Features"), ("model name", "CPU part"), ("cpu family",))]
+    return repr(said) if any(said) else repr((platform.processor(), sorted(_own())))
+
+
+@cache
+def _listed(*names: str) -> str:
+    """Return a line of Linux's description of the first processor, or ""."""
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip() in names:
+                return value.strip()
+    return ""
+
+
+def _split(said: str) -> frozenset[str]:
+    return frozenset(word[1:] for word in said.split(",") if word.startswith("+"))
