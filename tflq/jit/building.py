@@ -8,6 +8,7 @@ compiled code, memory of arrays and reshaping, is part of each image that needs 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -87,17 +88,16 @@ def _library() -> Any:
     """Return the class of libraries that are optimized, and never compiled."""
     import llvmlite.binding as llvm
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.runtime import rtsys
 
     class Library(JITCodeLibrary):  # type: ignore[misc]
         is_bound = False
 
         def finalize(self) -> None:
             module = self._final_module
-            for library in dict.fromkeys(self._linking_libraries):
-                module.link_in(library._get_module_for_linking(), preserve=True)
-            module.link_in(rtsys.library._get_module_for_linking(), preserve=True)
-            module.link_in(llvm.parse_assembly(_runtime(module.triple, module.data_layout)))
+            parts = [each._get_module_for_linking() for each in dict.fromkeys(self._linking_libraries)]
+            module.link_in(llvm.parse_assembly(_runtime(module.triple, module.data_layout, _messages(parts))))
+            for part in parts:
+                module.link_in(part, preserve=True)
             for function in module.functions:
                 if not function.is_declaration and function.name != ENTRY:
                     function.linkage = "internal"
@@ -116,10 +116,18 @@ def _library() -> Any:
     return Library
 
 
+def _messages(modules: Sequence[Any]) -> tuple[str, ...]:
+    """Return the functions that make the text of an exception, for numba's wrapper alone (numba.core.callconv)."""
+    names = {each.name for module in modules for each in module.functions}
+    return tuple(sorted(name for name in names if name.startswith("__excinfo_unwrap_args")))
+
+
 @cache
-def _runtime(triple: str, layout: str) -> str:
+def _runtime(triple: str, layout: str, messages: tuple[str, ...]) -> str:
+    """Return the assembly of the runtime, in which `messages` do nothing."""
     text = Path(__file__).with_name("runtime.ll").read_text(encoding="utf-8")
-    return f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n{text}'
+    silent = "".join(f"define ptr @{name}(ptr %args) {{\n  ret ptr null\n}}\n" for name in messages)
+    return f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n{text}{silent}'
 
 
 def _result(kind: Any) -> str:

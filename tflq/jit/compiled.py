@@ -48,6 +48,8 @@ class Compiled(Generic[P, R]):
 
     #: True if other threads run while its machine code does.
     frees_threads = False
+    #: True for classes whose code is not compiled from `python`: `digest` is one of the files that write it.
+    writes_code = False
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
@@ -108,13 +110,18 @@ class Compiled(Generic[P, R]):
 
         It is valid only if no file has changed since it was imported.
         """
-        if type(self).digest is not Compiled.digest:
-            return self.digest()  # of the files that write its code
+        if self.writes_code:
+            return self.digest()
         if not self._origin:
             code = self._code
             place = [_file(code.co_filename), code.co_name, code.co_firstlineno]
             self._origin = self._hashed(Compiled.origin, place)
         return self._origin
+
+    @property
+    def is_written(self) -> bool:
+        """True if its code, or that of a function that it calls, is not compiled from Python."""
+        return self.writes_code or any(v.is_written for v in self._globals().values() if isinstance(v, Compiled))
 
     def _hashed(self, how: Callable[[Compiled[..., Any]], str], source: list[object]) -> str:
         parts = [self.python.__defaults__, *source]

@@ -24,6 +24,8 @@ _PAUSES: dict[str, tuple[str, list[int]]] = {
 class Instruction(Compiled[..., Int]):
     """An instruction: `python` defines it, compiled code contains the output of `emit(builder, address, a, b)`."""
 
+    writes_code = True
+
     def __init__(self, definition: Callable[..., Int], emit: Callable[..., Any]) -> None:
         super().__init__(definition)
         self._emit = emit

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tflq.interrupts import uninterrupted
 from tflq.jit import shipped
@@ -31,9 +31,9 @@ _FREEING = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 class Entry:
     """Loaded machine code: its address, the function that calls it, and how to read its result."""
 
-    def __init__(self, code: Code, frees_threads: bool) -> None:
-        self.address = load(code.body)
-        self.call: Callable[[int], int] = (_FREEING if frees_threads else _KEEPING)(self.address)
+    def __init__(self, code: Code, frees_threads: bool, call: Callable[[int], int] | None = None) -> None:
+        self.address = 0 if call is not None else load(code.body)
+        self.call = call or (_FREEING if frees_threads else _KEEPING)(self.address)
         self.places = places(code.result)
         self.result = results(code.result)
 
@@ -61,6 +61,9 @@ class MachineCall:
 
 class Native:
     """A compiled function that Python calls. There is machine code for each combination of types of arguments."""
+
+    #: Makes the entry of (name, source, types, arguments) in place of `_made`, if code is only collected.
+    instead: ClassVar[Callable[[str, Any, str, tuple[Any, ...]], Entry | None] | None] = None
 
     def __init__(self, name: str, source: Compiled[..., Any]) -> None:
         self._name, self._source, self._frees_threads = name, source, source.frees_threads
@@ -96,7 +99,10 @@ class Native:
         except KeyError:
             with _MAKING, uninterrupted():
                 if types not in self._entries:
-                    self._entries[types] = self._made(types, args)
+                    instead = Native.instead
+                    self._entries[types] = (
+                        self._made(types, args) if instead is None else instead(self._name, self._source, types, args)
+                    )
                 return self._entries[types]
 
     def _made(self, types: str, args: tuple[Any, ...]) -> Entry | None:

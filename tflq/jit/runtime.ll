@@ -44,6 +44,56 @@ define ptr @NRT_MemInfo_alloc_safe_aligned(i64 %size, i32 %alignment) {
   ret ptr %header
 }
 
+define ptr @NRT_MemInfo_alloc(i64 %size) {
+  %header = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
+  ret ptr %header
+}
+
+define ptr @NRT_Allocate(i64 %size) {
+  %memory = call ptr @malloc(i64 %size)
+  ret ptr %memory
+}
+
+define void @NRT_Free(ptr %memory) {
+  call void @free(ptr %memory)
+  ret void
+}
+
+define void @NRT_incref(ptr %header) noinline {
+  %none = icmp eq ptr %header, null
+  br i1 %none, label %done, label %count
+
+count:
+  %before = atomicrmw add ptr %header, i64 1 monotonic
+  br label %done
+
+done:
+  ret void
+}
+
+define void @NRT_decref(ptr %header) noinline {
+  %none = icmp eq ptr %header, null
+  br i1 %none, label %done, label %count
+
+count:
+  %before = atomicrmw sub ptr %header, i64 1 acq_rel
+  %last = icmp eq i64 %before, 1
+  br i1 %last, label %end, label %done
+
+end:
+  call void @NRT_MemInfo_call_dtor(ptr %header)
+  br label %done
+
+done:
+  ret void
+}
+
+define ptr @NRT_MemInfo_data_fast(ptr %header) {
+  %at = getelementptr i64, ptr %header, i64 3
+  %data = load ptr, ptr %at
+  ret ptr %data
+}
+
 ; Called when the last reference is gone. Arrays of other owners have no header here.
 define void @NRT_MemInfo_call_dtor(ptr %header) {
   call void @free(ptr %header)

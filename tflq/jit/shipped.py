@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import struct
 from collections.abc import Mapping
 from functools import cache
@@ -31,12 +32,10 @@ def name_of(function: str, origin: str, types: str) -> str:
 
 def read(name: str) -> bytes | None:
     """Return the machine code of a name for this processor; None if there is none."""
-    for file, start, index in _packs():
+    for content, start, index in _packs():
         if name in index:
-            offset, size = index[name]
-            with file.open("rb") as stream:
-                stream.seek(start + offset)
-                return stream.read(size)
+            at, size = index[name]
+            return bytes(content[start + at : start + at + size])
     return None
 
 
@@ -50,22 +49,40 @@ def pack(entries: Mapping[str, bytes]) -> bytes:
     return _LENGTH.pack(_MAGIC, len(head)) + head + b"".join(content for _, content in sorted(entries.items()))
 
 
+def unpacked(content: bytes) -> dict[str, bytes]:
+    """Return the entries of a file.
+
+    Raises:
+        ValueError: It is no file of entries.
+    """
+    start, index = _index(content)
+    return {name: content[start + at : start + at + size] for name, (at, size) in index.items()}
+
+
 def folder() -> Path:
     """Return where the files are."""
     return Path(__file__).resolve().parents[1] / "machine_code"
 
 
 @cache
-def _packs() -> tuple[tuple[Path, int, Mapping[str, tuple[int, int]]], ...]:
-    """Return (file, start of the content, index) of the most capable level for which there is a file."""
+def _packs() -> tuple[tuple[memoryview, int, Mapping[str, tuple[int, int]]], ...]:
+    """Return (content, start of the entries, index) of the most capable level for which there is a file."""
     for level in levels():
-        file = folder() / f"{level.name}.code"
         try:
-            with file.open("rb") as stream:
-                magic, size = _LENGTH.unpack(stream.read(_LENGTH.size))
-                if magic != _MAGIC:
-                    continue
-                return ((file, _LENGTH.size + size, json.loads(stream.read(size))),)
-        except (OSError, ValueError, struct.error):
+            with (folder() / f"{level.name}.code").open("rb") as file:
+                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return ((content, *_index(content)),)
+        except (OSError, ValueError):
             continue
     return ()
+
+
+def _index(content: bytes | memoryview) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Return where the entries begin, and each one's place and size after that."""
+    try:
+        magic, size = _LENGTH.unpack_from(content)
+        if magic != _MAGIC:
+            raise ValueError("no file of machine code")
+        return _LENGTH.size + size, json.loads(bytes(content[_LENGTH.size : _LENGTH.size + size]))
+    except (struct.error, TypeError) as error:
+        raise ValueError(f"no file of machine code: {error}") from error

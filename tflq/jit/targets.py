@@ -68,8 +68,19 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
 _CPU_FEATURES, _ENABLE_AVX = "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
 
 
+#: The level that code is made for in place of the processor at hand, if any.
+_ASSUMED: list[Level] = []
+
+
+def assume(level: Level) -> None:
+    """Let `machine` and `features` be those of a level, for the rest of the process."""
+    _ASSUMED[:] = [level]
+
+
 def machine() -> str:
     """Return the processor's family: "x86_64", "aarch64" or else platform.machine in lower case."""
+    if _ASSUMED:
+        return _ASSUMED[0].machine
     said = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(said, said)
 
@@ -79,6 +90,8 @@ def features() -> frozenset[str]:
 
     Features that only a processor's name implies are not counted: LLVM aborts if it cannot select an instruction.
     """
+    if _ASSUMED:
+        return _ASSUMED[0].features
     said = os.environ.get(_CPU_FEATURES)
     own = _split(said) if said else _own()
     if os.environ.get(_ENABLE_AVX, "1") != "0":

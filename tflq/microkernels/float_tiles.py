@@ -30,6 +30,8 @@ def chosen() -> FloatTile:
 class EmittedFloatTile(Compiled[..., None]):
     """A tile: `python` defines it, compiled code calls what `float_emission` writes."""
 
+    writes_code = True
+
     def __init__(self, tile: FloatTile, defined: Callable[..., None] | None = None) -> None:
         super().__init__(defined or definition(tile))
         self.tile = tile

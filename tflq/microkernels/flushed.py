@@ -8,7 +8,6 @@ call it.
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from tflq.jit.compiled import Compiled, Int, Real, compiled, compiling_is_off
-from tflq.microkernels.forms import features
+from tflq.jit.targets import features, machine
 from tflq.numerics.normal_float32 import fma, read
 
 
 @cache
 def is_native() -> bool:
     """Return whether this processor has both: x86-64 with FMA."""
-    return not compiling_is_off() and platform.machine() in ("x86_64", "AMD64") and "fma" in features()
+    return not compiling_is_off() and machine() == "x86_64" and "fma" in features()
 
 
 class Native(Compiled[..., Any]):
@@ -33,6 +32,11 @@ class Native(Compiled[..., Any]):
     def __init__(self, definition: Compiled[..., Any], position: int) -> None:
         super().__init__(definition.python)
         self.position = position
+
+    @property
+    def writes_code(self) -> bool:  # type: ignore[override]
+        """True where the processor has the instructions."""
+        return is_native()
 
     def digest(self) -> str:
         """Return a digest of the code that counts: the definition, or what writes the instructions."""

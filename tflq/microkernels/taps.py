@@ -22,6 +22,8 @@ from tflq.numerics.rounding import clamp, wrap_int32
 class EmittedLine(Compiled[..., None]):
     """The line of one kernel: `python` defines it, compiled code calls what `emit_line` writes."""
 
+    writes_code = True
+
     def __init__(self, kernel: TapKernel) -> None:
         super().__init__(definition(kernel))
         self.kernel = kernel

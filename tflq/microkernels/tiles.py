@@ -18,6 +18,8 @@ from tflq.numerics.rounding import clamp, wrap_int32
 class EmittedTile(Compiled[..., None]):
     """A tile of one kernel: `python` defines it, compiled code calls what `emission` writes."""
 
+    writes_code = True
+
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(definition(kernel))
         self.kernel = kernel

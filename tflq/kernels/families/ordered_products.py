@@ -101,8 +101,7 @@ def products_into(
     pixels = x.reshape(-1, x.shape[3])
     edge, added = np.empty((ROWS, COLUMNS), np.float32), np.zeros(COLUMNS, np.float32)
     if width < COLUMNS:
-        for c in range(width):
-            added[c] = biases[c]
+        added[:width] = biases
     for first in range(0, rows, size):
         count = min(size, rows - first)
         if is_direct:
@@ -119,5 +118,4 @@ def products_into(
                 else:
                     tile_into(part, r, weights, panel, block, added, low, high, edge, 0, 0, left)
                     for i in range(min(ROWS, left)):
-                        for c in range(width):
-                            out[at + i, c] = edge[i, c]
+                        out[at + i] = edge[i, :width]

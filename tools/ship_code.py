@@ -1,0 +1,129 @@
+"""Make the machine code that comes with tflq, for levels of processors.
+
+    python tools/ship_code.py                       every level, complete: for wheels
+    python tools/ship_code.py --host --seconds 12   the level of this machine, as much as is made in the time
+
+A level is compiled by processes of its own from the models of golden/, which are run without computing. Nothing of the
+level has to be executed, so one machine makes the code for all. The files are written to --folder, by default to
+tflq/machine_code of this checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+#: Seconds that a model may take.
+_LONGEST = 60.0
+#: The most common first.
+PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
+
+
+def work() -> Iterator[tuple[Path, str]]:
+    """Yield models and profiles, the most common first."""
+    models = sorted((ROOT / "golden/models").glob("*.tflite"), key=lambda path: ("int8" not in path.name, path.name))
+    single = sorted((ROOT / "golden/singleop/models").glob("*.tflite"))
+    for profile in PROFILES:
+        for model in (*models, *single):
+            yield model, profile
+
+
+def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> None:
+    """Write the code of a level for each `turns`-th piece of work, as a file."""
+    from tflq.api.warming import warm
+    from tflq.errors import TflqError
+    from tflq.jit.collecting import Collection
+    from tflq.jit.shipped import pack
+    from tflq.jit.targets import LEVELS
+
+    start = time.monotonic()
+    own = tuple(level for level in LEVELS if level.name in os.environ["TFLQ_OWN_LEVELS"].split(","))
+    collection = Collection(next(level for level in LEVELS if level.name == name), own)
+    for number, (model, profile) in enumerate(work()):
+        if time.monotonic() - start > seconds:
+            break
+        if number % turns == turn:
+            with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError):  # zeros may make no sense
+                with limited(min(_LONGEST, max(1.0, seconds - (time.monotonic() - start)))):
+                    warm([model], profile)
+    file.write_bytes(pack(collection.entries))
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after some seconds: loops that values end may never end on zeros."""
+
+    def end(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def make(names: list[str], folder: Path, jobs: int, seconds: float) -> None:
+    """Make the files of levels, each by `jobs` processes."""
+    from tflq.jit.shipped import pack, unpacked
+    from tflq.jit.targets import LEVELS, levels
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        level = next(each for each in LEVELS if each.name == name)
+        own = {**os.environ, "TFLQ_OWN_LEVELS": ",".join(each.name for each in levels())}
+        if level.machine == "x86_64":
+            own |= {"NUMBA_CPU_NAME": level.cpu, "NUMBA_CPU_FEATURES": level.words}
+        parts = [folder / f".{name}.{turn}" for turn in range(jobs)]
+        rest = [str(jobs), str(seconds)]
+        started = [
+            subprocess.Popen([sys.executable, __file__, "--collect", name, str(part), str(turn), *rest], env=own)
+            for turn, part in enumerate(parts)
+        ]
+        failed = [process.wait() for process in started]
+        entries: dict[str, bytes] = {}
+        for part in parts:
+            if part.exists():
+                entries |= unpacked(part.read_bytes())
+                part.unlink()
+        if any(failed) or not entries:
+            raise SystemExit(f"{name}: no machine code was made")
+        content = pack(entries)
+        (folder / f"{name}.code").write_bytes(content)
+        print(f"{name}: {len(entries)} functions, {len(content):,} bytes")
+
+
+def main() -> None:
+    """Parse the words and make the files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", action="store_true", help="only the level of this machine")
+    parser.add_argument("--levels", default="", help="only these, separated by commas")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long each process collects")
+    parser.add_argument("--folder", type=Path, default=ROOT / "tflq/machine_code")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--collect", nargs=5, metavar=("LEVEL", "FILE", "TURN", "TURNS", "SECONDS"), help=argparse.SUPPRESS)
+    words = parser.parse_args()
+    if words.collect:
+        level, file, turn, turns, seconds = words.collect
+        collect(level, Path(file), int(turn), int(turns), float(seconds))
+        return
+    from tflq.jit.targets import LEVELS, levels
+
+    chosen = [level.name for level in (levels()[:1] if words.host else LEVELS)]
+    make(words.levels.split(",") if words.levels else chosen, words.folder, words.jobs, words.seconds)
+
+
+if __name__ == "__main__":
+    main()
