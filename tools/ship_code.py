@@ -31,7 +31,10 @@ PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
 
 def work() -> Iterator[tuple[Path, str]]:
     """Yield models and profiles, the most common first."""
-    models = sorted((ROOT / "golden/models").glob("*.tflite"), key=lambda path: ("int8" not in path.name, path.name))
+    first = ("digits_mobilenet_int8.tflite", "mobilenet", "int8")
+    models = sorted(
+        (ROOT / "golden/models").glob("*.tflite"), key=lambda path: ([word not in path.name for word in first], path.name)
+    )
     single = sorted((ROOT / "golden/singleop/models").glob("*.tflite"))
     for profile in PROFILES:
         for model in (*models, *single):

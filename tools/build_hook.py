@@ -1,0 +1,48 @@
+"""Put machine code into a wheel while it is built, for hatchling.
+
+TFLQ_MACHINE_CODE chooses: `host` (the default), a part for this machine, in a few seconds; `all`, for every level; `none`.
+Without it everything works the same: functions are compiled when they are first called. So no failure here ends a build.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+#: Seconds that a process collects for `host`, and seconds after which it is ended.
+_SECONDS, _LIMIT = 9, 40
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Add `tflq/machine_code/LEVEL.code`."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Make the files, before the wheel is put together."""
+        chosen = os.environ.get("TFLQ_MACHINE_CODE", "host")
+        if version == "editable" or chosen == "none":
+            return
+        self._made = tempfile.TemporaryDirectory()
+        folder = Path(self._made.name)
+        command = [sys.executable, str(Path(self.root, "tools/ship_code.py")), "--folder", str(folder)]
+        if chosen == "host":
+            command += ["--host", "--seconds", str(_SECONDS)]
+        try:
+            limit = _LIMIT if chosen == "host" else None
+            subprocess.run(command, check=True, timeout=limit, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+        except (OSError, subprocess.SubprocessError) as error:
+            if chosen == "all":
+                raise
+            self.app.display_warning(f"no machine code is put into the wheel: {error}")
+        for file in sorted(folder.glob("*.code")):
+            build_data["force_include"][str(file)] = f"tflq/machine_code/{file.name}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the files, which the wheel holds now."""
+        if made := getattr(self, "_made", None):
+            made.cleanup()
