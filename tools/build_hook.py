@@ -1,7 +1,8 @@
 """Put machine code into a wheel while it is built, for hatchling.
 
-TFLQ_MACHINE_CODE chooses: `host` (the default), a part for this machine, in a few seconds; `all`, for every level; `none`.
-Without it everything works the same: functions are compiled when they are first called. So no failure here ends a build.
+TFLQ_MACHINE_CODE chooses: `host` (the default), a part for this machine, in a few seconds; `all`, for every level;
+`none`. Without machine code everything works the same: functions are compiled when they are first called. So no failure
+ends a build, unless all was asked for.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python tools/ship_code.py                       every level, complete: for wheels
     python tools/ship_code.py --host --seconds 12   the level of this machine, as much as is made in the time
 
-A level is compiled by processes of its own from the models of golden/, which are run without computing. Nothing of the
-level has to be executed, so one machine makes the code for all. The files are written to --folder, by default to
+A level is compiled by processes of its own from the models of golden/, see tflq/jit/collecting.py. No
+processor of the level is needed, so one machine makes the code for all. The files are written to --folder, by default to
 tflq/machine_code of this checkout.
 """
 
@@ -33,7 +33,8 @@ def work() -> Iterator[tuple[Path, str]]:
     """Yield models and profiles, the most common first."""
     first = ("digits_mobilenet_int8.tflite", "mobilenet", "int8")
     models = sorted(
-        (ROOT / "golden/models").glob("*.tflite"), key=lambda path: ([word not in path.name for word in first], path.name)
+        (ROOT / "golden/models").glob("*.tflite"),
+        key=lambda path: ([word not in path.name for word in first], path.name),
     )
     single = sorted((ROOT / "golden/singleop/models").glob("*.tflite"))
     for profile in PROFILES:
@@ -49,16 +50,17 @@ def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> Non
     from tflq.jit.shipped import pack
     from tflq.jit.targets import LEVELS
 
-    start = time.monotonic()
+    start = time.process_time()
     own = tuple(level for level in LEVELS if level.name in os.environ["TFLQ_OWN_LEVELS"].split(","))
     collection = Collection(next(level for level in LEVELS if level.name == name), own)
     for number, (model, profile) in enumerate(work()):
-        if time.monotonic() - start > seconds:
+        if time.process_time() - start > seconds:
             break
         if number % turns == turn:
-            with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError):  # zeros may make no sense
-                with limited(min(_LONGEST, max(1.0, seconds - (time.monotonic() - start)))):
-                    warm([model], profile)
+            rest = min(_LONGEST, max(1.0, seconds - (time.process_time() - start)))
+            # Arithmetic on memory that was never written may fail in any way.
+            with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(rest):
+                warm([model], profile)
     file.write_bytes(pack(collection.entries))
 
 
@@ -113,10 +115,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", action="store_true", help="only the level of this machine")
     parser.add_argument("--levels", default="", help="only these, separated by commas")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long each process collects")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="processor time of each process")
     parser.add_argument("--folder", type=Path, default=ROOT / "tflq/machine_code")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--collect", nargs=5, metavar=("LEVEL", "FILE", "TURN", "TURNS", "SECONDS"), help=argparse.SUPPRESS)
+    parser.add_argument("--collect", nargs=5, help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.collect:
         level, file, turn, turns, seconds = words.collect

@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 from support.suites import ROOT
-from tflq.jit import crew, machine_calls
+from tflq.jit import crew
 from tflq.jit.compiled import Array, Int, Real, compiled, compiling_is_off, unlocked
 from tflq.jit.crew import Crew
 from tflq.jit.instructions import add, look, put, swap
+from tflq.jit.native import MachineCall
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there are no crews where the source runs as Python")
 
@@ -43,9 +44,9 @@ def _not_negative(x: Array, out: Array) -> None:
         out[i] += x[i]
 
 
-def parts_of(function: Any, count: int, x: Array, out: Array, *rest: Any) -> list[partial[Any]]:
+def parts_of(function: Any, count: int, x: Array, out: Array, *rest: Any) -> list[MachineCall]:
     bounds = np.linspace(0, len(x), count + 1).astype(int)
-    return [partial(function.resolve(), x[a:b], *rest, out[a:b]) for a, b in pairwise(bounds)]
+    return [function.bound(x[a:b], *rest, out[a:b]) for a, b in pairwise(bounds)]
 
 
 @pytest.mark.parametrize("helpers", [0, 1, 3])
@@ -166,29 +167,3 @@ def test_instructions_are_what_python_says() -> None:
     plain = FunctionType(source.__code__, {each.python.__name__: each.python for each in (add, put, swap, look)})
     assert _each(words) == plain(again) == 61210
     assert words.tolist() == again.tolist() == [6, 7, 11]
-
-
-def test_an_unknown_convention_leaves_one_thread(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(machine_calls, "_kinds", lambda value: "i")
-    machine_calls._loader.cache_clear()
-    x, out = np.arange(6, dtype=np.float64), np.zeros(6)
-    alone = Crew(1)
-    call = alone.shared(partial(_not_negative, x, out), parts_of(_not_negative, 2, x, out))
-    for _ in range(2):
-        alone.assemble()
-        call()
-    assert out.tolist() == (2 * x).tolist()
-    assert [record.message for record in caplog.records if "one thread computes" in record.message]
-    machine_calls._loader.cache_clear()
-
-
-def test_kinds_of_words_are_checked() -> None:
-    from numba.core import types
-
-    x = np.zeros((2, 2), np.float32)
-    assert machine_calls._kinds((x, 1.0, np.float32(1), True)) == "ppiipiiiidfi"
-    with pytest.raises(machine_calls.UnknownConvention):
-        machine_calls._loader(types.int64, (types.float64, types.int64), "id")
-    assert machine_calls._loader(types.int64, (types.float64, types.int64), "di") > 0

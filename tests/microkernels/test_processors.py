@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.microkernels.forms import features, machine
+from tflq.jit.targets import features, machine
 
 TESTS = Path(__file__).parent.parent
 CHOSEN = ("microkernels/test_products.py", "microkernels/test_lines.py", "jit/test_crew.py")

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.tiles import ARM, ArmTile, HostTile, assembly, has_arm_tools
+from tflq.jit.targets import features, machine
 from tflq.microkernels import packing
-from tflq.microkernels.forms import FORMS, Tile, features, machine
+from tflq.microkernels.forms import FORMS, Tile
 from tflq.microkernels.kernel import Kernel
 from tflq.microkernels.roundings import Scaling
 from tflq.microkernels.tiles import definition

@@ -113,7 +113,7 @@ def assert_drawn_models_match(
 
 def live_outputs(case: Case, profile: str) -> list[list[Array]] | None:
     """Outputs of every sample in the runtime itself; None where it refuses the model, or ends."""
-    for resolver in RESOLVERS[profile]:
+    for resolver in RESOLVERS[own(profile)]:
         outputs = runtime(resolver).run(case)
         if isinstance(outputs, list):
             return outputs

@@ -16,7 +16,8 @@ from tflq.errors import TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import view
 from tflq.jit.code_cache import code_folder
-from tflq.microkernels.forms import chosen, machine
+from tflq.jit.targets import machine
+from tflq.microkernels.forms import chosen
 from tflq.profiles import PROFILES, by_name
 from tflq.profiles.profile import Source
 from tflq.runtimes import RUNTIMES, Description

@@ -157,8 +157,9 @@ class Routine:
     def _add(self, step: Step, call: Call) -> None:
         self._steps.append(step)
         parts = [] if self._crew is None else at_once(call, self._crew.size)
-        if self._crew is not None and len(parts) > 1 and all(isinstance(part, MachineCall) for part in parts):
-            call = self._crew.shared(call, parts)
+        shared = [part for part in parts if isinstance(part, MachineCall)]
+        if self._crew is not None and 1 < len(parts) == len(shared):
+            call = self._crew.shared(call, shared)
         self._calls.append(call)
 
 

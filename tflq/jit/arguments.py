@@ -7,12 +7,13 @@ made elsewhere is looked up by it. Words are what numba passes for a value, one 
 from __future__ import annotations
 
 import ctypes
+import operator
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 #: The bounds of values that numba takes for int64; larger ones are uint64.
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -90,7 +91,7 @@ def _words(value: Any) -> Iterator[int]:
         yield number if number <= _MOST else number - _WORD - 1
 
 
-def results(text: str) -> Callable[[NDArray[np.int64]], Any]:
+def results(text: str) -> Callable[[Sequence[int]], Any]:
     """Return what makes a Python value of the words of a result of these types: those of `typed` for numbers and tuples
     of them, or n for none."""
     if text == "n":
@@ -112,7 +113,7 @@ _RESULTS: dict[str, Callable[[int], Any]] = {
     "f4": _float32,
     "f8": lambda word: struct.unpack("<d", struct.pack("<q", word))[0],
     **{f"i{size}": (lambda word: word) for size in (1, 2, 4, 8)},
-    **{f"u{size}": (lambda word, mask=(1 << 8 * size) - 1: word & mask) for size in (1, 2, 4, 8)},
+    **{f"u{size}": partial(operator.and_, (1 << 8 * size) - 1) for size in (1, 2, 4, 8)},
 }
 
 

@@ -90,8 +90,6 @@ def _library() -> Any:
     from numba.core.codegen import JITCodeLibrary
 
     class Library(JITCodeLibrary):  # type: ignore[misc]
-        is_bound = False
-
         def finalize(self) -> None:
             module = self._final_module
             parts = [each._get_module_for_linking() for each in dict.fromkeys(self._linking_libraries)]
@@ -110,7 +108,7 @@ def _library() -> Any:
             return self._final_module
 
         @property
-        def is_bound(self) -> bool:  # type: ignore[no-redef]
+        def is_bound(self) -> bool:
             return any(each.name.startswith("numba.dynamic.globals") for each in self._final_module.global_variables)
 
     return Library
@@ -140,7 +138,7 @@ def _result(kind: Any) -> str:
 
     if kind == types.none:
         return "n"
-    if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
+    if isinstance(kind, (types.containers.Tuple, types.containers.UniTuple)):
         return f"({','.join(_number(each) for each in kind)})"
     return _number(kind)
 

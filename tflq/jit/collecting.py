@@ -1,8 +1,8 @@
 """Machine code for a level of processors, collected from the calls of a process.
 
-If this processor has the level, the calls are made by that code. Otherwise they are made by code for any processor, except
-those of micro-kernels, which have no such code: their results stay as they are in memory. So a model that runs here shows
-what it needs on any processor.
+If this processor has the level, the calls are made by that code. Otherwise they are made by code for any processor,
+except those of micro-kernels, which have no such code: their results stay as they are in memory. So a model that runs
+here shows what it needs on any processor.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`@compiled`: plain Python that is also machine code, shipped with tflq or compiled by numba at the first call.
 
 Importing numba and llvmlite costs more than reading a model, so nothing imports them until a function is called for
-which there is no machine code, neither with tflq (`shipped`) nor on disk (`code_cache`). With NUMBA_DISABLE_JIT=1 the same
-source runs as Python, slow and open to any debugger. Machine code is found by a digest of the function and of everything
-it calls, so that a change to a callee can never leave stale code behind.
+which there is no machine code, neither with tflq (`shipped`) nor on disk (`code_cache`). With NUMBA_DISABLE_JIT=1 the
+same source runs as Python, slow and open to any debugger. Machine code is found by a digest of the function and of
+everything it calls, so that a change to a callee can never leave stale code behind.
 
 A compiled function may call other compiled functions of any module by their global names. Python calls it with arrays,
 numbers, truth values, None and tuples of these; it returns None, a number or a tuple of numbers.
@@ -114,7 +114,8 @@ class Compiled(Generic[P, R]):
             return self.digest()
         if not self._origin:
             code = self._code
-            place = [_file(code.co_filename), code.co_name, code.co_firstlineno]
+            content = _file(code.co_filename)
+            place = [content, code.co_name, code.co_firstlineno] if content else _bytecode(code)
             self._origin = self._hashed(Compiled.origin, place)
         return self._origin
 

@@ -22,15 +22,16 @@ from tflq.jit.objects import Image
 
 #: The name of the function that is called.
 ENTRY = "tflq_entry"
-#: Functions that machine code may call.
-OUTSIDE = frozenset(
-    "malloc free memcpy memmove memset memcmp acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh "
-    "atanhf cbrt ceil ceilf copysign cos cosf cosh coshf erf erff erfc erfcf exp exp2 exp2f expf expm1 expm1f fabs floor "
-    "floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf frexp frexpf hypot hypotf ldexp ldexpf lgamma lgammaf lrint lrintf log "
-    "log10 log10f log1p log1pf log2 log2f logf modf modff nearbyint nearbyintf pow powf remainder rint rintf round roundeven "
-    "roundevenf roundf sin sinf sinh sinhf sqrt sqrtf tan tanf tanh tanhf tgamma tgammaf trunc truncf "
-    "__udivti3 __divti3 __umodti3 __modti3 __multi3".split()
-)
+_OF_C = """
+__divti3 __modti3 __multi3 __udivti3 __umodti3 acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f
+atanf atanh atanhf cbrt ceil ceilf copysign cos cosf cosh coshf erf erfc erfcf erff exp exp2 exp2f expf expm1 expm1f
+fabs floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf free frexp frexpf hypot hypotf ldexp ldexpf lgamma
+lgammaf log log10 log10f log1p log1pf log2 log2f logf lrint lrintf malloc memcmp memcpy memmove memset modf modff
+nearbyint nearbyintf pow powf remainder rint rintf round roundeven roundevenf roundf sin sinf sinh sinhf sqrt sqrtf
+tan tanf tanh tanhf tgamma tgammaf trunc truncf
+"""
+#: Functions that machine code may call: of the C library and of the compiler's.
+OUTSIDE = frozenset(_OF_C.split())
 _HEADER = struct.Struct("<4sI")
 _MAGIC = b"tfq1"
 #: What keeps code in memory.
@@ -70,7 +71,9 @@ def unpacked(content: bytes) -> Code:
         facts, body = json.loads(content[_HEADER.size : start]), content[start:]
         if "entry" not in facts:
             return Code(body, facts["result"])
-        image = Image(body[: facts["code"]], body[facts["code"] :], facts["entry"], facts["slots"], tuple(facts["moved"]))
+        image = Image(
+            body[: facts["code"]], body[facts["code"] :], facts["entry"], facts["slots"], tuple(facts["moved"])
+        )
         return Code(image, facts["result"])
     except (struct.error, KeyError, TypeError) as error:
         raise ValueError(f"not machine code: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -133,7 +134,7 @@ class Native:
         try:
             return build(self._source.linkable(), args)
         except NotBuildable as error:
-            with open("/tmp/nb.log", "a") as f: f.write(f"{self._name} {error}\n")
+            logging.getLogger("tflq").info("tflq: only numba can call %s: %s", self._name, error)
             return None
         finally:
             if heard is not None:

@@ -33,8 +33,8 @@ class Image:
     """Machine code with its data: `code` is executed and read, `data` bytes of zeros with initial values follow it.
 
     `entry` is the offset of the function that is called, `slots` the offsets in the image of 8-byte addresses of
-    functions by name, `moved` those of 8-byte offsets in the image that become addresses. An image never holds addresses
-    of this process.
+    functions by name, `moved` those of 8-byte offsets in the image that become addresses. An image never holds
+    addresses of this process.
     """
 
     code: bytes
@@ -216,9 +216,7 @@ _STUBS: Mapping[str, Callable[[int, int], bytes]] = MappingProxyType({"x86_64": 
 _ABS64_X86, _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX, _PC64 = 1, 2, 4, 9, 41, 42, 24
 
 
-def _apply_x86(
-    layout: _Layout, block: bytearray, at: int, here: int, kind: int, symbol: _Symbol, addend: int
-) -> None:
+def _apply_x86(layout: _Layout, block: bytearray, at: int, here: int, kind: int, symbol: _Symbol, addend: int) -> None:
     if kind in (_PC32, _PLT32):
         value = layout.place(symbol) + addend - here
     elif kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX):
@@ -240,14 +238,22 @@ def _apply_x86(
     struct.pack_into("<i", block, at, value)
 
 
-_ABS64_ARM, _PREL64, _PREL32, _ADR_PAGE, _ADD, _JUMP26, _CALL26, _GOT_PAGE, _GOT_LOAD = 257, 260, 261, 275, 277, 282, 283, 311, 312
+_ABS64_ARM, _PREL64, _PREL32, _ADR_PAGE, _ADD, _JUMP26, _CALL26, _GOT_PAGE, _GOT_LOAD = (
+    257,
+    260,
+    261,
+    275,
+    277,
+    282,
+    283,
+    311,
+    312,
+)
 #: Loads and stores by an offset in a page, and the size of what they move as a power of two.
 _LOADS: Mapping[int, int] = MappingProxyType({278: 0, 284: 1, 285: 2, 286: 3, 299: 4})
 
 
-def _apply_arm(
-    layout: _Layout, block: bytearray, at: int, here: int, kind: int, symbol: _Symbol, addend: int
-) -> None:
+def _apply_arm(layout: _Layout, block: bytearray, at: int, here: int, kind: int, symbol: _Symbol, addend: int) -> None:
     if kind == _ABS64_ARM:
         layout.store_address(at, here, symbol, addend)
         return

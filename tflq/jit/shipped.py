@@ -1,7 +1,7 @@
 """Machine code that comes with tflq: one file for each level of processors, made by `tools/ship_code.py`.
 
-A file begins with the length of its index, which maps names to places in the rest. Names contain a digest of the source,
-so code of another version of tflq is never found.
+A file begins with the length of its index, which maps names to places in the rest. Names contain a digest of the
+source, so code of another version of tflq is never found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Processors that machine code is made for: the one at hand, or a level that many processors have.
 
-Names of features are LLVM's. NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX, by which numba compiles, precede what the processor
-has.
+Names of features are LLVM's. NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX, by which numba compiles, precede what the
+processor has.
 """
 
 from __future__ import annotations
@@ -34,9 +34,26 @@ class Level:
         return ",".join(f"+{name}" for name in sorted(self.features))
 
 
-_V2 = frozenset("64bit cmov cx8 cx16 fxsr mmx popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3".split())
-_V3 = _V2 | frozenset("avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave".split())
-_V4 = _V3 | frozenset("avx512bw avx512cd avx512dq avx512f avx512vl".split())
+_V2 = frozenset(
+    [
+        "64bit",
+        "cmov",
+        "cx8",
+        "cx16",
+        "fxsr",
+        "mmx",
+        "popcnt",
+        "sahf",
+        "sse",
+        "sse2",
+        "sse3",
+        "sse4.1",
+        "sse4.2",
+        "ssse3",
+    ]
+)
+_V3 = _V2 | frozenset(["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"])
+_V4 = _V3 | frozenset(["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"])
 _ARM = frozenset({"neon"})
 
 #: The most capable first, for each machine.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tflq.jit.compiled import Array, Compiled, Int, Real, compiling_is_off
-from tflq.microkernels.forms import features
+from tflq.jit.targets import features
 from tflq.microkernels.kernel import FloatTile
 
 
