@@ -132,7 +132,7 @@ def _result(kind: Any) -> str:
     """Return the types of a result's words.
 
     Raises:
-        NotBuildable: It is not made of numbers.
+        NotBuildable: It is neither a number nor a tuple of numbers.
     """
     from numba.core import types
 

@@ -34,7 +34,7 @@ tan tanf tanh tanhf tgamma tgammaf trunc truncf
 OUTSIDE = frozenset(_OF_C.split())
 _HEADER = struct.Struct("<4sI")
 _MAGIC = b"tfq1"
-#: What keeps code in memory.
+#: Memory of loaded code, which is never given back.
 _LOADED: list[Any] = []
 
 

@@ -2,7 +2,7 @@
 
 LLVM writes position-independent code: everything within the file is found relative to the instruction that reads it.
 What remains are addresses of functions of the C library. Calls of these go through stubs, which jump to the address in
-a slot; whoever loads the image fills the slots.
+a slot; the loader fills the slots.
 
 Sources: System V ABI, AMD64 supplement, 4.4 (Relocation); ELF for the Arm 64-bit Architecture, 5.7 (Relocation).
 """

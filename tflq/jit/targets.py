@@ -81,7 +81,7 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "sse4_2": "sse4.2",
     }
 )
-#: What numba's own settings are called.
+#: Names of numba's settings.
 _CPU_FEATURES, _ENABLE_AVX = "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
 
 
@@ -140,7 +140,7 @@ def _own() -> frozenset[str]:
 
 
 def _described() -> str:
-    """Return what tells processors apart for a compiler."""
+    """Return a description of the processor that differs if a compiler may treat it differently."""
     said = [_listed(*names) for names in (("flags", "Features"), ("model name", "CPU part"), ("cpu family",))]
     return repr(said) if any(said) else repr((platform.processor(), sorted(_own())))
 
