@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
@@ -125,6 +124,8 @@ def levels() -> tuple[Level, ...]:
 @cache
 def stamp() -> str:
     """Return a text that differs if code that is made here may not run elsewhere, or may be made otherwise."""
+    from importlib import metadata  # its import takes as long as loading a model's code
+
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
     made_by = [metadata.version(name) for name in ("numba", "llvmlite")]
     return repr((machine(), _described(), made_by, [each for each in settings if each[0] != "NUMBA_CACHE_DIR"]))

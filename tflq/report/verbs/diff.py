@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tflq.inspection.model_diff import Change, ModelDiff
 from tflq.report.blocks import (
@@ -26,8 +26,10 @@ from tflq.report.blocks import (
     Verdict,
 )
 from tflq.report.graph.colouring import Colouring, scale, states
-from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
+
+if TYPE_CHECKING:
+    from tflq.report.graph.standard import ModelView
 
 #: Changes that text lists unless all are asked for.
 _LISTED = 20

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tflq.escaping import shown
 from tflq.ir.signatures import place_of
@@ -30,8 +30,10 @@ from tflq.report.blocks import (
     Verdict,
 )
 from tflq.report.graph.colouring import states
-from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
+
+if TYPE_CHECKING:
+    from tflq.report.graph.standard import ModelView
 
 _COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"), ("found", "<"), ("tensor", "<"))
 _STYLES = {Level.ERROR: "bad", Level.WARNING: "warning", Level.NOTE: "faint"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -26,10 +26,12 @@ from tflq.report.blocks import (
     Verdict,
 )
 from tflq.report.documents import RECORD, model_document, runtime_document
-from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
 from tflq.verification.golden import Golden
+
+if TYPE_CHECKING:
+    from tflq.report.graph.standard import ModelView
 
 Array = NDArray[Any]
 

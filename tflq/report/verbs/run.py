@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,11 @@ from tflq.report.blocks import (
     Text,
 )
 from tflq.report.documents import RUN, model_document, promise_document
-from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
 from tflq.verification.results import InputFacts
+
+if TYPE_CHECKING:
+    from tflq.report.graph.standard import ModelView
 
 Array = NDArray[Any]
 

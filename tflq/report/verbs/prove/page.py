@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tflq.ir import GraphView
 from tflq.proof import OperatorProof, Proof, Verdict, Word
@@ -21,8 +22,10 @@ from tflq.report.blocks import (
     Text,
 )
 from tflq.report.graph.colouring import states
-from tflq.report.graph.standard import ModelView
 from tflq.report.numbers import counted
+
+if TYPE_CHECKING:
+    from tflq.report.graph.standard import ModelView
 
 STYLES = {Word.EQUAL: "good", Word.DIFFERS: "bad", Word.UNDECIDED: "warning"}
 _OPERATORS: Columns = (
