@@ -59,7 +59,7 @@ class ProcessRuntime:
             status = self._execute(job, answer, printed)
             entries = self._entries(status, answer, printed)
         result = json.loads(entries.pop("result").tobytes())
-        return Stepped(self._description(result), _collect(entries, result, models, sequences))
+        return Stepped(self.described(result), _collect(entries, result, models, sequences))
 
     def _write_job(self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> None:
         job = {
@@ -82,7 +82,7 @@ class ProcessRuntime:
 
     def _execute(self, job: IO[bytes], answer: IO[bytes], printed: IO[bytes]) -> int:
         """Run the child and return its exit status."""
-        python = shutil.which(self._python)
+        python = shutil.which(self.executable)
         if python is None:
             raise RuntimeMissing(self.name, f"no Python at {self.python}")
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
@@ -90,7 +90,7 @@ class ProcessRuntime:
             with started(
                 [python, str(CHILD)], stdin=subprocess.PIPE, stdout=answer, stderr=printed, env=environment
             ) as child:
-                Thread(target=_feed, args=(child.stdin, job), daemon=True).start()
+                Thread(target=feed, args=(child.stdin, job), daemon=True).start()
                 return child.wait(self.timeout)
         except subprocess.TimeoutExpired:
             raise RuntimeFailed(self.name, f"no end after {self.timeout:g} s while {_stage(answer)}") from None
@@ -98,8 +98,16 @@ class ProcessRuntime:
             raise RuntimeMissing(self.name, f"cannot start {python}: {error.strerror}") from error
 
     @property
-    def _python(self) -> str:
+    def executable(self) -> str:
+        """The Python that runs the child."""
         return self.python or sys.executable
+
+    def missing(self, reason: str) -> RuntimeMissing:
+        """Return the error for a runtime that cannot be imported."""
+        python = shutil.which(self.executable)
+        return RuntimeMissing(
+            self.name, f"{reason}; install {self.package} there, or name a Python that has it ({python})"
+        )
 
     def _entries(self, status: int, answer: IO[bytes], printed: IO[bytes]) -> dict[str, Array]:
         """Return the arrays of the child's answer; raise if the child failed."""
@@ -110,19 +118,17 @@ class ProcessRuntime:
             with np.load(answer, allow_pickle=False) as archive:
                 entries: dict[str, Array] = dict(archive)
         except (ValueError, EOFError, BadZipFile):
-            words = f"{_ending(status)} while {_stage(answer)}{_last_words(printed)}"
+            words = f"{how_it_ended(status)} while {_stage(answer)}{last_words(printed)}"
             raise RuntimeFailed(self.name, words) from None
         result = json.loads(entries["result"].tobytes())
         if "missing" in result:
-            missing, python = result["missing"], shutil.which(self._python)
-            raise RuntimeMissing(
-                self.name, f"{missing}; install {self.package} there, or name a Python that has it ({python})"
-            )
+            raise self.missing(result["missing"])
         if "failed" in result:
-            raise RuntimeFailed(self.name, f"{result['failed']} (while {result['stage']}){_last_words(printed)}")
+            raise RuntimeFailed(self.name, f"{result['failed']} (while {result['stage']}){last_words(printed)}")
         return entries
 
-    def _description(self, result: dict[str, Any]) -> Description:
+    def described(self, result: dict[str, Any]) -> Description:
+        """Return the description of the runtime, from the child's answer."""
         return Description(
             name=self.name,
             package=result["package"],
@@ -165,7 +171,7 @@ def _collect(
     )
 
 
-def _feed(pipe: IO[bytes], job: IO[bytes]) -> None:
+def feed(pipe: IO[bytes], job: IO[bytes]) -> None:
     """Send the job, its size in a line and its bytes. The pipe stays open, which keeps the child alive."""
     size = job.seek(0, os.SEEK_END)
     job.seek(0)
@@ -181,14 +187,14 @@ def _stage(answer: IO[bytes]) -> str:
     return answer.read(LAST_WORDS).decode(errors="replace").strip() or "starting"
 
 
-def _last_words(printed: IO[bytes]) -> str:
+def last_words(printed: IO[bytes]) -> str:
     """Return the end of the runtime's output, to append to an error's text."""
     printed.seek(max(printed.seek(0, os.SEEK_END) - 4 * LAST_WORDS, 0))
     words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
     return f": {words}" if words else ""
 
 
-def _ending(status: int) -> str:
+def how_it_ended(status: int) -> str:
     """Return how a process ended, in words: by a signal (negative on POSIX) or with an exit status."""
     if status < 0:
         try:
