@@ -29,7 +29,7 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The work of all contestants: a model's file, and the steps whose inputs take turns. `subgraph` is the one they run.
+    """The work of all contestants: a model's file, and steps whose inputs take turns. `subgraph` is the one they run.
 
     `folder` is for their outputs; `limits` are those of tflq on memory, in bytes, and on work.
     """
