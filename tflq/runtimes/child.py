@@ -88,7 +88,7 @@ def work(job: Any, archive: Any, stage: Stage, outputs: Any) -> Any:
     names: Values = []
     delegated: Values = []
     for m in range(job["models"]):
-        model = archive[f"model_{m}"].tobytes()
+        model = job["paths"].get(str(m)) or archive[f"model_{m}"].tobytes()
         nodes = 0
         for s, steps in enumerate(job["sequences"]):
             stage.where = f" of model {m}, sample {s}"

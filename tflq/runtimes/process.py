@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -19,11 +19,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
-from tflq.runtimes.children import nameless_file, started
+from tflq.runtimes.children import nameless_file, started, temporary_folder
 from tflq.runtimes.runtime import Array, Content, Description, Execution, Sample, Step, Stepped, by_position
 from tflq.runtimes.transport import pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
+#: Size in bytes from which a model reaches the child as a file, which it maps, and not through the pipe.
+_LARGE = 16 << 20
 #: Length of the runtime's output in an error.
 LAST_WORDS = 600
 
@@ -54,23 +56,30 @@ class ProcessRuntime:
 
     def run_steps(self, models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> Stepped:
         """Run sequences of steps: see Runtime.run_steps."""
-        with nameless_file() as job, nameless_file() as answer, nameless_file() as printed:
-            self._write_job(job, models, sequences)
+        with ExitStack() as stack:
+            job, answer, printed = (stack.enter_context(nameless_file()) for _ in range(3))
+            large = [m for m, model in enumerate(models) if len(model) >= _LARGE]
+            folder = Path(stack.enter_context(temporary_folder())) if large else Path()
+            paths = {m: _written(folder / f"{m}.tflite", models[m]) for m in large}
+            self._write_job(job, models, sequences, paths)
             status = self._execute(job, answer, printed)
             entries = self._entries(status, answer, printed)
         result = json.loads(entries.pop("result").tobytes())
         return Stepped(self.described(result), _collect(entries, result, models, sequences))
 
-    def _write_job(self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> None:
+    def _write_job(
+        self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]], paths: Mapping[int, str]
+    ) -> None:
         job = {
             "adapter": self.adapter,
             "resolver": self.resolver,
             "threads": self.threads,
             "models": len(models),
+            "paths": paths,
             "sequences": [[_described(step) for step in steps] for steps in sequences],
         }
         entries = {"job": np.frombuffer(json.dumps(job).encode(), np.uint8)}
-        entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models)}
+        entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models) if m not in paths}
         for s, steps in enumerate(sequences):
             for k, step in enumerate(steps):
                 for i, value in enumerate(step.inputs.values()):
@@ -144,6 +153,15 @@ class ProcessRuntime:
             delegate=self.delegate,
             delegated=tuple(result["delegated"]),
         )
+
+
+def _written(path: Path, model: Content) -> str:
+    """Write a model to a file and return its path."""
+    try:
+        path.write_bytes(model)
+    except OSError as error:
+        raise FileAccessError("temporary files", error.strerror or str(error)) from error
+    return str(path)
 
 
 def _described(step: Step) -> dict[str, Any]:
