@@ -48,7 +48,7 @@ class ModelFacts:
 
     @property
     def is_large(self) -> bool:
-        """Whether the file is so large that its digest takes long."""
+        """True if the file is so large that its digest takes long."""
         return self.size >= _MAPPED_FROM
 
 

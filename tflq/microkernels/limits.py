@@ -8,9 +8,10 @@ from time import perf_counter
 
 from llvmlite import binding, ir
 
+from tflq.jit.targets import features, machine
 from tflq.microkernels import float_tiles
 from tflq.microkernels.emission import DOTS, ELEMENTS
-from tflq.microkernels.forms import Form, chosen, features, machine
+from tflq.microkernels.forms import Form, chosen
 from tflq.microkernels.vectors import FLOAT, I8, I32, I64, Value, Vectors
 
 #: Rows, and vectors of weights, in registers. Each pair has a register of sums, which hides latencies.
