@@ -45,6 +45,17 @@ def _again(kind: type[TflqError], args: tuple[Any, ...], facts: dict[str, Any]) 
     return error
 
 
+def from_process(kind: str, facts: dict[str, Any]) -> TflqError | None:
+    """Return an error from its class and its fields, as another process reports them; None for other errors.
+
+    Fields that are no plain values come as text.
+    """
+    found = globals().get(kind)
+    if not (isinstance(found, type) and issubclass(found, TflqError)) or "statement" not in facts:
+        return None
+    return _again(found, (f"{facts.get('place', '')}{facts['statement']}",), facts)
+
+
 class TflqError(Exception):
     """Root of every error that tflq raises on purpose. Its text is printable for any names in files.
 

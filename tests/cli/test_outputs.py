@@ -39,6 +39,7 @@ OUTPUTS = {
     "quantize --html": ("{model}", "--calibration", "{golden}", "-o", "{folder}/new.tflite", "--html"),
     "prove": ("{model}", "--between", "litert-ref", "tflm", "--witnesses"),
     "session": ("{model}", "--html"),
+    "bench": ("{model}", "--html"),
     "reduce": ("{model}", "--dump", "{golden}", "-o"),
 }
 

@@ -50,6 +50,7 @@ PAGES = {
     "lint": "lint {uint8} --target tflm",
     "compare": "compare {float} {int8} --data {rows}",
     "quantize": "quantize {float} --calibration {rows} --recipe fast --sensitivity -o {folder}/q.tflite",
+    "bench": "bench {int8} --against none --seconds 0",
     "unet": "inspect {unet}",
     "lstm": "run {lstm}",
 }

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import suites
 from support.pythons import fake_python
+from support.running import samples_of
 from tflq.errors import RuntimeFailed, RuntimeMissing, UnknownNameError
-from tflq.runtimes import RUNTIMES, by_name
+from tflq.runtimes import RUNTIMES, by_name, process
 from tflq.runtimes.child import cpu_model
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
@@ -79,3 +81,27 @@ def test_the_processor_is_named_as_the_system_names_it() -> None:
     said = cpu_model()
     assert said
     assert all(word in " ".join(names) for word in said.split())
+
+
+def test_a_large_model_reaches_the_runtime_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same outputs, and no file stays."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    golden = suites.ROOT / "golden" / "singleop"
+    model = (golden / "models" / "leaky_relu_01.tflite").read_bytes()
+    (sample, *_) = [inputs for inputs, _ in samples_of(dict(np.load(golden / "recorded" / "leaky_relu_01.npz")))]
+    written: list[Path] = []
+    write = process._written
+
+    def noted(path: Path, content: bytes) -> str:
+        written.append(path)
+        return write(path, content)
+
+    monkeypatch.setattr(process, "_written", noted)
+    found = []
+    for least in (1 << 30, 1):
+        monkeypatch.setattr(process, "_LARGE", least)
+        found.append(by_name("litert-ref").run([model], [tuple(sample)]).outputs[0][0][0])
+    assert len(written) == 1
+    assert not written[0].exists()
+    assert found[0] is not None
+    np.testing.assert_array_equal(found[0], found[1])

@@ -46,7 +46,7 @@ class Old:
 
 
 def test_an_interpreter_keeps_its_state_from_step_to_step() -> None:
-    driver = Desktop(Old, None, b"", 1)
+    driver = Desktop(Old, b"", 1)
     zeros = {"0": np.zeros(2, np.float32)}
     values = [driver.step(None, zeros, Noted())["0"].tolist() for _ in range(2)]
     assert values == [[1, 1], [2, 2]]
@@ -57,9 +57,9 @@ def test_an_interpreter_keeps_its_state_from_step_to_step() -> None:
 
 def test_a_release_without_signature_runners_refuses() -> None:
     with pytest.raises(NotImplementedError, match="this release of the runtime cannot run signatures"):
-        Desktop(Old, None, b"", 1).step("decode", {}, Noted())
+        Desktop(Old, b"", 1).step("decode", {}, Noted())
     with pytest.raises(ValueError, match="the model has 1 inputs, got 2"):
-        Desktop(Old, None, b"", 1).step(None, {"0": np.zeros(2), "1": np.zeros(2)}, Noted())
+        Desktop(Old, b"", 1).step(None, {"0": np.zeros(2), "1": np.zeros(2)}, Noted())
 
 
 class Tiny:

@@ -13,6 +13,7 @@ from tflq.errors import InputError, ModelError, ResizeError, ShapeError, StateEr
 from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.interpreter.limits import Limits
 from tflq.interpreter.state import variable
+from tflq.interpreter.timing import time_operators
 from tflq.interpreter.trace import Called
 from tflq.ir import Model, TensorSpec, TensorType, view
 from tflq.kernels.exactness import EXACT, Exactness
@@ -134,6 +135,12 @@ class Session:
             return trace
         self._trace = run(self.plan, self._inputs, state, keep_all=keep, keep_called=keep, copy_inputs=True)
         return self._trace
+
+    def time_operators(self) -> dict[int, float]:
+        """Run the plan once on the present inputs; return the seconds of each operator by its index."""
+        if self.plan is None:
+            raise StateError(_NOT_ALLOCATED)
+        return time_operators(self.plan, self._inputs, self._state)
 
     def note_call(self, called: Called) -> None:
         """Show the results of a call by another subgraph, until this one runs by itself."""

@@ -14,13 +14,42 @@ from tflq.ir.structure import check_structure
 _MAPPED_FROM = 64 << 20
 
 
+class Digest:
+    """The SHA-256 of bytes, computed when its text is first needed: gigabytes take seconds."""
+
+    __slots__ = ("_data", "_text")
+
+    def __init__(self, data: memoryview) -> None:
+        self._data, self._text = data, ""
+
+    def __str__(self) -> str:
+        if not self._text:
+            self._text = hashlib.sha256(self._data).hexdigest()
+            self._data = memoryview(b"")
+        return self._text
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        """Return the form for pickling: the text."""
+        return str, (str(self),)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFacts:
     """Facts about a model: its source ("" for bytes), and its file's size and SHA-256."""
 
     path: str
     size: int
-    sha256: str
+    digest: str | Digest
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file, in hexadecimal digits."""
+        return str(self.digest)
+
+    @property
+    def is_large(self) -> bool:
+        """True if the file is so large that its digest takes long."""
+        return self.size >= _MAPPED_FROM
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,4 +75,4 @@ def subject(source: Source | Model) -> Subject:
         path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
         model, data = loaded(source, mapped_from=_MAPPED_FROM)
     check_structure(model)
-    return Subject(ModelFacts(path, len(data), hashlib.sha256(data).hexdigest()), data, model)
+    return Subject(ModelFacts(path, len(data), Digest(data)), data, model)

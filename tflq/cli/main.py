@@ -32,6 +32,7 @@ from tflq.report.compiling import compiling
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
+    "bench": ("tflq.cli.bench", "bench_command"),
     "compare": ("tflq.cli.compare", "compare_command"),
     "conform": ("tflq.cli.conform", "conform_command"),
     "doctor": ("tflq.cli.doctor", "doctor_command"),

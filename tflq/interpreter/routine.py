@@ -9,8 +9,9 @@ small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
@@ -80,10 +81,7 @@ class Routine:
         Raises:
             InputError: See `check_inputs`.
         """
-        if self._crew is not None:
-            self._crew.assemble()
-        if inputs is not self._given:
-            self._take(inputs)
+        self._start(inputs)
         if self._is_quiet:
             self._run()
         else:
@@ -95,6 +93,21 @@ class Routine:
             assert value is not None  # guaranteed by check_order
             outputs[tensor] = value.copy() if is_fixed else value
         return Trace(outputs, self._makers, self._plan.promises, _NOTHING)
+
+    def timed(self, inputs: Mapping[int, Array]) -> Iterator[tuple[Step, float]]:
+        """Run all steps as `run` does, and yield the step and the seconds of each call."""
+        self._start(inputs)
+        with np.errstate(all="ignore"):
+            for step, call in zip(self._steps, self._calls, strict=True):
+                begun = perf_counter()
+                call()
+                yield step, perf_counter() - begun
+
+    def _start(self, inputs: Mapping[int, Array]) -> None:
+        if self._crew is not None:
+            self._crew.assemble()
+        if inputs is not self._given:
+            self._take(inputs)
 
     def _take(self, inputs: Mapping[int, Array]) -> None:
         if len(inputs) != len(self._inputs):

@@ -48,15 +48,17 @@ def panels(weights: Array, tile: Tile, zero: int) -> Array:
     group, columns = tile.form.group, tile.columns
     length, width = weights.shape
     steps, count = -(-length // group), -(-width // columns)
-    made = np.empty((count, steps, columns, group), tile.form.right)
+    value = np.dtype(tile.form.right)
+    whole = np.dtype(f"u{group * value.itemsize}")  # a group is moved at once
+    made = np.empty((count, steps, columns), whole)
     for block in column_blocks(weights, columns):
         first, last = block.start // columns, -(-block.stop // columns)
-        filled = np.zeros((steps * group, (last - first) * columns), tile.form.right)
-        part = weights[:, block]
-        filled[:length, : part.shape[1]] = part.astype(np.int32) + zero if zero else part
-        made[first:last] = filled.reshape(steps, group, last - first, columns).transpose(2, 0, 3, 1)
+        filled = np.zeros(((last - first) * columns, steps * group), value)
+        part = weights[:, block].T
+        filled[: len(part), :length] = part.astype(np.int32) + zero if zero else part
+        made[first:last] = filled.view(whole).reshape(last - first, columns, steps).transpose(0, 2, 1)
         release(part)
-    return made.reshape(count, steps, columns * group)
+    return made.view(value)
 
 
 def column_terms(weights: Array, subtracted: Offsets) -> Array:
@@ -68,7 +70,8 @@ def column_terms(weights: Array, subtracted: Offsets) -> Array:
 
 def largest_column(weights: Array) -> int:
     """Return the largest sum of magnitudes of a column."""
-    sums = (np.abs(weights[:, block].astype(np.int32)).sum(0, np.int64) for block in column_blocks(weights, 1))
+    wide = np.int16 if weights.itemsize == 1 else np.int32  # which holds the magnitude of the least number, too
+    sums = (np.abs(weights[:, block].astype(wide)).sum(0, np.int64) for block in column_blocks(weights, 1))
     return int(max(part.max() for part in sums))
 
 

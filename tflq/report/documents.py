@@ -18,6 +18,11 @@ def model_document(facts: ModelFacts) -> dict[str, Any]:
     return {"path": facts.path or None, "size": facts.size, "sha256": facts.sha256}
 
 
+def facts_document(facts: ModelFacts) -> dict[str, Any]:
+    """Return the same, with an empty path for a model that is in no file."""
+    return {"path": facts.path, "size": facts.size, "sha256": facts.sha256}
+
+
 def runtime_document(runtime: Any) -> dict[str, Any]:
     """Return the facts of a runtime: of a description, or of a golden file."""
     return dict(asdict(runtime) if is_dataclass(runtime) and not isinstance(runtime, type) else runtime)

@@ -28,3 +28,12 @@ def bytes_text(size: float) -> str:
         if size >= factor:
             return f"{size / factor:.3g} {unit}" if size < 999.5 * factor else f"{size / factor:,.0f} {unit}"
     return f"{size:,.0f} bytes"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time in the largest unit that fits, with three digits: 8.70 ms, 412 us, 12.3 s."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= 0.9995 * factor or unit == "us":
+            value = seconds / factor
+            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+    return ""

@@ -37,10 +37,15 @@ def main() -> None:
         os.dup2(2, 1)  # a runtime's prints to stdout must not enter the answer
         stage = Stage(answer)
         archive = read_job()
+        job = json.loads(archive["job"].tobytes().decode())
+        if "timed" in job:
+            end_by_kernel()
+            beside("timing").serve(job, archive, answer, sys.modules[__name__])
+            return
         end_with_parent()
         outputs: Dict[str, Any] = {}  # noqa: UP006
         try:
-            result = work(archive, stage, outputs)
+            result = work(job, archive, stage, outputs)
         except Exception as error:
             result = {"failed": f"{type(error).__name__}: {error}", "stage": stage.doing}
         outputs["result"] = np.frombuffer(json.dumps(result).encode(), np.uint8)
@@ -58,17 +63,21 @@ def read_job() -> Any:
 
 def end_with_parent() -> None:
     """End this process when its parent ends: by the kernel on Linux, and otherwise when the stdin pipe breaks."""
+    end_by_kernel()
+    threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+
+
+def end_by_kernel() -> None:
+    """Ask Linux to end this process when its parent ends."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):  # a Python or C library without it; the pipe is enough
             import ctypes
 
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
 
 
-def work(archive: Any, stage: Stage, outputs: Any) -> Any:
+def work(job: Any, archive: Any, stage: Stage, outputs: Any) -> Any:
     """Run all models on all samples and fill `outputs`; return the description of the runtime."""
-    job = json.loads(archive["job"].tobytes().decode())
     stage("importing the runtime")
     drivers = beside("drivers")
     load, distributions = drivers.ADAPTERS[job["adapter"]]
@@ -79,7 +88,7 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
     names: Values = []
     delegated: Values = []
     for m in range(job["models"]):
-        model = archive[f"model_{m}"].tobytes()
+        model = job["paths"].get(str(m)) or archive[f"model_{m}"].tobytes()
         nodes = 0
         for s, steps in enumerate(job["sequences"]):
             stage.where = f" of model {m}, sample {s}"
@@ -97,6 +106,11 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
                 names.append(list(values))
             nodes = interpreter.delegated()
         delegated.append(nodes)
+    return {**described(distributions), "delegated": delegated, "names": names}
+
+
+def described(distributions: Any) -> Dict[str, Any]:  # noqa: UP006
+    """Return the facts of the runtime, of this Python and of the processor."""
     package, version = distribution_of(distributions)
     return {
         "package": package,
@@ -106,8 +120,6 @@ def work(archive: Any, stage: Stage, outputs: Any) -> Any:
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": cpu_model(),
         **beside("processor").describe(),
-        "delegated": delegated,
-        "names": names,
     }
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from typing import Any, Dict, Optional  # noqa: UP035
 
 import numpy as np
@@ -16,10 +18,10 @@ NO_VALUE = "Tensor data is null"
 class Desktop:
     """The common interpreter of LiteRT, TensorFlow and tflite-runtime. Variables live as long as it does."""
 
-    def __init__(self, interpreter_class: Any, resolver: Any, model: bytes, threads: int) -> None:
-        self.interpreter = interpreter_class(
-            model_content=model, num_threads=threads, experimental_op_resolver_type=resolver
-        )
+    def __init__(self, interpreter_class: Any, model: Any, threads: int, **options: Any) -> None:
+        """Load `model`, a path or the bytes of a file."""
+        source = "model_path" if isinstance(model, str) else "model_content"
+        self.interpreter = interpreter_class(**{source: model}, num_threads=threads, **options)
         self.shapes: Any = None
 
     def step(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
@@ -28,7 +30,16 @@ class Desktop:
 
     def positional(self, inputs: Any, stage: Any) -> Any:
         """Run the first subgraph."""
-        interpreter, values = self.interpreter, in_order(inputs)
+        interpreter = self.interpreter
+        self.give(in_order(inputs), stage)
+        stage("invoking")
+        interpreter.invoke()
+        stage("reading the outputs")
+        return {str(i): read(interpreter, detail) for i, detail in enumerate(interpreter.get_output_details())}
+
+    def give(self, values: Any, stage: Any) -> None:
+        """Set the inputs of the first subgraph; allocate its tensors if their shapes have changed."""
+        interpreter = self.interpreter
         details = interpreter.get_input_details()
         if len(details) != len(values):
             raise ValueError(f"the model has {len(details)} inputs, got {len(values)}")
@@ -43,10 +54,6 @@ class Desktop:
         for detail, value in zip(details, values):
             if value.size:
                 interpreter.set_tensor(detail["index"], settable(value))
-        stage("invoking")
-        interpreter.invoke()
-        stage("reading the outputs")
-        return {str(i): read(interpreter, detail) for i, detail in enumerate(interpreter.get_output_details())}
 
     def named(self, signature: str, inputs: Any, stage: Any) -> Any:
         """Run a signature."""
@@ -55,12 +62,19 @@ class Desktop:
         stage(f"looking up signature {signature!r}")
         runner = self.interpreter.get_signature_runner(signature)
         stage(f"invoking signature {signature!r}")
-        try:
-            return runner(**{name: settable(value) for name, value in inputs.items()})
-        except ValueError as error:
-            if NO_VALUE not in str(error):
-                raise
-            return readable(runner)
+        return called(runner, {name: settable(value) for name, value in inputs.items()})
+
+    def bound(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
+        """Return two functions without arguments: one sets the inputs, the other invokes and is worth timing.
+
+        A runner of a signature does both, and copies the outputs.
+        """
+        if signature is None:
+            values = in_order(inputs)
+            return (lambda: self.give(values, stage)), self.interpreter.invoke
+        runner = self.interpreter.get_signature_runner(signature)
+        values = {name: settable(value) for name, value in inputs.items()}
+        return (lambda: None), (lambda: called(runner, values))
 
     def delegated(self) -> int:
         """Return the number of graph nodes that a delegate put in place of others."""
@@ -70,8 +84,13 @@ class Desktop:
 class Micro:
     """TensorFlow Lite Micro's interpreter."""
 
-    def __init__(self, interpreter_class: Any, model: bytes) -> None:
-        self.interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
+    def __init__(self, interpreter_class: Any, model: Any) -> None:
+        """Load `model`, a path or the bytes of a file."""
+        if isinstance(model, str):
+            arena = ARENA_BYTES + 2 * os.path.getsize(model)
+            self.interpreter = interpreter_class.from_file(model, arena_size=arena)
+        else:
+            self.interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
 
     def step(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
         """Run the first subgraph, which is all that it can run."""
@@ -88,6 +107,13 @@ class Micro:
                 outputs[str(len(outputs))] = self.interpreter.get_output(len(outputs))
             except Exception:  # beyond the last output; there is no call that counts them
                 return outputs
+
+    def bound(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
+        """Return a function that sets the inputs, and one that invokes: see Desktop.bound."""
+        values = in_order(inputs)
+        return (lambda: [self.interpreter.set_input(value, i) for i, value in enumerate(values)]), (
+            self.interpreter.invoke
+        )
 
     def delegated(self) -> int:
         """Return 0: there are no delegates."""
@@ -115,6 +141,16 @@ def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
         return interpreter.get_tensor(detail["index"])
     except ValueError:
         return None
+
+
+def called(runner: Any, inputs: Any) -> Any:
+    """Run a signature; return its outputs by name, None for those without a value."""
+    try:
+        return runner(**inputs)
+    except ValueError as error:
+        if NO_VALUE not in str(error):
+            raise
+        return readable(runner)
 
 
 def readable(runner: Any) -> Any:
@@ -168,7 +204,14 @@ def _tflite_micro() -> Any:
 
 def desktop(interpreter_class: Any, resolvers: Any) -> Any:
     """Return the function that loads a model."""
-    return lambda model, job: Desktop(interpreter_class, getattr(resolvers, job["resolver"]), model, job["threads"])
+    return lambda model, job: Desktop(
+        interpreter_class, model, job["threads"], experimental_op_resolver_type=getattr(resolvers, job["resolver"])
+    )
+
+
+def _tflq() -> Any:
+    interpreter = import_module("tflq").Interpreter  # this file may not import tflq, which is above it
+    return lambda model, job: Desktop(interpreter, model, job["threads"], **job["options"])
 
 
 #: adapter -> (imports it and returns its loader, the distributions that may provide it)
@@ -177,4 +220,5 @@ ADAPTERS = {
     "tensorflow": (_tensorflow, ("tensorflow", "tensorflow-cpu", "tf-nightly")),
     "tflite_runtime": (_tflite_runtime, ("tflite-runtime",)),
     "tflite_micro": (_tflite_micro, ("tflite-micro",)),
+    "tflq": (_tflq, ("tflq",)),
 }

@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -19,11 +19,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
-from tflq.runtimes.children import nameless_file, started
+from tflq.runtimes.children import nameless_file, started, temporary_folder
 from tflq.runtimes.runtime import Array, Content, Description, Execution, Sample, Step, Stepped, by_position
 from tflq.runtimes.transport import pack, unpack
 
 CHILD = Path(__file__).with_name("child.py")
+#: Size in bytes from which a model reaches the child as a file, which it maps, and not through the pipe.
+_LARGE = 16 << 20
 #: Length of the runtime's output in an error.
 LAST_WORDS = 600
 
@@ -54,23 +56,30 @@ class ProcessRuntime:
 
     def run_steps(self, models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> Stepped:
         """Run sequences of steps: see Runtime.run_steps."""
-        with nameless_file() as job, nameless_file() as answer, nameless_file() as printed:
-            self._write_job(job, models, sequences)
+        with ExitStack() as stack:
+            job, answer, printed = (stack.enter_context(nameless_file()) for _ in range(3))
+            large = [m for m, model in enumerate(models) if len(model) >= _LARGE]
+            folder = Path(stack.enter_context(temporary_folder())) if large else Path()
+            paths = {m: _written(folder / f"{m}.tflite", models[m]) for m in large}
+            self._write_job(job, models, sequences, paths)
             status = self._execute(job, answer, printed)
             entries = self._entries(status, answer, printed)
         result = json.loads(entries.pop("result").tobytes())
-        return Stepped(self._description(result), _collect(entries, result, models, sequences))
+        return Stepped(self.described(result), _collect(entries, result, models, sequences))
 
-    def _write_job(self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> None:
+    def _write_job(
+        self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]], paths: Mapping[int, str]
+    ) -> None:
         job = {
             "adapter": self.adapter,
             "resolver": self.resolver,
             "threads": self.threads,
             "models": len(models),
+            "paths": paths,
             "sequences": [[_described(step) for step in steps] for steps in sequences],
         }
         entries = {"job": np.frombuffer(json.dumps(job).encode(), np.uint8)}
-        entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models)}
+        entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models) if m not in paths}
         for s, steps in enumerate(sequences):
             for k, step in enumerate(steps):
                 for i, value in enumerate(step.inputs.values()):
@@ -82,7 +91,7 @@ class ProcessRuntime:
 
     def _execute(self, job: IO[bytes], answer: IO[bytes], printed: IO[bytes]) -> int:
         """Run the child and return its exit status."""
-        python = shutil.which(self._python)
+        python = shutil.which(self.executable)
         if python is None:
             raise RuntimeMissing(self.name, f"no Python at {self.python}")
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
@@ -90,7 +99,7 @@ class ProcessRuntime:
             with started(
                 [python, str(CHILD)], stdin=subprocess.PIPE, stdout=answer, stderr=printed, env=environment
             ) as child:
-                Thread(target=_feed, args=(child.stdin, job), daemon=True).start()
+                Thread(target=feed, args=(child.stdin, job), daemon=True).start()
                 return child.wait(self.timeout)
         except subprocess.TimeoutExpired:
             raise RuntimeFailed(self.name, f"no end after {self.timeout:g} s while {_stage(answer)}") from None
@@ -98,8 +107,16 @@ class ProcessRuntime:
             raise RuntimeMissing(self.name, f"cannot start {python}: {error.strerror}") from error
 
     @property
-    def _python(self) -> str:
+    def executable(self) -> str:
+        """The Python that runs the child."""
         return self.python or sys.executable
+
+    def missing(self, reason: str) -> RuntimeMissing:
+        """Return the error for a runtime that cannot be imported."""
+        python = shutil.which(self.executable)
+        return RuntimeMissing(
+            self.name, f"{reason}; install {self.package} there, or name a Python that has it ({python})"
+        )
 
     def _entries(self, status: int, answer: IO[bytes], printed: IO[bytes]) -> dict[str, Array]:
         """Return the arrays of the child's answer; raise if the child failed."""
@@ -110,19 +127,17 @@ class ProcessRuntime:
             with np.load(answer, allow_pickle=False) as archive:
                 entries: dict[str, Array] = dict(archive)
         except (ValueError, EOFError, BadZipFile):
-            words = f"{_ending(status)} while {_stage(answer)}{_last_words(printed)}"
+            words = f"{how_it_ended(status)} while {_stage(answer)}{last_words(printed)}"
             raise RuntimeFailed(self.name, words) from None
         result = json.loads(entries["result"].tobytes())
         if "missing" in result:
-            missing, python = result["missing"], shutil.which(self._python)
-            raise RuntimeMissing(
-                self.name, f"{missing}; install {self.package} there, or name a Python that has it ({python})"
-            )
+            raise self.missing(result["missing"])
         if "failed" in result:
-            raise RuntimeFailed(self.name, f"{result['failed']} (while {result['stage']}){_last_words(printed)}")
+            raise RuntimeFailed(self.name, f"{result['failed']} (while {result['stage']}){last_words(printed)}")
         return entries
 
-    def _description(self, result: dict[str, Any]) -> Description:
+    def described(self, result: dict[str, Any]) -> Description:
+        """Return the description of the runtime, from the child's answer."""
         return Description(
             name=self.name,
             package=result["package"],
@@ -138,6 +153,15 @@ class ProcessRuntime:
             delegate=self.delegate,
             delegated=tuple(result["delegated"]),
         )
+
+
+def _written(path: Path, model: Content) -> str:
+    """Write a model to a file and return its path."""
+    try:
+        path.write_bytes(model)
+    except OSError as error:
+        raise FileAccessError("temporary files", error.strerror or str(error)) from error
+    return str(path)
 
 
 def _described(step: Step) -> dict[str, Any]:
@@ -165,7 +189,7 @@ def _collect(
     )
 
 
-def _feed(pipe: IO[bytes], job: IO[bytes]) -> None:
+def feed(pipe: IO[bytes], job: IO[bytes]) -> None:
     """Send the job, its size in a line and its bytes. The pipe stays open, which keeps the child alive."""
     size = job.seek(0, os.SEEK_END)
     job.seek(0)
@@ -181,14 +205,14 @@ def _stage(answer: IO[bytes]) -> str:
     return answer.read(LAST_WORDS).decode(errors="replace").strip() or "starting"
 
 
-def _last_words(printed: IO[bytes]) -> str:
+def last_words(printed: IO[bytes]) -> str:
     """Return the end of the runtime's output, to append to an error's text."""
     printed.seek(max(printed.seek(0, os.SEEK_END) - 4 * LAST_WORDS, 0))
     words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
     return f": {words}" if words else ""
 
 
-def _ending(status: int) -> str:
+def how_it_ended(status: int) -> str:
     """Return how a process ended, in words: by a signal (negative on POSIX) or with an exit status."""
     if status < 0:
         try:

@@ -25,6 +25,7 @@ from tflq.report.blocks import (
     Text,
     Verdict,
 )
+from tflq.report.documents import facts_document
 from tflq.report.graph.colouring import Colouring, scale, states
 from tflq.report.numbers import counted
 
@@ -157,7 +158,7 @@ def diff_document(found: ModelDiff) -> dict[str, Any]:
     """Return the document: `schemas/diff.schema.json`."""
     return {
         "schema": "tflq/diff/1",
-        "first": asdict(found.first),
-        "second": asdict(found.second),
+        "first": facts_document(found.first),
+        "second": facts_document(found.second),
         "changes": [asdict(change) for change in found.changes],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from shlex import quote
 from typing import Any
 
@@ -11,6 +10,7 @@ from tflq.api.subject import ModelFacts
 from tflq.escaping import shown
 from tflq.ir import Model, TensorSpec, view
 from tflq.report.blocks import Block, Next, Report, Text, Verdict
+from tflq.report.documents import facts_document
 
 
 def extract_report(part: Model, chosen: Sequence[int], path: str) -> Report:
@@ -32,7 +32,7 @@ def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path
     graph = view(part)
     return {
         "schema": "tflq/extract/1",
-        "model": asdict(facts),
+        "model": facts_document(facts),
         "file": path,
         "operators": list(chosen),
         "inputs": [tensor_document(graph.tensors[t]) for t in graph.inputs],

@@ -29,6 +29,7 @@ from tflq.report.blocks import (
     Text,
     Verdict,
 )
+from tflq.report.documents import facts_document
 from tflq.report.graph.colouring import states
 from tflq.report.numbers import counted
 
@@ -128,7 +129,7 @@ def lint_document(result: Lint, fixed_file: str | None = None, corrected: int = 
     """Return the document: `schemas/lint.schema.json`."""
     return {
         "schema": "tflq/lint/1",
-        "model": asdict(result.facts),
+        "model": facts_document(result.facts),
         "target": result.target or None,
         "findings": [{**asdict(f), "level": f.level.value} for f in result.findings],
         "fixed": None if fixed_file is None else {"file": fixed_file, "corrected": corrected},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from tflq.api.subject import ModelFacts
@@ -11,6 +10,7 @@ from tflq.diagnosis.reduction import Reduced
 from tflq.inspection.difference import Difference, difference
 from tflq.ir import view
 from tflq.report.blocks import Brief, Next, Report, Text, Verdict
+from tflq.report.documents import facts_document
 from tflq.report.numbers import counted
 from tflq.report.verbs.extract import part_blocks, tensor_document
 
@@ -51,7 +51,7 @@ def reduce_document(facts: ModelFacts, reduced: Reduced, output: str, next_comma
     graph = view(reduced.model)
     return {
         "schema": "tflq/reduce/1",
-        "model": asdict(facts),
+        "model": facts_document(facts),
         "files": {"model": f"{output}.tflite", "golden": f"{output}.npz", "expected": f"{output}.expected.npz"},
         "operators": list(reduced.operators),
         "inputs": [tensor_document(graph.tensors[t]) for t in graph.inputs],

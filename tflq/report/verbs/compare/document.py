@@ -10,6 +10,7 @@ from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.report.documents import facts_document
 from tflq.report.verbs.compare.texts import mean_error
 
 
@@ -17,8 +18,8 @@ def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparis
     """Return the document of a comparison of two files."""
     return {
         "schema": "tflq/compare/1",
-        "reference": asdict(first),
-        "other": asdict(second),
+        "reference": facts_document(first),
+        "other": facts_document(second),
         "comparison": comparison_document(comparison),
     }
 

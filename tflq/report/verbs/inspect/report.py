@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
+from tflq.api.subject import ModelFacts
 from tflq.escaping import quoted
 from tflq.inspection.constants import Constants
 from tflq.inspection.operators import Inspection, OperatorFacts
@@ -61,11 +62,16 @@ def inspect_report(inspection: Inspection, focus: int | None = None, portable: t
     `portable` are the numbers of integer operators that break no rule of portable models, and of all of them.
     """
     model = inspection.model
-    size = f" {model.size:,} bytes, SHA-256 {model.sha256}"
+    size = f" {size_text(model)}"
     title = f"{model.path or 'model'}: tflq inspect"
     return Report(
         "inspect", list(_blocks(inspection, focus, portable)), about=(Code(model.path or "model"), size), title=title
     )
+
+
+def size_text(model: ModelFacts) -> str:
+    """Return the size and the SHA-256 of a file, which is not computed for a large one."""
+    return f"{model.size:,} bytes, SHA-256 {'not computed (--json has it)' if model.is_large else model.sha256}"
 
 
 def operator_report(inspection: Inspection, index: int) -> Report:
@@ -80,8 +86,9 @@ def _blocks(inspection: Inspection, focus: int | None, portable: tuple[int, int]
     constants = bytes_text(sum(tensor.bytes for tensor in inspection.tensors))
     operators = counted(len(inspection.operators), "operator")
     headline = f"{operators}, {short(inspection.macs)} MACs, {constants} of constants"
-    sizes = f"{model.size:,} bytes, SHA-256 {model.sha256}"
-    yield Verdict(sizes, "warning" if refused else "strong", subject=model.path or "model", headline=headline)
+    yield Verdict(
+        size_text(model), "warning" if refused else "strong", subject=model.path or "model", headline=headline
+    )
     yield _brief(inspection)
     rows = [_row(inspection, operator) for operator in inspection.operators]
     for one in inspection.every:

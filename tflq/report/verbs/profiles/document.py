@@ -10,6 +10,7 @@ from tflq.inspection.profile_effects import Effects
 from tflq.inspection.profile_pairs import PairDifference
 from tflq.inspection.releases import Agreements
 from tflq.profiles import Profile
+from tflq.report.documents import facts_document
 
 SCHEMA = "tflq/profiles/1"
 
@@ -37,7 +38,7 @@ def effects_document(effects: Effects) -> dict[str, Any]:
     """Return what profiles do to a model as a document, operators that none of them touches included."""
     return {
         "schema": SCHEMA,
-        "model": asdict(effects.model),
+        "model": facts_document(effects.model),
         "base": effects.base,
         "against": list(effects.profiles),
         "operators": [
@@ -58,7 +59,7 @@ def agreements_document(found: Agreements) -> dict[str, Any]:
     """Return which releases agree on a model as a document."""
     return {
         "schema": SCHEMA,
-        "model": asdict(found.model),
+        "model": facts_document(found.model),
         "since": found.since,
         "operators": list(found.operators),
         "places": list(found.places),

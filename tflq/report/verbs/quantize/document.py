@@ -9,7 +9,7 @@ from typing import Any
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.recipe.files import digest, document_of, plain
-from tflq.report.documents import runtime_document
+from tflq.report.documents import facts_document, runtime_document
 from tflq.report.verbs.compare.document import comparison_document
 from tflq.report.verbs.quantize.methods import left_text
 from tflq.report.verbs.quantize.portable import portable_document
@@ -22,8 +22,8 @@ def quantize_document(making: Making) -> dict[str, Any]:
     report = making.report
     return {
         "schema": "tflq/quantize/1",
-        "model": asdict(making.source),
-        "output": asdict(making.output),
+        "model": facts_document(making.source),
+        "output": facts_document(making.output),
         "calibration": making.calibration,
         "recipe": document_of(report.recipe),
         "recipe_digest": digest(report.recipe),

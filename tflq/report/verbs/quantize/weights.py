@@ -13,6 +13,7 @@ from tflq.quantization.weights.contest import Judged
 from tflq.quantization.weights.quantizing import WeightReport, WeightResult
 from tflq.quantization.weights.recipe import digest, document_of
 from tflq.report.blocks import Block, Brief, Code, Fact, Next, Note, Report, Section, Table, Verdict
+from tflq.report.documents import facts_document
 from tflq.report.numbers import counted
 from tflq.report.verbs.compare.texts import decibels
 from tflq.report.verbs.quantize.document import check_document
@@ -72,8 +73,8 @@ def weights_document(source: ModelFacts, output: ModelFacts, calibration: str, r
     """Return all figures of a quantization of weights: `schemas/quantize-weights.schema.json`."""
     return {
         "schema": "tflq/quantize-weights/1",
-        "model": asdict(source),
-        "output": asdict(output),
+        "model": facts_document(source),
+        "output": facts_document(output),
         "calibration": calibration,
         "recipe": document_of(report.recipe),
         "recipe_digest": digest(report.recipe),
