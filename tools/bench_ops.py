@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from bench import RESOLVERS, THREADS
+
 from opfuzz.case import Case, fed
 from opfuzz.draw import Draw
 from opfuzz.families import SPECS

@@ -203,8 +203,9 @@ def run_steps(
 
     `from_state` and `projection` are arguments of `multiply`, `projection` with no rows if there is none. `roles` are
     the numbers of the input, forget, cell and output gates, -1 for an input gate that is 1 - forget gate; peepholes and
-    norms come by number. `shapes` are the tables of `curves`. `hiding` is the cell's log2 scale and clip, then the multiplier and the zero point of the
-    hidden state; `projecting` the output state's zero point and clip. Overflow: as LstmStepInteger8x8_16, wraps int32.
+    norms come by number. `shapes` are the tables of `curves`. `hiding` is the cell's log2 scale and clip, then the
+    multiplier and the zero point of the hidden state; `projecting` the output state's zero point and clip. Overflow: as
+    LstmStepInteger8x8_16, wraps int32.
 
     Prepare guarantees: these shapes; vectors of norms and peepholes have an element for every cell, or none.
     """
