@@ -29,6 +29,8 @@ from tflq.numerics.stages import type_range
 
 #: Limits of the types that are carried in wider ones.
 NARROW = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
+#: Types whose arrays of integers hold something else, or narrower.
+_CARRIED = frozenset((*NARROW, TensorType.BFLOAT16))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +45,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check only the types."""
     x, y = node.input(0), node.outputs[0]
     target = CARRIER[y.type]
-    if x.type in (TensorType.FLOAT32, TensorType.FLOAT64) and target.kind in "iu" and y.type not in NARROW:
+    if x.type in (TensorType.FLOAT32, TensorType.FLOAT64) and target.kind in "iu" and y.type not in _CARRIED:
         return Prepared((x.shape,), target, eval_integers)
     return Prepared((x.shape,), OpData(x.type, y.type), evaluate)
 

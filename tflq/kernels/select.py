@@ -18,7 +18,10 @@ from math import prod
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -68,9 +71,29 @@ def one_element_each(node: Node) -> bool:
     return all(prod(operand.shape) == 1 for operand in operands)
 
 
-def eval_select(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
+@filling(
+    lambda picked, condition, x, y: (np.broadcast_shapes(picked, x.shape, y.shape), x.dtype),
+    once=lambda picked, condition, x, y: np.where(condition.reshape(picked), x, y),
+)
+def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array) -> Call:
     """Source: Select, RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
-    return np.where(condition.reshape(picked), x, y)
+    if condition.size == x.size == y.size == out.size and not out.dtype.hasobject:
+        bits = np.dtype(f"u{out.dtype.itemsize}")
+        values = (np.asarray(a, order="C").reshape(-1).view(bits) for a in (x, y, out))
+        return _select.bound(np.asarray(condition, order="C").reshape(-1), *values)
+    return lambda: np.copyto(out, np.where(condition.reshape(picked), x, y))
+
+
+@in_pieces(condition="r", x="r", y="r", out="r")
+@compiled
+def _select(condition: Array, x: Array, y: Array, out: Array) -> None:
+    """Compute out = x where the condition holds, else y.
+
+    Eval guarantees: all have the same size.
+    """
+    for i in range(out.size):
+        first, second = x[i], y[i]
+        out[i] = first if condition[i] else second
 
 
 def eval_single(shape: Shape, condition: Array, x: Array, y: Array) -> Array:
