@@ -133,8 +133,9 @@ class Routine:
                 for tensor, view in zip(step.outputs, eval_view(prepared.data, *arguments), strict=True):
                     values[tensor] = view
                 return
-            if _is_filling(step, prepared) and all(tensor in places for tensor in step.outputs):
-                call = prepared.eval.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
+            filling = _filling(step, prepared)
+            if filling is not None and all(tensor in places for tensor in step.outputs):
+                call = filling.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
                 if call is not None:
                     self._fixed.update(step.outputs)
                     self._add(step, call)
@@ -226,11 +227,13 @@ def _is_call(prepared: Prepared | None) -> bool:
     return prepared is not None and prepared.eval is eval_call and not any(prepared.data.unwritten)
 
 
-def _is_filling(step: Step, prepared: Prepared) -> bool:
-    """Return whether the step can be bound to arrays: none that it changes may be another of its inputs, too."""
-    if not isinstance(prepared.eval, Updating):
-        return isinstance(prepared.eval, Filling | Fillings) and not prepared.updates
-    return all(step.inputs.count(step.inputs[position]) == 1 for position in prepared.updates)
+def _filling(step: Step, prepared: Prepared) -> Filling | Fillings | None:
+    """Return the step's eval if it can be bound to arrays: none that it changes may be another of its inputs, too."""
+    evaluate = prepared.eval
+    if not isinstance(evaluate, Filling | Fillings):
+        return None
+    is_alone = all(step.inputs.count(step.inputs[position]) == 1 for position in prepared.updates)
+    return evaluate if is_alone and (isinstance(evaluate, Updating) or not prepared.updates) else None
 
 
 def _is_bound_late(step: Step) -> bool:

@@ -73,7 +73,7 @@ def one_element_each(node: Node) -> bool:
 
 @filling(
     lambda picked, condition, x, y: (np.broadcast_shapes(picked, x.shape, y.shape), x.dtype),
-    once=lambda picked, condition, x, y: np.where(condition.reshape(picked), x, y),
+    once=lambda picked, condition, x, y: _chosen(picked, condition, x, y),
 )
 def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array) -> Call:
     """Source: Select, RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
@@ -81,7 +81,12 @@ def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array)
         bits = np.dtype(f"u{out.dtype.itemsize}")
         values = (np.asarray(a, order="C").reshape(-1).view(bits) for a in (x, y, out))
         return _select.bound(np.asarray(condition, order="C").reshape(-1), *values)
-    return lambda: np.copyto(out, np.where(condition.reshape(picked), x, y))
+    return lambda: np.copyto(out, _chosen(picked, condition, x, y))
+
+
+def _chosen(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
+    chosen: Array = np.where(condition.reshape(picked), x, y)
+    return chosen
 
 
 @in_pieces(condition="r", x="r", y="r", out="r")
