@@ -141,6 +141,7 @@ def serve(pipe: Connection, op: str, profile: str, draws: int, target: float) ->
         if found is None:
             continue
         case, grow = found
+        types = kinds(case)  # what is drawn after the values may differ from the small case
         try:
             theirs, ours, full = timed(case, profile)
         except Exception as error:  # a refusal is a row, too
