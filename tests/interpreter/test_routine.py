@@ -203,3 +203,16 @@ def test_variables_live_in_the_routine_and_outside_of_it() -> None:
     assert [step(5), step(6)] == [5, 11]
     interpreter.set_tensor(state, np.array([[0, 7, 8]], np.float32))
     assert [step(1), step(1)] == [16, 10]
+
+
+def test_large_outputs_are_made_anew_and_stay_the_callers() -> None:
+    """A megabyte that no step reads is not copied: each run fills an array of its own."""
+    shape = (512, 1024)
+    x, y = T("float32", shape), T("float32", shape)
+    model = build("LEAKY_RELU", [x], [y], ("LeakyReluOptions", {"alpha": 0.5}))
+    plan, state = make_plan(load(model), by_name("litert-ref")), State()
+    (given,), (made,) = plan.inputs, plan.outputs
+    traces = [run(plan, {given: np.full(shape, value, np.float32)}, state) for value in (-2, 4, -8)]
+    assert state.routine
+    assert [np.unique(trace.values[made]).tolist() for trace in traces] == [[-1], [4], [-4]]
+    assert not np.shares_memory(traces[1].values[made], traces[2].values[made])

@@ -35,6 +35,8 @@ from tflq.kernels.kernel import Array, Prepared
 _NOTHING: Mapping[int, Called] = MappingProxyType({})
 #: Results up to this many bytes are copied, so that their readers can be bound to the copy.
 _COPIED = 1 << 16
+#: Outputs of the graph from this many bytes on are made anew in each run: binding again costs less than a copy.
+_LARGE = 1 << 20
 
 
 class Routine:
@@ -68,7 +70,7 @@ class Routine:
         self._calls: list[Call] = []
         for step in plan.steps:
             self._bind(step, places)
-        silent = all(isinstance(call, partial) and call.func is not _evaluate for call in self._calls)
+        silent = all(isinstance(call, partial) and call.func not in (_evaluate, _fill) for call in self._calls)
         self._is_quiet = silent and not compiling_is_off()
         self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
@@ -136,6 +138,11 @@ class Routine:
             filling = _filling(step, prepared)
             if filling is not None and all(tensor in places for tensor in step.outputs):
                 call = filling.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
+                if call is not None and self._crew is None and self._is_large_result(step, places):
+                    for tensor in step.outputs:
+                        values[tensor] = None
+                    self._add(step, partial(_fill, filling, prepared, step, values, arguments))
+                    return
                 if call is not None:
                     self._fixed.update(step.outputs)
                     self._add(step, call)
@@ -151,6 +158,13 @@ class Routine:
             for tensor in step.outputs:
                 values[tensor] = None
             self._add(step, partial(_evaluate, prepared, step, values, (), self._shared))
+
+    def _is_large_result(self, step: Step, places: Mapping[int, Array]) -> bool:
+        """Return whether the step makes large outputs of the graph that no step reads."""
+        made = set(step.outputs)
+        is_read = any(made & set(other.inputs) for other in self._plan.steps)
+        is_large = all(places[tensor].nbytes >= _LARGE for tensor in made)
+        return made <= set(self._plan.kept) and is_large and not is_read
 
     def _call(self, step: Step, places: Mapping[int, Array]) -> None:
         called = self._called[step.index]
@@ -169,6 +183,22 @@ class Routine:
 def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:
     for tensor, target in zip(tensors, targets, strict=True):
         target[...] = values[tensor]
+
+
+def _fill(
+    filling: Filling | Fillings,
+    prepared: Prepared,
+    step: Step,
+    values: list[Array | None],
+    arguments: Sequence[Array | None],
+) -> None:
+    """Bind one step to fresh arrays, run it, and put them among the values."""
+    outs = [np.empty(shape or (), dtype) for shape, dtype in zip(prepared.shapes, step.dtypes, strict=True)]
+    call = filling.bound(prepared.data, outs, *arguments)
+    assert call is not None  # it was bound to places of this form
+    call()
+    for tensor, out in zip(step.outputs, outs, strict=True):
+        values[tensor] = out
 
 
 def _present(value: Array | None) -> Array:

@@ -41,7 +41,7 @@ def prepare_select(node: Node, arithmetic: Arithmetic) -> Prepared:
     allowed = [x.shape, x.shape[:1], ()]
     node.check(condition.shape in allowed, "shape", condition, expected=f"one of {allowed}", got=condition.shape)
     picked = condition.shape + (1,) * (len(x.shape) - len(condition.shape))
-    return Prepared((x.shape,), picked, eval_select)
+    return Prepared((x.shape,), picked, eval_broadcast)
 
 
 def prepare_select_v2(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -54,7 +54,8 @@ def prepare_select_v2(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape = broadcast(shapes)
     if shape is None or len(shape) > MAX_RANK:
         node.refuse("shapes to broadcast", expected=f"compatible, up to {MAX_RANK} dimensions", got=shapes)
-    return Prepared((shape,), condition.shape, eval_select)
+    is_equal = condition.shape == x.shape == y.shape
+    return Prepared((shape,), condition.shape, eval_select if is_equal else eval_broadcast)
 
 
 def broadcast(shapes: list[Shape]) -> Shape | None:
@@ -72,19 +73,18 @@ def one_element_each(node: Node) -> bool:
 
 
 @filling(
-    lambda picked, condition, x, y: (np.broadcast_shapes(picked, x.shape, y.shape), x.dtype),
-    once=lambda picked, condition, x, y: _chosen(picked, condition, x, y),
+    lambda picked, condition, x, y: (x.shape, x.dtype),
+    once=lambda picked, condition, x, y: eval_broadcast(picked, condition, x, y),
 )
 def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array) -> Call:
-    """Source: Select, RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
-    if condition.size == x.size == y.size == out.size and not out.dtype.hasobject:
-        bits = np.dtype(f"u{out.dtype.itemsize}")
-        values = (np.asarray(a, order="C").reshape(-1).view(bits) for a in (x, y, out))
-        return _select.bound(np.asarray(condition, order="C").reshape(-1), *values)
-    return lambda: np.copyto(out, _chosen(picked, condition, x, y))
+    """Source: Select, of three operands of one shape, `picked`."""
+    bits = np.dtype(f"u{out.dtype.itemsize}")
+    values = (np.asarray(a, order="C").reshape(-1).view(bits) for a in (x, y, out))
+    return _select.bound(np.asarray(condition, order="C").reshape(-1), *values)
 
 
-def _chosen(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
+def eval_broadcast(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
+    """Source: RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
     chosen: Array = np.where(condition.reshape(picked), x, y)
     return chosen
 
