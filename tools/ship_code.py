@@ -3,8 +3,8 @@
     python tools/ship_code.py                       every level, complete: for wheels
     python tools/ship_code.py --host --seconds 12   the level of this machine, as much as is made in the time
 
-A level is compiled by processes of its own from the models of golden/, see tflq/jit/collecting.py. No
-processor of the level is needed, so one machine makes the code for all. The files are written to --folder, by default to
+A level is compiled by processes of its own from the models of golden/, see tflq/jit/collecting.py. No processor of the
+level is needed, so one machine makes the code for all. The files are written to --folder, by default to
 tflq/machine_code of this checkout.
 """
 

@@ -9,7 +9,9 @@ import pytest
 
 from support.suites import ROOT
 from support.toys import PROFILE, graph, ints, tensor
+from tflq import Interpreter
 from tflq.api.files import load
+from tflq.conformance.one_operator import T, build
 from tflq.errors import LimitError, UndefinedResultError
 from tflq.interpreter import Plan, State, make_plan, run
 from tflq.interpreter.arrays import admit
@@ -134,7 +136,7 @@ def test_large_results_that_are_views_outlive_what_they_show() -> None:
         assert np.unique(trace.values[4]).tolist() == [8 * value]
 
 
-def test_variables_and_late_shapes_have_no_routine() -> None:
+def test_late_shapes_have_no_routine() -> None:
     dynamic = graph([tensor()] * 4, [("COPY", [0], [1]), ("ONES", [1], [2]), ("DOUBLE", [2], [3])], [0], [3])
     assert routine(make_plan(dynamic, PROFILE)) is None
 
@@ -168,3 +170,49 @@ def test_results_that_are_views_of_such_an_input_are_copied(shape: tuple[int, ..
     for _ in range(3):
         trace = run(plan, given, state, copy_inputs=True)
         assert not np.shares_memory(trace.values[1], given[0])
+
+
+def moving_sum() -> bytes:
+    """One SVDF that keeps its last three inputs and adds them."""
+    weights = T("float32", (1, 1), value=[[1.0]]), T("float32", (1, 3), value=[[1.0, 1.0, 1.0]])
+    inputs = [T("float32", (1, 1)), *weights, None, T("float32", (1, 3), variable=True)]
+    options = {"rank": 1, "fused_activation_function": 0}
+    return build("SVDF", inputs, [T("float32", (1, 1))], ("SVDFOptions", options))
+
+
+def test_variables_live_in_the_routine_and_outside_of_it() -> None:
+    """Runs that keep all tensors, resets and set values alternate with the routine; kept values stay."""
+    interpreter = Interpreter(model_content=moving_sum())
+    interpreter.allocate_tensors()
+    session = interpreter._session(0)
+    (state,) = (d["index"] for d in interpreter.get_tensor_details() if list(d["shape"]) == [1, 3] and d["index"] > 2)
+
+    def step(value: float) -> float:
+        interpreter.set_tensor(0, np.full((1, 1), value, np.float32))
+        interpreter.invoke()
+        return float(interpreter.get_tensor(interpreter.get_output_details()[0]["index"])[0, 0])
+
+    assert [step(value) for value in (1, 10, 100, 1000, 10000)] == [1, 11, 111, 1110, 11100]
+    assert session._state.routine
+    assert interpreter.get_tensor(state).tolist() == [[100, 1000, 10000]]
+    kept = session.invoke(keep_all=True).values[state]
+    assert kept.tolist() == [[1000, 10000, 10000]]
+    assert [step(1), step(2)] == [20001, 10003]
+    assert kept.tolist() == [[1000, 10000, 10000]]
+    interpreter.reset_all_variables()
+    assert [step(5), step(6)] == [5, 11]
+    interpreter.set_tensor(state, np.array([[0, 7, 8]], np.float32))
+    assert [step(1), step(1)] == [16, 10]
+
+
+def test_large_outputs_are_made_anew_and_stay_the_callers() -> None:
+    """A megabyte that no step reads is not copied: each run fills an array of its own."""
+    shape = (512, 1024)
+    x, y = T("float32", shape), T("float32", shape)
+    model = build("LEAKY_RELU", [x], [y], ("LeakyReluOptions", {"alpha": 0.5}))
+    plan, state = make_plan(load(model), by_name("litert-ref")), State()
+    (given,), (made,) = plan.inputs, plan.outputs
+    traces = [run(plan, {given: np.full(shape, value, np.float32)}, state) for value in (-2, 4, -8)]
+    assert state.routine
+    assert [np.unique(trace.values[made]).tolist() for trace in traces] == [[-1], [4], [-4]]
+    assert not np.shares_memory(traces[1].values[made], traces[2].values[made])

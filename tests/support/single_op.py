@@ -35,6 +35,7 @@ def tflq(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     """Outputs of tflq under its default profile; the same bits when operators are bound to their arrays."""
     interpreter = Interpreter(model_content=model)
     outputs = _run(interpreter, inputs)
+    interpreter.reset_all_variables()
     interpreter.invoke()
     if interpreter._session(0)._state.routine:
         for detail, value in zip(interpreter.get_output_details(), outputs, strict=True):

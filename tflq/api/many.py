@@ -80,10 +80,10 @@ class _Batch:
         return [trace.values[tensor].copy() for tensor in plan.outputs]
 
     def _state(self, plan: Plan) -> State:
-        """Return a state of this thread without variables; a routine has none and is kept."""
+        """Return a state of this thread without variables; its routine is kept."""
         states: dict[int, State] = self._own.__dict__.setdefault("states", {})
         before = states.get(id(plan), State())
-        if not before.routine:
+        if not before.routine or plan.variables:
             before = State(bound=before.bound, known=before.known, routine=before.routine)
         states[id(plan)] = before
         return before

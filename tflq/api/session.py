@@ -130,7 +130,7 @@ class Session:
         self._trace, self._called, self._scratch = None, None, {}  # their memory can be reused while the plan runs
         state, keep = self._state, self.keep_all or keep_all
         if state.routine and not keep and not state.resources:  # the routine gives the result of `run`
-            trace: Trace = state.routine.run(self._inputs)
+            trace: Trace = state.routine.run(self._inputs, state)
             self._trace = trace
             return trace
         self._trace = run(self.plan, self._inputs, state, keep_all=keep, keep_called=keep, copy_inputs=True)

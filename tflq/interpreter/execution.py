@@ -45,7 +45,8 @@ class Execution:
         """Run all steps; return the kept values by tensor index."""
         values = self._values
         for tensor in self.plan.variables:
-            values[tensor] = variable(self.plan, self.state, tensor)
+            value = variable(self.plan, self.state, tensor)
+            values[tensor] = value.copy() if self.state.routine else value  # which changes its arrays in place
         for tensor, value in inputs.items():
             values[tensor] = value
         self._start(inputs)
@@ -171,7 +172,7 @@ class _Call:
         caller.meter.spend(self._work, self._place)
         called, outer = caller.called, caller.live_bytes_at(self._step)
         if called is None and (ready := self._routine(outer)) is not None:
-            made = ready.run(dict(zip(plan.inputs, inputs, strict=True)))
+            made = ready.run(dict(zip(plan.inputs, inputs, strict=True)), self._state)
             return tuple([made.values[tensor] for tensor in plan.outputs])
         if called is not None:
             called.pop(self._subgraph, None)
@@ -200,7 +201,7 @@ class _Call:
         before, ready = known.get(self._subgraph, (None, None))
         if before is not plan:
             fits = outer + 2 * plan.peak_memory <= plan.limits.memory  # places, and copies from them
-            if self._times < _TIMES or not plan.is_settled or not fits:
+            if self._times < _TIMES or not plan.is_settled or plan.variables or not fits:
                 return None
             ready = routine(plan)
             known[self._subgraph] = plan, ready

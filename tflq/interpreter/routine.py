@@ -4,7 +4,7 @@ Tensors share one block of memory, as far as their shapes are known and their li
 existing array (tflq/kernels/filling.py) is bound to these arrays once, which also fixes its result: nothing must be
 checked at run time. Operators that only change a shape become views, and a called subgraph adds its own calls to the
 list. The result of every other kernel is checked for type and shape (`evaluation`), and copied into the block if it is
-small.
+small. Variables have arrays of their own, which kernels change in place (`Updating`) or get copies of new values.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ import numpy as np
 
 from tflq.errors import TflqError
 from tflq.interpreter.binding import failure
-from tflq.interpreter.evaluation import evaluate
+from tflq.interpreter.evaluation import evaluate, updates_of
+from tflq.interpreter.places import places_of
 from tflq.interpreter.plan import Plan, Step
-from tflq.interpreter.state import check_inputs
+from tflq.interpreter.state import State, check_inputs, variable
 from tflq.interpreter.trace import Called, Trace
-from tflq.ir import CARRIER
 from tflq.jit.compiled import compiling_is_off
 from tflq.jit.crew import Crew, cores
 from tflq.jit.native import MachineCall
 from tflq.jit.pieces import at_once
 from tflq.kernels.families.movement import eval_view
 from tflq.kernels.families.subgraph_calls import eval_call
-from tflq.kernels.filling import Call, Filling, Fillings
+from tflq.kernels.filling import Call, Filling, Fillings, Updating
 from tflq.kernels.kernel import Array, Prepared
 
-#: Alignment of arrays in bytes: a cache line.
-_ALIGNMENT = 64
 #: The subgraphs in a trace.
 _NOTHING: Mapping[int, Called] = MappingProxyType({})
 #: Results up to this many bytes are copied, so that their readers can be bound to the copy.
 _COPIED = 1 << 16
+#: Outputs of the graph from this many bytes on are made anew in each run: binding again costs less than a copy.
+_LARGE = 1 << 20
 
 
 class Routine:
@@ -58,11 +58,15 @@ class Routine:
         called: Mapping[int, Routine],
     ) -> None:
         self._plan, self._crew, self._given, self._called = plan, crew, given, called
-        self._shared = (block, *(given or {}).values())
+        self._shared = (block, *(given or {}).values(), *(places[tensor] for tensor in plan.variables))
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
             self._values[tensor] = place
-        self._fixed = {t for t, value in enumerate(plan.constants) if value is not None} | set(plan.expected)
+        self._fixed = {t for t, value in enumerate(plan.constants) if value is not None} | {
+            *plan.expected,
+            *plan.variables,
+        }
+        self._variables = [(tensor, places[tensor]) for tensor in plan.variables]
         self._inputs = [(t, place, place.dtype, place.shape) for t in plan.inputs for place in (places[t],)]
         self._steps: list[Step] = []
         self._calls: list[Call] = []
@@ -73,15 +77,15 @@ class Routine:
         self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
 
-    def run(self, inputs: Mapping[int, Array]) -> Trace:
+    def run(self, inputs: Mapping[int, Array], state: State) -> Trace:
         """Run all steps on the graph's inputs and return the trace of the kept tensors.
 
-        Inputs are copied unless they are those given.
+        Inputs are copied unless they are those given. The state's variables become the routine's arrays.
 
         Raises:
             InputError: See `check_inputs`.
         """
-        self._start(inputs)
+        self._start(inputs, state)
         if self._is_quiet:
             self._run()
         else:
@@ -94,20 +98,24 @@ class Routine:
             outputs[tensor] = value.copy() if is_fixed else value
         return Trace(outputs, self._makers, self._plan.promises, _NOTHING)
 
-    def timed(self, inputs: Mapping[int, Array]) -> Iterator[tuple[Step, float]]:
+    def timed(self, inputs: Mapping[int, Array], state: State) -> Iterator[tuple[Step, float]]:
         """Run all steps as `run` does, and yield the step and the seconds of each call."""
-        self._start(inputs)
+        self._start(inputs, state)
         with np.errstate(all="ignore"):
             for step, call in zip(self._steps, self._calls, strict=True):
                 begun = perf_counter()
                 call()
                 yield step, perf_counter() - begun
 
-    def _start(self, inputs: Mapping[int, Array]) -> None:
+    def _start(self, inputs: Mapping[int, Array], state: State) -> None:
         if self._crew is not None:
             self._crew.assemble()
         if inputs is not self._given:
             self._take(inputs)
+        for tensor, place in self._variables:
+            if state.variables.get(tensor) is not place:
+                place[...] = variable(self._plan, state, tensor)
+                state.variables[tensor] = place
 
     def _take(self, inputs: Mapping[int, Array]) -> None:
         if len(inputs) != len(self._inputs):
@@ -136,13 +144,19 @@ class Routine:
         assert prepared is not None  # the plan is settled
         arguments: list[Any] = [values[tensor] for tensor in step.inputs]
         if all(tensor < 0 or tensor in self._fixed for tensor in step.inputs):
-            if prepared.eval is eval_view:
+            if prepared.eval is eval_view and not set(step.inputs) & set(self._plan.variables):
                 self._fixed.update(step.outputs)
                 for tensor, view in zip(step.outputs, eval_view(prepared.data, *arguments), strict=True):
                     values[tensor] = view
                 return
-            if isinstance(prepared.eval, Filling | Fillings) and all(tensor in places for tensor in step.outputs):
-                call = prepared.eval.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
+            filling = _filling(step, prepared)
+            if filling is not None and all(tensor in places for tensor in step.outputs):
+                call = filling.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
+                if call is not None and self._crew is None and self._is_large_result(step, places):
+                    for tensor in step.outputs:
+                        values[tensor] = None
+                    self._add(step, partial(_fill, filling, prepared, step, values, arguments))
+                    return
                 if call is not None:
                     self._fixed.update(step.outputs)
                     self._add(step, call)
@@ -158,6 +172,13 @@ class Routine:
             for tensor in step.outputs:
                 values[tensor] = None
             self._add(step, partial(_evaluate, prepared, step, values, (), self._shared))
+
+    def _is_large_result(self, step: Step, places: Mapping[int, Array]) -> bool:
+        """Return whether the step makes large outputs of the graph that no step reads."""
+        made = set(step.outputs)
+        is_read = any(made & set(other.inputs) for other in self._plan.steps)
+        is_large = all(places[tensor].nbytes >= _LARGE for tensor in made)
+        return made <= set(self._plan.kept) and is_large and not is_read
 
     def _call(self, step: Step, places: Mapping[int, Array]) -> None:
         called = self._called[step.index]
@@ -177,12 +198,33 @@ class Routine:
 
 
 def _is_silent(call: Call) -> bool:
-    return isinstance(call, partial) and call.func is not _evaluate
+    return isinstance(call, partial) and call.func not in (_evaluate, _fill)
 
 
 def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:
     for tensor, target in zip(tensors, targets, strict=True):
         target[...] = values[tensor]
+
+
+def _fill(
+    filling: Filling | Fillings,
+    prepared: Prepared,
+    step: Step,
+    values: list[Array | None],
+    arguments: Sequence[Array | None],
+) -> None:
+    """Bind one step to fresh arrays, run it, and put them among the values."""
+    outs = [np.empty(shape or (), dtype) for shape, dtype in zip(prepared.shapes, step.dtypes, strict=True)]
+    call = filling.bound(prepared.data, outs, *arguments)
+    assert call is not None  # it was bound to places of this form
+    call()
+    for tensor, out in zip(step.outputs, outs, strict=True):
+        values[tensor] = out
+
+
+def _present(value: Array | None) -> Array:
+    assert value is not None  # variables have places
+    return value
 
 
 def _evaluate(
@@ -194,11 +236,13 @@ def _evaluate(
     """
     results = evaluate(prepared, step, [values[tensor] for tensor in step.inputs])
     if not shared:
-        for target, result in zip(targets, results, strict=True):
+        for target, result in zip(targets, results):  # noqa: B905 (updates follow the outputs)
             target[...] = result
     else:
-        for tensor, result in zip(step.outputs, results, strict=True):
+        for tensor, result in zip(step.outputs, results):  # noqa: B905
             values[tensor] = result.copy() if any(np.may_share_memory(result, x) for x in shared) else result
+    for position, result in updates_of(prepared, step, results) if prepared.updates else ():
+        np.copyto(_present(values[step.inputs[position]]), result)
 
 
 def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
@@ -212,10 +256,13 @@ def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = No
 
 
 def _routine(plan: Plan, crew: Crew | None, given: Mapping[int, Array] | None = None) -> Routine | None:
-    if not plan.is_settled or plan.variables or any(_is_bound_late(step) for step in plan.steps):
+    if not plan.is_settled or any(_is_bound_late(step) for step in plan.steps):
         return None
-    placed = _places(plan, given or {})
-    called = {step.index: _routine(_callee(plan, step), crew) for step in plan.steps if _is_call(step.prepared)}
+    placed = places_of(plan, given or {})
+    callees = {step.index: _callee(plan, step) for step in plan.steps if _is_call(step.prepared)}
+    if any(callee.variables for callee in callees.values()):
+        return None  # every call begins with fresh ones
+    called = {index: _routine(callee, crew) for index, callee in callees.items()}
     if placed is None or None in called.values():
         return None
     return Routine(plan, *placed, crew, given, {index: each for index, each in called.items() if each is not None})
@@ -231,76 +278,17 @@ def _is_call(prepared: Prepared | None) -> bool:
     return prepared is not None and prepared.eval is eval_call and not any(prepared.data.unwritten)
 
 
+def _filling(step: Step, prepared: Prepared) -> Filling | Fillings | None:
+    """Return the step's eval if it can be bound to arrays: none that it changes may be another of its inputs, too."""
+    evaluate = prepared.eval
+    if not isinstance(evaluate, Filling | Fillings):
+        return None
+    is_alone = all(step.inputs.count(step.inputs[position]) == 1 for position in prepared.updates)
+    return evaluate if is_alone and (isinstance(evaluate, Updating) or not prepared.updates) else None
+
+
 def _is_bound_late(step: Step) -> bool:
     prepared = step.prepared
-    if prepared is None or bool(prepared.updates) or None in prepared.shapes:
+    if prepared is None or None in prepared.shapes:
         return True
     return step.kernel.session and not (prepared.alone or _is_call(prepared))
-
-
-def _places(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array], Array] | None:
-    """Return arrays for the graph's inputs, unless given, and for results, and the block of memory that they share.
-
-    The result is None beyond the memory limit.
-    """
-    dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in (*plan.inputs, *plan.makers)}
-    results = sum(len(step.outputs) for step in plan.steps)
-    if any(dtype.hasobject for dtype in dtypes.values()) or results + len(plan.inputs) != len(dtypes):
-        return None  # strings, or tensors that are given or made more than once
-    lives = {tensor: life for tensor, life in _lives(plan).items() if tensor not in given}
-    sizes = {t: dtypes[t].itemsize * int(np.prod(plan.operands[t].shape)) for t in lives}
-    starts, total = _packed(lives, sizes)
-    if total + sum(value.nbytes for value in given.values()) > plan.limits.memory:
-        return None
-    block = np.zeros(total + _ALIGNMENT, np.uint8)
-    block = block[-block.ctypes.data % _ALIGNMENT :]
-    places = dict(given) | {
-        tensor: block[start : start + sizes[tensor]].view(dtypes[tensor]).reshape(plan.operands[tensor].shape)
-        for tensor, start in starts.items()
-    }
-    return places, block
-
-
-def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
-    """Return the first and the last step that use a tensor's memory. A view uses the memory of its source."""
-    owner: dict[int, int] = {}
-    lives: dict[int, tuple[int, int]] = dict.fromkeys(plan.inputs, (-1, -1))
-
-    def use(tensor: int, number: int) -> None:
-        for t in {tensor, owner.get(tensor, tensor)} & lives.keys():
-            lives[t] = lives[t][0], number
-
-    for number, step in enumerate(plan.steps):
-        for tensor in step.inputs:
-            use(tensor, number)
-        prepared = step.prepared
-        if prepared is not None and prepared.eval is eval_view:
-            source = step.inputs[prepared.data.position]
-            owner.update(dict.fromkeys(step.outputs, owner.get(source, source)))
-        for tensor in step.outputs:
-            lives[tensor] = number, number
-    for tensor in plan.kept:
-        use(tensor, len(plan.steps))
-    return lives
-
-
-def _packed(lives: Mapping[int, tuple[int, int]], sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return starts in a block of memory, and its size.
-
-    Larger tensors come first, each at the lowest place that is free during its life.
-    """
-    starts: dict[int, int] = {}
-    total = 0
-    for tensor in sorted(lives, key=lambda t: -sizes[t]):
-        first, last = lives[tensor]
-        others = sorted(
-            (starts[t], starts[t] + sizes[t]) for t in starts if lives[t][0] <= last and first <= lives[t][1]
-        )
-        start = 0
-        for begin, end in others:
-            if begin - start >= sizes[tensor]:
-                break
-            start = max(start, -(-end // _ALIGNMENT) * _ALIGNMENT)
-        starts[tensor] = start
-        total = max(total, start + sizes[tensor])
-    return starts, total

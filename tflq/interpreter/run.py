@@ -38,13 +38,13 @@ def run(
     state = State() if state is None else state
     if state.known is plan and state.routine and not (keep_all or keep_called or state.resources):
         ready: Routine = state.routine
-        return ready.run(inputs)
+        return ready.run(inputs, state)
     check_inputs(plan, inputs)
     plan.program.begin()
     check_resources(plan, state, plan.peak_memory)
     called: dict[int, Called] | None = {} if keep_called else None
     if not keep_all and not keep_called and (bound := _routine(plan, state)) is not None:
-        return bound.run(inputs)
+        return bound.run(inputs, state)
     meter = Meter(plan.limits.work)
     meter.spent = plan.work
     if copy_inputs:

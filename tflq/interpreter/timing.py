@@ -29,18 +29,18 @@ def time_operators(plan: Plan, inputs: Mapping[int, Array], state: State) -> Tim
     """
     ready = state.routine if state.known is plan else None
     if isinstance(ready, Routine):
-        return _of_routine(ready, plan, inputs)
+        return _of_routine(ready, plan, inputs, state)
     execution = _Timed(plan, state, inputs)
     with np.errstate(all="ignore"):
         execution.run(inputs)
     return execution.seconds
 
 
-def _of_routine(routine: Routine, plan: Plan, inputs: Mapping[int, Array]) -> Times:
+def _of_routine(routine: Routine, plan: Plan, inputs: Mapping[int, Array], state: State) -> Times:
     seconds: Times = dict.fromkeys((step.index for step in plan.steps), 0.0)
     own = set(map(id, plan.steps))
     operator = -1
-    for step, taken in routine.timed(inputs):
+    for step, taken in routine.timed(inputs, state):
         if id(step) in own:  # the others are those of a subgraph that the latest operator calls
             operator = step.index
         seconds[operator] += taken

@@ -14,17 +14,23 @@ Source: LiteRT 2.3, cast.cc CastValue, copyCast, castFloatToInt4; quantization_u
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tflq.ir import CARRIER, TensorType
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.narrow_floats import from_bfloat16, to_bfloat16
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import type_range
 
 #: Limits of the types that are carried in wider ones.
 NARROW = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
+#: Types whose arrays of integers hold something else, or narrower.
+_CARRIED = frozenset((*NARROW, TensorType.BFLOAT16))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +44,9 @@ class OpData:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check only the types."""
     x, y = node.input(0), node.outputs[0]
+    target = CARRIER[y.type]
+    if x.type in (TensorType.FLOAT32, TensorType.FLOAT64) and target.kind in "iu" and y.type not in _CARRIED:
+        return Prepared((x.shape,), target, eval_integers)
     return Prepared((x.shape,), OpData(x.type, y.type), evaluate)
 
 
@@ -55,6 +64,28 @@ def evaluate(data: OpData, x: Array) -> Array:
         return np.where(capped > low, capped, np.float32(low)).astype(CARRIER[data.target])
     dtype = CARRIER[data.target]
     return saturating_integer(value, dtype) if value.dtype.kind == "f" and dtype.kind in "iu" else value.astype(dtype)
+
+
+@filling(lambda target, x: (x.shape, target), once=lambda target, x: saturating_integer(x, target))
+def eval_integers(target: np.dtype[Any], out: Array, x: Array) -> Call:
+    """Source: copyToTensor, of floats to integers."""
+    low, high = type_range(target)
+    limits = x.dtype.type(low), x.dtype.type(float(high + 1)), target.type(low), target.type(high)
+    return _saturate.bound(np.asarray(x, order="C").reshape(-1), *limits, out.reshape(-1))
+
+
+@in_pieces(x="r", out="r")
+@compiled
+def _saturate(x: Array, first: Real, end: Real, low: Int, high: Int, out: Array) -> None:
+    """Cut numbers from `first` to below `end` towards zero; others give `low` below 0, else `high`, NaN too.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
+    for i in range(x.size):
+        if first <= x[i] < end:
+            out[i] = x[i]
+        else:
+            out[i] = low if x[i] < 0 else high
 
 
 def _plain(source: TensorType, x: Array) -> Array:

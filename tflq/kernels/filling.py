@@ -72,6 +72,24 @@ class Fillings:
         return self._bind(data, places, *inputs) if fits else None
 
 
+class Updating(Fillings):
+    """An eval of several outputs that also changes variables: the inputs at `positions`, in place.
+
+    `bind` reads and writes their arrays, which no other input shares. Run once, the eval changes copies, which it gives
+    after the outputs.
+    """
+
+    def __init__(self, bind: Callable[..., Call], of: Callable[..., list[Form]], positions: tuple[int, ...]) -> None:
+        super().__init__(bind, of)
+        self._positions = positions
+
+    def __call__(self, data: Any, *inputs: Array | None) -> tuple[Array, ...]:
+        """Return the outputs and the new values of the variables, fresh arrays."""
+        fresh = {position: np.array(inputs[position]) for position in self._positions}
+        outs = super().__call__(data, *(fresh.get(position, x) for position, x in enumerate(inputs)))
+        return (*outs, *fresh.values())
+
+
 def filling(
     of: Callable[..., Form], once: Callable[..., Array] | None = None
 ) -> Callable[[Callable[..., Call]], Filling]:
@@ -82,6 +100,11 @@ def filling(
 def fillings(of: Callable[..., list[Form]]) -> Callable[[Callable[..., Call]], Fillings]:
     """Make an eval of a function (data, outs, *inputs) that gives a Call."""
     return lambda bind: Fillings(bind, of)
+
+
+def updating(of: Callable[..., list[Form]], *positions: int) -> Callable[[Callable[..., Call]], Updating]:
+    """Make an eval of a function (data, outs, *inputs) that gives a Call, which changes the inputs at `positions`."""
+    return lambda bind: Updating(bind, of, positions)
 
 
 def in_turn(calls: Sequence[Call]) -> Call:

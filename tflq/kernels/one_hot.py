@@ -16,21 +16,25 @@ Source: LiteRT 2.3, one_hot.cc OneHotComputeImpl.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.element_types import INDEX
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.filling import Call, filling
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integer, require_same_type, require_size
 from tflq.numerics.arithmetic import Arithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """Where the new dimension comes, and its positions, shaped to broadcast against the indices."""
+    """The output's shape, and the number of elements before and in the new dimension, and behind it."""
 
-    axis: int
-    positions: Array
+    shape: Shape
+    blocks: tuple[int, int, int]
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -45,15 +49,30 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     axis = rank if axis == -1 else axis
     node.check(0 <= axis <= rank, "axis", expected=f"-1 to {rank}", got=axis)
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    node.claim(4 * depth, "positions of the depth")
-    positions = np.arange(depth, dtype=np.int32).reshape(-1, *(1,) * (rank - axis))
-    return Prepared((shape,), OpData(axis, positions), eval_one_hot)
+    blocks = prod(indices.shape[:axis]), depth, prod(indices.shape[axis:])
+    return Prepared((shape,), OpData(shape, blocks), eval_one_hot)
 
 
-def eval_one_hot(data: OpData, indices: Array, depth: Array, on: Array, off: Array) -> Array:
+@filling(lambda data, indices, depth, on, off: (data.shape, on.dtype))
+def eval_one_hot(data: OpData, out: Array, indices: Array, depth: Array, on: Array, off: Array) -> Call:
     """Source: OneHotComputeImpl."""
-    wrapped = np.expand_dims(indices.astype(np.int32), data.axis)
-    return np.where(wrapped == data.positions, on.reshape(()), off.reshape(()))
+    outer, _, inner = data.blocks
+    places = np.asarray(indices, order="C").reshape(outer, inner)
+    return _mark.bound(places, on.reshape(-1), off.reshape(-1), out.reshape(data.blocks))
+
+
+@in_pieces(lambda places, on, off, out: out.size, places="o", out="o")
+@compiled
+def _mark(places: Array, on: Array, off: Array, out: Array) -> None:
+    """Compute out[o, d, i] = on where places[o, i], as int32, is d, else off.
+
+    Prepare guarantees: `places` is (outer, inner), `out` (outer, depth, inner); `on` and `off` have one element.
+    """
+    yes, no = on[0], off[0]
+    for o in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            for i in range(out.shape[2]):
+                out[o, d, i] = yes if np.int32(places[o, i]) == d else no
 
 
 _X = "float32|int32|int64|int8|uint8|bool"

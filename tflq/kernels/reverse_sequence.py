@@ -14,11 +14,15 @@ Source: LiteRT 2.3, reverse_sequence.cc; reference_ops.h ReverseSequence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from tflq.errors import UndefinedResultError
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.element_types import INDEX
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -26,11 +30,10 @@ from tflq.numerics.arithmetic import Arithmetic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
-    """Positions along the sequence, and the shape of one length per batch, both to broadcast against the input."""
+    """The shape as (before, first of both axes, between, second, behind), and whether the batch is the first."""
 
-    sequence: int
-    positions: Array
-    lengths: tuple[int, ...]
+    blocks: tuple[int, int, int, int, int]
+    is_batch_first: bool
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -43,20 +46,43 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(dims, "seq_dim and batch_dim", expected=f"two of 0 to {rank - 1}", got=[sequence, batch])
     expected = (x.shape[batch],)
     node.check(lengths.shape == expected, "shape", lengths, expected=list(expected), got=list(lengths.shape))
-    along = tuple(-1 if d == sequence else 1 for d in range(rank))
-    across = tuple(-1 if d == batch else 1 for d in range(rank))
-    positions = np.arange(x.shape[sequence], dtype=np.int64).reshape(along)
-    return Prepared((x.shape,), OpData(sequence, positions, across), eval_reverse_sequence)
+    first, second = sorted((sequence, batch))
+    between = prod(x.shape[first + 1 : second])
+    blocks = prod(x.shape[:first]), x.shape[first], between, x.shape[second], prod(x.shape[second + 1 :])
+    return Prepared((x.shape,), OpData(blocks, batch < sequence), eval_reverse_sequence)
 
 
-def eval_reverse_sequence(data: OpData, x: Array, lengths: Array) -> Array:
+@filling(lambda data, x, lengths: (x.shape, x.dtype))
+def eval_reverse_sequence(data: OpData, out: Array, x: Array, lengths: Array) -> Call:
     """Source: reference_ops::ReverseSequence. A length of 0 or less turns nothing around."""
-    size = x.shape[data.sequence]
-    if lengths.size and lengths.max() > size:
-        raise UndefinedResultError("ReverseSequence", f"length {lengths.max()} of a sequence of {size}")
-    last = lengths.astype(np.int64).reshape(data.lengths) - 1
-    sources = np.where(data.positions <= last, last - data.positions, data.positions)
-    return np.take_along_axis(x, sources, data.sequence)
+    order = (0, 1, 2, 3, 4) if data.is_batch_first else (0, 3, 2, 1, 4)
+    source, target = (np.asarray(a, order="C").reshape(data.blocks).transpose(order) for a in (x, out))
+    size = source.shape[3]
+
+    def call() -> None:
+        if lengths.size and lengths.max() > size:
+            raise UndefinedResultError("ReverseSequence", f"length {lengths.max()} of a sequence of {size}")
+        _reverse(source, lengths, target)
+
+    return call
+
+
+@in_pieces(source="o", target="o")
+@compiled
+def _reverse(source: Array, lengths: Array, target: Array) -> None:
+    """Turn the first lengths[b] moments around, of arrays (outer, batch, between, time, inner).
+
+    Eval guarantees: both arrays have that shape, there is a length for every batch, and none is beyond the time.
+    """
+    outer, batches, between, moments, inner = source.shape
+    for o in range(outer):
+        for b in range(batches):
+            length = np.int64(lengths[b])
+            for m in range(between):
+                for t in range(moments):
+                    origin = length - 1 - t if t < length else t
+                    for i in range(inner):
+                        target[o, b, m, t, i] = source[o, b, m, origin, i]
 
 
 _X = "float32|uint8|int16|int32|int64"

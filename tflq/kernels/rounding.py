@@ -20,12 +20,15 @@ from functools import partial
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.exactness import EXACT
 from tflq.kernels.families.narrow_floats import narrow_floats
 from tflq.kernels.families.unary import prepare_function
 from tflq.kernels.families.xnnpack_floats import computing
 from tflq.kernels.kernel import Array, Kernel, valid
 from tflq.kernels.validity import opt, xnnpack
+from tflq.numerics.libm import Composed
 
 CEIL = (Kernel("CEIL", "float32 -> float32", prepare_function(np.ceil), (1, 1)),)
 FLOOR = tuple(Kernel("FLOOR", f"{t} -> {t}", prepare_function(np.floor), (1, 1)) for t in ("float32", "float16"))
@@ -40,6 +43,20 @@ def nearest(x: Array) -> Array:
     return np.where(stays, below, below + np.float32(1))
 
 
+@in_pieces(x="r", out="r")
+@compiled
+def _nearest_into(x: Array, out: Array) -> None:
+    """Compute out = nearest(x).
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
+    for i in range(x.size):
+        below = np.floor(x[i])
+        over, half = x[i] - below, below * np.float32(0.5)
+        stays = (over < np.float32(0.5)) | ((over == np.float32(0.5)) & (half == np.floor(half)))
+        out[i] = below if stays else below + np.float32(1)
+
+
 _LANES = 4
 
 
@@ -50,7 +67,7 @@ def in_lanes(function: Callable[[Array], Array], x: Array) -> Array:
     return out
 
 
-ROUND = narrow_floats("ROUND", nearest, (1, 1), EXACT)
+ROUND = narrow_floats("ROUND", Composed(nearest, _nearest_into), (1, 1), EXACT)
 
 KERNELS = (
     *CEIL,

@@ -18,7 +18,10 @@ from math import prod
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.element_types import SIZED
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -38,7 +41,7 @@ def prepare_select(node: Node, arithmetic: Arithmetic) -> Prepared:
     allowed = [x.shape, x.shape[:1], ()]
     node.check(condition.shape in allowed, "shape", condition, expected=f"one of {allowed}", got=condition.shape)
     picked = condition.shape + (1,) * (len(x.shape) - len(condition.shape))
-    return Prepared((x.shape,), picked, eval_select)
+    return Prepared((x.shape,), picked, eval_broadcast)
 
 
 def prepare_select_v2(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -51,7 +54,8 @@ def prepare_select_v2(node: Node, arithmetic: Arithmetic) -> Prepared:
     shape = broadcast(shapes)
     if shape is None or len(shape) > MAX_RANK:
         node.refuse("shapes to broadcast", expected=f"compatible, up to {MAX_RANK} dimensions", got=shapes)
-    return Prepared((shape,), condition.shape, eval_select)
+    is_equal = condition.shape == x.shape == y.shape
+    return Prepared((shape,), condition.shape, eval_select if is_equal else eval_broadcast)
 
 
 def broadcast(shapes: list[Shape]) -> Shape | None:
@@ -68,9 +72,33 @@ def one_element_each(node: Node) -> bool:
     return all(prod(operand.shape) == 1 for operand in operands)
 
 
-def eval_select(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
-    """Source: Select, RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
-    return np.where(condition.reshape(picked), x, y)
+@filling(
+    lambda picked, condition, x, y: (x.shape, x.dtype),
+    once=lambda picked, condition, x, y: eval_broadcast(picked, condition, x, y),
+)
+def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array) -> Call:
+    """Source: Select, of three operands of one shape, `picked`."""
+    bits = np.dtype(f"u{out.dtype.itemsize}")
+    values = (np.asarray(a, order="C").reshape(-1).view(bits) for a in (x, y, out))
+    return _select.bound(np.asarray(condition, order="C").reshape(-1), *values)
+
+
+def eval_broadcast(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
+    """Source: RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
+    chosen: Array = np.where(condition.reshape(picked), x, y)
+    return chosen
+
+
+@in_pieces(condition="r", x="r", y="r", out="r")
+@compiled
+def _select(condition: Array, x: Array, y: Array, out: Array) -> None:
+    """Compute out = x where the condition holds, else y.
+
+    Eval guarantees: all have the same size.
+    """
+    for i in range(out.size):
+        first, second = x[i], y[i]
+        out[i] = first if condition[i] else second
 
 
 def eval_single(shape: Shape, condition: Array, x: Array, y: Array) -> Array:

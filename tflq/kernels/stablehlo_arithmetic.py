@@ -14,23 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.families.elementwise import NUMBERS, kernels
-from tflq.kernels.kernel import Array
-
-
-def larger(a: Array, b: Array) -> Array:
-    """Source: std::max."""
-    return np.where(a < b, b, a)
-
-
-def smaller(a: Array, b: Array) -> Array:
-    """Source: std::min."""
-    return np.where(b < a, b, a)
-
+from tflq.kernels.families.elementwise import NUMBERS, Choice, kernels
 
 KERNELS = (
     *kernels("STABLEHLO_ADD", np.add, NUMBERS),
     *kernels("STABLEHLO_MULTIPLY", np.multiply, NUMBERS),
-    *kernels("STABLEHLO_MAXIMUM", larger, NUMBERS),
-    *kernels("STABLEHLO_MINIMUM", smaller, NUMBERS),
+    *kernels("STABLEHLO_MAXIMUM", Choice(largest=True), NUMBERS),
+    *kernels("STABLEHLO_MINIMUM", Choice(largest=False), NUMBERS),
 )

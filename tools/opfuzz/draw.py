@@ -55,10 +55,10 @@ SPECIAL = np.array([0, -0.0, np.nan, np.inf, -np.inf, 6, -1, 1, 0.5, -2.5, 1e-40
 
 
 class Draw:
-    """A source of random choices for one case."""
+    """A source of random choices for one case. `grow` is about how many times as much there is to compute."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+    def __init__(self, rng: np.random.Generator, grow: float = 1.0) -> None:
+        self.rng, self.grow = rng, grow
 
     def chance(self, probability: float) -> bool:
         """Return True with that probability."""
@@ -71,6 +71,10 @@ class Draw:
     def pick(self, choices: Sequence[X]) -> X:
         """Return one of the choices."""
         return choices[int(self.rng.integers(len(choices)))]
+
+    def extent(self, low: int, high: int) -> int:
+        """Return a size that nothing else limits: an integer from low to high, grown as one of three factors."""
+        return self._grown(self.int(low, high), 1 / 3)
 
     def real(self, low: float, high: float) -> float:
         """Return a real number between low and high."""
@@ -85,14 +89,17 @@ class Draw:
         return 1 if self.chance(0.1) else self.int(2, limit)
 
     def shape(self, low: int = 0, high: int = 5, elements: int = 600) -> Shape:
-        """Return a shape of rank low to high with at most that many elements; sometimes one long row."""
+        """Return a shape of rank low to high with at most that many elements, times `grow`; sometimes one long row."""
         rank = self.int(low, high) or (0 if self.chance(0.3) else high)
         if rank and self.chance(0.06):
-            return (*([1] * (rank - 1)), self.int(30, 300))
+            return (*([1] * (rank - 1)), self._grown(self.int(30, 300), 1.0))
         shape = tuple(self.size() for _ in range(rank))
         while math.prod(shape) > elements:
             shape = tuple(max(1, n // 2) if n == max(shape) else n for n in shape)
-        return shape
+        return tuple(n if n < 2 else self._grown(n, 1 / sum(m > 1 for m in shape)) for n in shape)
+
+    def _grown(self, size: int, share: float) -> int:
+        return size if self.grow == 1 else max(1, round(size * self.grow**share))
 
     def broadcasting(self, high: int = 4) -> tuple[Shape, Shape]:
         """Return two shapes that broadcast: equal in one of three cases."""

@@ -23,12 +23,18 @@ Fold = Callable[[Array, Places, Array], None]
 
 def add(out: Array, places: Places, values: Array) -> None:
     """Add; integers wrap, bool is a logical or."""
+    if _is_compiled(out):
+        _add(out, places, values)
+        return
     for start, stop in ranges(places.size, 8):
         np.add.at(out, places[start:stop], values[start:stop])
 
 
 def multiply(out: Array, places: Places, values: Array) -> None:
     """Multiply; integers wrap, bool is a logical and."""
+    if _is_compiled(out):
+        _multiply(out, places, values)
+        return
     for start, stop in ranges(places.size, 8):
         np.multiply.at(out, places[start:stop], values[start:stop])
 
@@ -55,6 +61,26 @@ def _each(loop: Callable[..., Any], out: Array, places: Places, values: Array) -
     wide = out.astype(np.float32)  # compiled code has no float16; float32 holds all its values
     loop(wide, places, values.astype(np.float32))
     out[:] = wide.astype(np.float16)
+
+
+def _is_compiled(out: Array) -> bool:
+    return out.dtype != np.float16 and out.dtype.kind in "iuf"
+
+
+@in_pieces(places="r", values="r")
+@compiled
+def _add(out: Array, places: Places, values: Array) -> None:
+    """Eval guarantees: every place is in [0, out.size), and there is one value a place."""
+    for i in range(places.size):
+        out[places[i]] += values[i]
+
+
+@in_pieces(places="r", values="r")
+@compiled
+def _multiply(out: Array, places: Places, values: Array) -> None:
+    """Eval guarantees: every place is in [0, out.size), and there is one value a place."""
+    for i in range(places.size):
+        out[places[i]] *= values[i]
 
 
 @in_pieces(places="r", values="r")

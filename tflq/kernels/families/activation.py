@@ -89,6 +89,8 @@ def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
 
     Source: ActivationFunctionWithMinMax, min(max(x, low), high) by comparison.
     """
+    if values.dtype.kind in "iu":
+        return np.clip(values, low, high, out=values)
     np.copyto(values, low, where=values < low)
     np.copyto(values, high, where=values > high)
     return values

@@ -51,6 +51,10 @@ def kernels(op: str, find: Callable[..., Any], worst: float) -> tuple[Kernel, ..
 
 def evaluate(data: OpData, x: Array, axis: Array) -> Array:
     """Source: ArgMinMax. The first of equal elements; NaN is skipped, except in the lanes below."""
+    if x.shape[data.axis] == 1:
+        return np.zeros(x.shape[: data.axis] + x.shape[data.axis + 1 :], data.dtype)
+    if x.dtype == np.bool_:
+        x = x.view(np.uint8)  # which NumPy searches by vectors
     if x.dtype.kind != "f" or not np.isnan(x).any():
         return np.asarray(data.find(x, axis=data.axis)).astype(data.dtype)
     length, behind = x.shape[data.axis], math.prod(x.shape[data.axis + 1 :])

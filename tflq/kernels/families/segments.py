@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER
-from tflq.kernels.families.accumulation import Fold
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
+from tflq.kernels.families.accumulation import Fold, add, keep_larger, keep_smaller, multiply
 from tflq.kernels.families.indices import check_positions
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integer
@@ -52,13 +54,42 @@ def eval_unsorted(data: Segmented, x: Array, ids: Array, _: Array) -> Array:
     """Source: UnsortedSegmentRef. Rows with a negative id are left out; an id beyond the segments stops the run."""
     flat = ids.reshape(-1)
     check_positions(data.op, np.maximum(flat, 0) if data.shape[0] else flat[flat >= 0], data.shape[0])
-    taken = flat >= 0
-    return fold_rows(data, x.reshape(ids.size, prod(data.shape[1:]))[taken], flat[taken])
+    rows, taken = x.reshape(ids.size, prod(data.shape[1:])), flat >= 0
+    return fold_rows(data, rows, flat) if taken.all() else fold_rows(data, rows[taken], flat[taken])
 
 
 def fold_rows(data: Segmented, rows: Array, ids: Array) -> Array:
     """Fold all rows into the segments that `ids` names, in order."""
     out = np.full(data.shape, data.start, rows.dtype)
-    places = ids.astype(np.intp)[:, None] * rows.shape[1] + np.arange(rows.shape[1])
-    data.fold(out.reshape(-1), places.reshape(-1), np.ascontiguousarray(rows).reshape(-1))
+    if rows.size:
+        _fold(np.ascontiguousarray(rows), ids, FOLDS[data.fold], out.reshape(len(out), -1))
     return out
+
+
+#: The folds that `_fold` knows, by their numbers there.
+FOLDS: dict[Fold, int] = {add: 0, multiply: 1, keep_larger: 2, keep_smaller: 3}
+
+
+@in_pieces(rows="r", ids="r")
+@compiled
+def _fold(rows: Array, ids: Array, fold: Int, out: Array) -> None:
+    """Fold each row into row ids[r] of `out`, as the folds of accumulation.py do.
+
+    Eval guarantees: there is one id for each row, in [0, len(out)), and rows are as long as those of `out`.
+    """
+    for r in range(rows.shape[0]):
+        row, segment = rows[r], out[ids[r]]
+        if fold == 0:
+            for i in range(row.size):
+                segment[i] += row[i]
+        elif fold == 1:
+            for i in range(row.size):
+                segment[i] *= row[i]
+        elif fold == 2:
+            for i in range(row.size):
+                before, value = segment[i], row[i]
+                segment[i] = value if before < value else before
+        else:
+            for i in range(row.size):
+                before, value = segment[i], row[i]
+                segment[i] = value if value < before else before

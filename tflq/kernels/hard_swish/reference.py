@@ -19,6 +19,7 @@ from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary, same_type
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
@@ -116,10 +117,24 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), None, eval_float)
 
 
-def eval_float(data: None, x: Array) -> Array:
-    """Source: HardSwish (float). Rounding: sum, product and quotient, float32, left to right."""
-    gate = np.minimum(np.float32(6), np.maximum(np.float32(0), x + np.float32(3)))
-    return np.asarray(x * gate / np.float32(6))
+@filling(lambda data, x: (x.shape, x.dtype))
+def eval_float(data: None, out: Array, x: Array) -> Call:
+    """Source: HardSwish (float)."""
+    return _hard_swish_floats.bound(np.asarray(x, order="C").reshape(-1), out.reshape(-1))
+
+
+@in_pieces(x="r", out="r")
+@compiled
+def _hard_swish_floats(x: Array, out: Array) -> None:
+    """Rounding: sum, product and quotient, float32, left to right; NaN stays.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
+    for i in range(x.size):
+        gate = x[i] + np.float32(3)
+        gate = np.float32(0) if gate < np.float32(0) else gate
+        gate = np.float32(6) if gate > np.float32(6) else gate
+        out[i] = x[i] * gate / np.float32(6)
 
 
 ROWS = (

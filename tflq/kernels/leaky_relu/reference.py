@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.jit.compiled import Int, compiled
+from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.unary import prepare_unary, same_type
 from tflq.kernels.filling import Call, filling
@@ -149,9 +149,22 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_unary(node, np.float32(node.options["alpha"]), eval_float, np.dtype(np.float32))
 
 
-def eval_float(alpha: np.float32, x: Array) -> Array:
+@filling(lambda alpha, x: (x.shape, x.dtype))
+def eval_float(alpha: np.float32, out: Array, x: Array) -> Call:
     """Source: LeakyRelu (float). Rounding: one float32 product."""
-    return np.where(x > 0, x, x * alpha)
+    return _leak.bound(np.asarray(x, order="C").reshape(-1), alpha, out.reshape(-1))
+
+
+@in_pieces(x="r", out="r")
+@compiled
+def _leak(x: Array, alpha: Real, out: Array) -> None:
+    """Compute out = x where that is above 0, else x times alpha.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
+    for i in range(x.size):
+        scaled = x[i] * alpha
+        out[i] = x[i] if x[i] > 0 else scaled
 
 
 def sign_within(real: np.float64, stage_of: StageOf) -> tuple[OutputStage, int]:

@@ -30,7 +30,6 @@ from tflq.kernels.geometry.axes import along
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint, ZeroPoints
-from tflq.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
 from tflq.numerics.stages import OutputPipeline, type_range
 
 #: Elements of an input whose accumulators are kept from run to run.
@@ -75,9 +74,15 @@ def _quantize(x: Array, scale: Array, zero_point: Array, low: Int, high: Int, ou
     """
     for outer in range(x.shape[0]):
         for c in range(x.shape[1]):
+            step, offset = scale[c], np.int32(zero_point[c])
             for inner in range(x.shape[2]):
-                whole = round_half_away(np.float32(x[outer, c, inner] / scale[c]))
-                out[outer, c, inner] = clamp(wrap_int32(float_to_int32(whole) + zero_point[c]), low, high)
+                real = np.float32(x[outer, c, inner] / step)
+                cut = np.trunc(real)
+                away = np.copysign(np.float32(abs(real - cut) >= np.float32(0.5)), real)
+                whole = np.float32(cut + away)  # exact: what is cut off is below 2**23
+                fits = (whole >= np.float32(-2147483648.0)) & (whole < np.float32(2147483648.0))
+                code = np.int32(whole if fits else np.float32(-2147483648.0))
+                out[outer, c, inner] = min(max(np.int32(code + offset), np.int32(low)), np.int32(high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

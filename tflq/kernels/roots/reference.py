@@ -13,6 +13,7 @@ RsqrtEvalQuantizedInt16, SquareEval.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.kernels.families.unary import prepare_function, same_type
+from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, ZeroPoint
@@ -29,7 +31,7 @@ from tflq.numerics.libm import Composed
 from tflq.numerics.multiplier import Multiplier, multiply_double_rounding, quantize_multiplier
 from tflq.numerics.rounding import clamp, floats_to_int32
 from tflq.numerics.stages import type_range
-from tflq.numerics.tables import look_up_8bit, look_up_16bit, table_16bit
+from tflq.numerics.tables import look_up_8bit_into, look_up_16bit_into, table_16bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +53,24 @@ def prepare_sqrt(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), data, eval_sqrt)
 
 
-def eval_sqrt(data: SqrtData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, x.dtype), once=lambda data, x: _roots(data, x))
+def eval_sqrt(data: SqrtData, out: Array, x: Array) -> Call:
+    """Look up the roots of all codes, which are those of SqrtEvalQuantized."""
+    info = np.iinfo(x.dtype)
+    table = _roots(data, np.maximum(np.arange(info.min, info.max + 1), data.input_zero_point).astype(x.dtype))
+    look_up = _look_up.bound(table, int(info.min), np.asarray(x, order="C").reshape(-1), out.reshape(-1))
+    return in_turn([partial(refuse_negative, "Sqrt", x, data.input_zero_point), look_up])
+
+
+@in_pieces(x="r", out="r")
+@compiled
+def _look_up(table: Array, lowest: Int, x: Array, out: Array) -> None:
+    """Compute out = table[x - lowest]. Eval guarantees: `out` has the size of `x`, the table an entry for each code."""
+    for i in range(x.size):
+        out[i] = table[np.int64(x[i]) - lowest]
+
+
+def _roots(data: SqrtData, x: Array) -> Array:
     """Source: SqrtEvalQuantized. Rounding: product, root and quotient in float32, then towards zero."""
     refuse_negative("Sqrt", x, data.input_zero_point)
     real = data.input_scale * (x.astype(np.int32) - np.int32(data.input_zero_point)).astype(np.float32)
@@ -112,10 +131,12 @@ def inverse_roots(
             out[i] = clamp(multiply_double_rounding(fine, mantissa, shift - FRACTION) + zero_out, low, high)
 
 
-def eval_rsqrt_int8(data: RsqrtData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, np.int8))
+def eval_rsqrt_int8(data: RsqrtData, out: Array, x: Array) -> Call:
     """Source: RsqrtEvalQuantizedInt8."""
-    refuse_negative("Rsqrt", x, data.zero_point)
-    return look_up_8bit(data.table, x)
+    codes = np.asarray(x, order="C").reshape(-1).view(np.uint8)
+    look_up = look_up_8bit_into.bound(data.table, codes, out.reshape(-1))
+    return in_turn([partial(refuse_negative, "Rsqrt", x, data.zero_point), look_up])
 
 
 def prepare_rsqrt_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -131,10 +152,11 @@ def prepare_rsqrt_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), RsqrtData(ZeroPoint(0), table), eval_rsqrt_int16)
 
 
-def eval_rsqrt_int16(data: RsqrtData, x: Array) -> Array:
+@filling(lambda data, x: (x.shape, np.int16))
+def eval_rsqrt_int16(data: RsqrtData, out: Array, x: Array) -> Call:
     """Source: RsqrtEvalQuantizedInt16."""
-    refuse_negative("Rsqrt", x, data.zero_point)
-    return look_up_16bit(data.table, x)
+    look_up = look_up_16bit_into.bound(data.table, np.asarray(x, order="C").reshape(-1), out.reshape(-1))
+    return in_turn([partial(refuse_negative, "Rsqrt", x, data.zero_point), look_up])
 
 
 @in_pieces(x="r", out="r")

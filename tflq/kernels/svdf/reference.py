@@ -19,25 +19,27 @@ Source: LiteRT 2.3 svdf.cc; reference/svdf.h EvalFloatSVDF, EvalHybridSVDF, Eval
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from tflq.errors import UndefinedResultError
-from tflq.kernels.families.recurrent.activation import RELU, activate, function_of
-from tflq.kernels.families.recurrent.binding import Inputs, Weights, bind, optional_matrix
+from tflq.kernels.families.recurrent.activation import RELU, function_of
+from tflq.kernels.families.recurrent.binding import Inputs, bind, optional_matrix
 from tflq.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.kernels.families.recurrent.rnn import check_state, is_asymmetric
+from tflq.kernels.filling import Call, Form, in_turn, updating
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.svdf.loops import step_floats, sum_features, sum_moments
 from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import ZeroPoint
-from tflq.numerics.contract import Contraction
-from tflq.numerics.dynamic_range import ByteMatrix, quantize_rows
-from tflq.numerics.lanes import add_products, dot_rows, is_zero, sum_groups
+from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers
+from tflq.numerics.lanes import holds_zeros
 from tflq.numerics.stages import OutputPipeline, type_range
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
@@ -47,7 +49,8 @@ X, FEATURES, TIME, BIAS, STATE = range(5)
 class FloatData:
     """Constants of the forms with a float state."""
 
-    weights: Callable[[Inputs], tuple[Weights, Array]]  # features (float: I, F), time (F, M) as float32
+    weights: Callable[[Inputs], tuple[bool, Array, Integers, Array]]  # whether features are float, features as
+    # step_floats takes them, time (F, M) as float32
     rank: int
     activation: int
     asymmetric: bool
@@ -57,7 +60,7 @@ class FloatData:
 class IntegerData:
     """Constants of the 8-bit form."""
 
-    features: Contraction  # centred x -> LSB of products
+    features: Array  # (F, I) int8
     to_state: OutputPipeline  # -> LSB of state
     to_output: OutputPipeline  # LSB of state times time weights -> LSB of output
     rank: int
@@ -87,49 +90,45 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     batches, filters, rank = _shape(node)
     time = node.input(TIME)
 
-    def build(inputs: Inputs) -> tuple[Weights, Array]:
+    def build(inputs: Inputs) -> tuple[bool, Array, Integers, Array]:
         features, moments = optional_matrix(node, FEATURES, inputs), inputs[TIME]
         assert features is not None
         assert moments is not None
         if moments.dtype != np.float32:
             moments = moments.view(np.int8).astype(np.float32) * time.scale
-        return features, np.ascontiguousarray(moments)
+        moments = np.array(moments)
+        if isinstance(features, ByteMatrix):
+            return False, np.zeros((0, 0), np.float32), features.integers(), moments
+        return True, np.array(features), NO_INTEGERS, moments
 
     data = FloatData(bind(node, (FEATURES, TIME), build), rank, function_of(node), is_asymmetric(node))
     return Prepared(((batches, filters // rank),), data, eval_float, updates=(STATE,))
 
 
-def eval_float(data: FloatData, *inputs: Array | None) -> tuple[Array, Array]:
-    """Source: EvalFloatSVDF, EvalHybridSVDF. Sums: four lanes; ranks in four lanes too; bias last."""
+def _form(data: FloatData | IntegerData, *inputs: Array | None) -> list[Form]:
+    x, time = inputs[X], inputs[TIME]
+    assert x is not None
+    assert time is not None
+    return [((len(x), len(time) // data.rank), np.dtype(np.float32 if isinstance(data, FloatData) else np.int8))]
+
+
+@updating(_form, STATE)
+def eval_float(data: FloatData, outs: Sequence[Array], *inputs: Array | None) -> Call:
+    """Source: EvalFloatSVDF, EvalHybridSVDF."""
     x, bias, state = inputs[X], inputs[BIAS], inputs[STATE]
     assert x is not None
     assert state is not None
-    features, time = data.weights(inputs)
-    batches, (filters, memory) = len(x), time.shape
-    latest = np.zeros((batches, filters), np.float32)
-    if not isinstance(features, ByteMatrix):
-        add_products(features, np.ascontiguousarray(x), latest)
-    elif not is_zero(x):
-        features.accumulate(quantize_rows(x, data.asymmetric), latest)
-    moved = _push(state, latest, memory)
-    filtered = np.empty((batches, filters), np.float32)
-    for b, rows in enumerate(moved.reshape(batches, filters, memory)):
-        dot_rows(time, rows, filtered[b])
-    out = np.empty(batches * filters // data.rank, np.float32)
-    sum_groups(filtered.reshape(-1), data.rank, out)
-    total = out.reshape(batches, -1)
-    if bias is not None:
-        total = total + bias
-    return activate(data.activation, total), moved
+    added, undefined = np.zeros(0, np.float32) if bias is None else bias, np.zeros(1, np.int8)
+    whole = x.reshape(1, -1)
 
+    def call() -> None:
+        is_float, floats, codes, time = data.weights(inputs)
+        rest = data.asymmetric, time, added, data.rank, data.activation, state.reshape(len(x), *time.shape)
+        step_floats(x, not holds_zeros(whole), is_float, floats, codes, *rest, outs[0], undefined)
+        if undefined[0]:
+            raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
-def _push(state: Array, latest: Array, memory: int) -> Array:
-    """Return the state moved down by one element, with `latest` in the last moment of every filter."""
-    moved = np.empty(state.shape, state.dtype)
-    flat = moved.reshape(-1)
-    flat[:-1] = state.reshape(-1)[1:]
-    moved.reshape(*latest.shape, memory)[:, :, -1] = latest
-    return moved
+    return call
 
 
 def prepare_integer(
@@ -147,7 +146,7 @@ def prepare_integer(
         node.check(operand.is_quantized, "is not quantized", operand)
     node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
     data = IntegerData(
-        features=Contraction.of(node.constant(FEATURES).T, (-128 - x.zero_point, 127 - x.zero_point)),
+        features=np.ascontiguousarray(node.constant(FEATURES)),
         to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
         to_output=_pipeline(arithmetic, real(state.scale) * real(time.scale) / real(y.scale), np.int8, y.zero_point),
         rank=rank,
@@ -162,21 +161,27 @@ def _pipeline(arithmetic: Arithmetic, real: np.floating[Any], dtype: Any, zero_p
     return OutputPipeline(stage, ZeroPoint(zero_point), type_range(dtype), np.dtype(dtype))
 
 
-def eval_integer(data: IntegerData, *inputs: Array | None) -> tuple[Array, Array]:
+@updating(_form, STATE)
+def eval_integer(data: IntegerData, outs: Sequence[Array], *inputs: Array | None) -> Call:
     """Source: EvalIntegerSVDF. Overflow: sums wrap int32, the zero point wraps the state."""
     x, time, bias, state = inputs[X], inputs[TIME], inputs[BIAS], inputs[STATE]
     assert x is not None
     assert time is not None
     assert state is not None
-    centred = (x.astype(np.int16) - np.int16(data.input_zero_point)).astype(data.features.real)
-    latest = data.to_state(data.features(centred))
-    latest += latest.dtype.type(data.state_zero_point)
-    moved = _push(state, latest, time.shape[1])
-    rows = moved.reshape(len(x), *time.shape).astype(np.int64) - data.state_zero_point
-    sums = (rows * time).sum(axis=2).reshape(len(x), -1, data.rank).sum(axis=2)
-    if bias is not None:
-        sums = sums + bias
-    return data.to_output(sums.astype(np.int32)), moved
+    sums, totals = np.empty((len(x), len(time)), np.int32), np.empty(outs[0].shape, np.int32)
+    latest, zero = np.empty(sums.shape, state.dtype), int(data.state_zero_point)
+    added = np.zeros(0, np.int32) if bias is None else bias
+    if not sums.size:
+        return partial(np.copyto, outs[0], data.to_output(np.zeros_like(totals) + added))
+    moments = state.reshape(len(x), *time.shape)
+    return in_turn(
+        [
+            sum_features.bound(x, int(data.input_zero_point), data.features, sums),
+            data.to_state.into(sums, latest),
+            sum_moments.bound(latest, zero, time, added, data.rank, moments, totals),
+            data.to_output.into(totals, outs[0]),
+        ]
+    )
 
 
 def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:

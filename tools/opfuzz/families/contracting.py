@@ -29,7 +29,8 @@ def window(draw: Draw, dilated: bool = True) -> tuple[Shape, Shape, dict[str, An
     dilation = (draw.int(1, 4), draw.int(1, 4)) if dilated and draw.chance(0.3) else (1, 1)
     padding = draw.int(0, 1)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
-    image = (draw.int(reach[0] if padding else 1, reach[0] + 7), draw.int(reach[1] if padding else 1, reach[1] + 7))
+    sizes = [(r if padding else 1, r + 7) for r in reach]
+    image = (draw.extent(*sizes[0]), draw.extent(*sizes[1]))
     out = tuple(pixels(n, r, s, padding) for n, r, s in zip(image, reach, stride, strict=True))
     options = {
         "padding": padding,
@@ -82,8 +83,8 @@ def conv(draw: Draw, op: str) -> Case:
     """Draw CONV_2D, with groups."""
     (kind, weight, added), (made,) = draw.types(op)
     (h, w), (kh, kw), options, out = window(draw)
-    batch, groups, depth = draw.int(1, 2), draw.pick([1, 1, 1, 2, 3]), draw.int(1, 12)
-    filters = groups * draw.int(1, 9)
+    batch, groups, depth = draw.int(1, 2), draw.pick([1, 1, 1, 2, 3]), draw.extent(1, 12)
+    filters = groups * draw.extent(1, 9)
     x = draw.tensor(str(kind), (batch, h, w, groups * depth))
     hybrid = kind == "float32" and weight != "float32"
     k = weights(draw, str(weight), (filters, kh, kw, depth), 0, 0.98 if hybrid and groups > 1 else 0.5)
@@ -98,7 +99,7 @@ def depthwise(draw: Draw, op: str) -> Case:
     """Draw DEPTHWISE_CONV_2D."""
     (kind, weight, added), (made,) = draw.types(op)
     (h, w), (kh, kw), options, out = window(draw)
-    batch, depth, times = draw.int(1, 2), draw.int(1, 20), draw.pick([1, 1, 2, 3])
+    batch, depth, times = draw.int(1, 2), draw.extent(1, 20), draw.pick([1, 1, 2, 3])
     channels = depth * times
     x = draw.tensor(str(kind), (batch, h, w, depth))
     hybrid = kind == "float32" and weight != "float32"
@@ -113,7 +114,7 @@ def transposed(draw: Draw, op: str) -> Case:
     """Draw TRANSPOSE_CONV."""
     (_, weight, kind, added), (made,) = draw.types(op)
     (h, w), (kh, kw), options, small = window(draw, dilated=False)
-    batch, depth, filters = draw.int(1, 2), draw.int(1, 9), draw.int(1, 9)
+    batch, depth, filters = draw.int(1, 2), draw.extent(1, 9), draw.extent(1, 9)
     x = draw.tensor(str(kind), (batch, *small, depth))
     k = weights(draw, str(weight), (filters, kh, kw, depth), 0)
     if kind == "int16" and added:
@@ -127,10 +128,10 @@ def transposed(draw: Draw, op: str) -> Case:
 def dense(draw: Draw, op: str) -> Case:
     """Draw FULLY_CONNECTED; two outputs mean shuffled weights, which come in blocks."""
     (kind, weight, added), (made, *workspace) = draw.types(op)
-    depth, units = draw.int(1, 40), draw.int(1, 20)
+    depth, units = draw.extent(1, 40), draw.extent(1, 20)
     lead = draw.shape(1, 3, 12)
     if workspace:
-        depth, units, lead = 16 * draw.int(1, 3), 4 * draw.int(1, 4), (int(draw.pick([1, 4])),)
+        depth, units, lead = 16 * draw.extent(1, 3), 4 * draw.extent(1, 4), (int(draw.pick([1, 4])),)
     x = draw.tensor(str(kind), (*lead, depth))
     k = weights(draw, str(weight), (units, depth), 0)
     keep = draw.chance(0.5)
@@ -150,7 +151,7 @@ def dense(draw: Draw, op: str) -> Case:
 def batch_matmul(draw: Draw, op: str) -> Case:
     """Draw BATCH_MATMUL with batches that broadcast; either side transposed."""
     (left, right), (made,) = draw.types(op)
-    rows, depth, columns = draw.int(1, 9), draw.int(1, 20), draw.int(1, 9)
+    rows, depth, columns = draw.extent(1, 9), draw.extent(1, 20), draw.extent(1, 9)
     outer = draw.broadcasting(2)
     turn = draw.chance(0.4), draw.chance(0.4)
     a = (*outer[0], *((depth, rows) if turn[0] else (rows, depth)))
@@ -169,7 +170,7 @@ def pool(draw: Draw, op: str) -> Case:
     (kind,), (made,) = draw.types(op)
     (h, w), (kh, kw), options, out = window(draw, dilated=False)
     options |= {"filter_height": kh, "filter_width": kw}
-    batch, depth = draw.int(1, 2), draw.int(1, 20)
+    batch, depth = draw.int(1, 2), draw.extent(1, 20)
     x = draw.tensor(str(kind), (batch, h, w, depth))
     y = T(made, (batch, *out, depth), x.scale, x.zero_point)
     return draw.case(op, [x], [y], ("Pool2DOptions", options))
@@ -179,9 +180,9 @@ def volume(draw: Draw, op: str) -> Case:
     """Draw CONV_3D or CONV_3D_TRANSPOSE."""
     (h, w), (kh, kw), options, (oh, ow) = window(draw)
     depth, stride = draw.int(1, 3), draw.int(1, 2)
-    d = draw.int(depth, depth + 3)
+    d = draw.extent(depth, depth + 3)
     od = pixels(d, depth, stride, options["padding"])
-    batch, channels, filters = draw.int(1, 2), draw.int(1, 4), draw.int(1, 4)
+    batch, channels, filters = draw.int(1, 2), draw.extent(1, 4), draw.extent(1, 4)
     options |= {"stride_d": stride, "dilation_d_factor": 1}
     added = [T("float32", (filters,), value=draw.floats((filters,), 1.0, 0.0))] if draw.chance(0.6) else []
     if op == "CONV_3D":

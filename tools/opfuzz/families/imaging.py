@@ -13,8 +13,8 @@ from opfuzz.one_operator import T
 def resize(draw: Draw, op: str) -> Case:
     """Draw RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR, with each placement of pixels."""
     kind = str(draw.types(op)[0][0])
-    n, h, w, c = draw.int(1, 2), draw.int(1, 9), draw.int(1, 9), draw.int(1, 7)
-    size = [draw.int(1, 14), draw.int(1, 14)] if draw.chance(0.8) else [h * 2, w * 2]
+    n, h, w, c = draw.int(1, 2), draw.extent(1, 9), draw.extent(1, 9), draw.extent(1, 7)
+    size = [draw.extent(1, 14), draw.extent(1, 14)] if draw.chance(0.8) else [h * 2, w * 2]
     x = draw.tensor(kind, (n, h, w, c))
     listed, value = draw.listed(size)
     half = draw.chance(0.4)
@@ -27,7 +27,7 @@ def resize(draw: Draw, op: str) -> Case:
 
 def choose_boxes(draw: Draw, op: str) -> Case:
     """Draw NON_MAX_SUPPRESSION_V4 or _V5."""
-    count = draw.int(1, 20)
+    count = draw.extent(1, 20)
     soft = op.endswith("V5") and draw.chance(0.8)
     boxes, scores = T("float32", (count, 4)), T("float32", (count,))
     most, number = draw.listed(draw.int(0 if draw.chance(0.05) else 1, 12))
@@ -67,7 +67,7 @@ def neighbours(draw: Draw, op: str) -> Case:
 
 def spectrum(draw: Draw, op: str) -> Case:
     """Draw RFFT2D of sizes that are powers of two; images are padded or cut."""
-    shape = (*draw.shape(0, 2, 4), draw.int(1, 9), draw.int(1, 9))
+    shape = (*draw.shape(0, 2, 4), draw.extent(1, 9), draw.extent(1, 9))
     size = [draw.pick([1, 2, 4, 8, 16]), draw.pick([2, 4, 8, 16])]
     listed, value = draw.listed(size)
     x = T("float32", shape)

@@ -124,7 +124,7 @@ def unique(draw: Draw, op: str) -> Case:
     """Draw UNIQUE."""
     kind = str(draw.types(op)[0][0])
     of = draw.pick(["int32", "int64"])
-    count = draw.int(1, 40)
+    count = draw.extent(1, 40)
     x = T(kind, (count,))
     options = {"idx_out_type": {"int32": 2, "int64": 4}[of]}
 
@@ -164,7 +164,7 @@ def sparse_to_dense(draw: Draw, op: str) -> Case:
     """Draw SPARSE_TO_DENSE with one value or one for each place."""
     (of, _, _, _), (made,) = draw.types(op)
     shape = draw.shape(1, 4, 200)
-    count = draw.int(1, 8)
+    count = draw.extent(1, 8)
     if len(shape) == 1 and draw.chance(0.5):
         places: Any = draw.rng.integers(0, max(1, shape[0]), count)
     else:
@@ -199,7 +199,7 @@ def embedding(draw: Draw, op: str) -> Case:
     """Draw EMBEDDING_LOOKUP."""
     (_, kind), (made,) = draw.types(op)
     shape = draw.shape(2, 4, 200)
-    count = draw.int(1, 9)
+    count = draw.extent(1, 9)
     value = draw.rng.integers(0, max(1, shape[0]), count).astype(np.int32)
     listed, value = draw.listed(value, "int32", 0.3)
     table = draw.tensor(str(kind), shape)
@@ -216,7 +216,7 @@ def hashtable_lookup(draw: Draw, op: str) -> Case:
     kind = draw.pick(["float32", "int32", "uint8", "int8", "int64"])
     keys = np.unique(draw.rng.integers(-50, 50, draw.int(1, 12))).astype(np.int32)
     row = draw.shape(0, 3, 20)
-    asked = draw.rng.choice([*keys.tolist(), 99], draw.int(1, 9)).astype(np.int32)
+    asked = draw.rng.choice([*keys.tolist(), 99], draw.extent(1, 9)).astype(np.int32)
     lookup, key, values = T("int32", asked.shape), T("int32", keys.shape), T(kind, (len(keys), *row))
     known = {id(lookup): asked, id(key): keys}
     return draw.case(

@@ -273,7 +273,7 @@ def _bounds(draw: Draw, shape: Shape, strides: list[int]) -> tuple[list[int], li
 def blocks(draw: Draw, op: str) -> Case:
     """Draw SPACE_TO_DEPTH or DEPTH_TO_SPACE."""
     kind = str(draw.types(op)[0][0])
-    block, (n, h, w, c) = draw.int(1, 4), (draw.int(1, 2), draw.int(1, 4), draw.int(1, 4), draw.int(1, 5))
+    block, (n, h, w, c) = draw.int(1, 4), (draw.int(1, 2), draw.extent(1, 4), draw.extent(1, 4), draw.extent(1, 5))
     deep, flat = (n, h, w, c * block * block), (n, h * block, w * block, c)
     given, made = (flat, deep) if op == "SPACE_TO_DEPTH" else (deep, flat)
     x = draw.tensor(kind, given)
@@ -286,8 +286,8 @@ def batches(draw: Draw, op: str) -> Case:
     kind = str(draw.types(op)[0][0])
     spatial = draw.int(1, 2)
     block = [draw.int(1, 3) for _ in range(spatial)]
-    small = [draw.int(1, 4) for _ in range(spatial)]
-    batch, depth = draw.int(1, 3), draw.int(1, 4)
+    small = [draw.extent(1, 4) for _ in range(spatial)]
+    batch, depth = draw.int(1, 3), draw.extent(1, 4)
     edges = [[draw.int(0, 2), 0] for _ in range(spatial)]
     packed = (batch * math.prod(block), *small, depth)
     if op == "SPACE_TO_BATCH_ND":

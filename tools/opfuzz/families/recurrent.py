@@ -56,7 +56,7 @@ def case(draw: Draw, op: str, inputs: list[T | None], outputs: list[T], options:
 def plain(draw: Draw, op: str) -> Case:
     """Draw RNN or UNIDIRECTIONAL_SEQUENCE_RNN."""
     kind = draw.pick(KINDS)
-    batch, depth, units, time = draw.int(1, 4), draw.int(1, 30), draw.int(1, 20), draw.int(1, 5)
+    batch, depth, units, time = draw.extent(1, 4), draw.extent(1, 30), draw.extent(1, 20), draw.extent(1, 5)
     options: dict[str, Any] = {
         "fused_activation_function": draw.pick([0, 1, 3, 4]),
         "asymmetric_quantize_inputs": draw.chance(0.5),
@@ -75,11 +75,11 @@ def bidirectional(draw: Draw, op: str) -> Case:
     """Draw BIDIRECTIONAL_SEQUENCE_RNN, with and without an auxiliary input."""
     kind = draw.pick(KINDS)
     batch, depth, units, others, time = (
-        draw.int(1, 3),
-        draw.int(1, 20),
-        draw.int(1, 15),
-        draw.int(1, 15),
-        draw.int(1, 4),
+        draw.extent(1, 3),
+        draw.extent(1, 20),
+        draw.extent(1, 15),
+        draw.extent(1, 15),
+        draw.extent(1, 4),
     )
     merge = draw.chance(0.5)
     options = {
@@ -103,9 +103,9 @@ def bidirectional(draw: Draw, op: str) -> Case:
 def lstm(draw: Draw, op: str) -> Case:
     """Draw LSTM or UNIDIRECTIONAL_SEQUENCE_LSTM, with peepholes, projection, coupled gates or normalization."""
     kind = draw.pick(KINDS)
-    batch, depth, units, time = draw.int(1, 3), draw.int(1, 20), draw.int(1, 15), draw.int(1, 4)
+    batch, depth, units, time = draw.extent(1, 3), draw.extent(1, 20), draw.extent(1, 15), draw.extent(1, 4)
     project, peep, coupled, normal = (draw.chance(p) for p in (0.4, 0.3, 0.3, 0.3))
-    made = draw.int(1, 12) if project else units
+    made = draw.extent(1, 12) if project else units
     options: dict[str, Any] = {
         "fused_activation_function": draw.pick([4, 4, 4, 1, 0]),
         "cell_clip": draw.pick([0.0, 0.0, 1.5]),
@@ -135,7 +135,8 @@ def lstm(draw: Draw, op: str) -> Case:
 
 def svdf(draw: Draw, op: str) -> Case:
     """Draw SVDF, float, with 8-bit weights, or all integer with a 16-bit state."""
-    batch, depth, units, rank, memory = draw.int(1, 3), draw.int(1, 30), draw.int(1, 8), draw.int(1, 5), draw.int(1, 10)
+    batch, depth, units = draw.extent(1, 3), draw.extent(1, 30), draw.extent(1, 8)
+    rank, memory = draw.int(1, 5), draw.extent(1, 10)
     kind = draw.pick([*KINDS, "integer", "integer"])
     filters = units * rank
     if kind == "integer":
@@ -185,7 +186,7 @@ def noise(draw: Draw, op: str) -> Case:
 
 def multinomial(draw: Draw, op: str) -> Case:
     """Draw MULTINOMIAL with seeds."""
-    rows, classes, count = draw.int(1, 5), draw.int(1, 30), draw.int(1, 20)
+    rows, classes, count = draw.extent(1, 5), draw.extent(1, 30), draw.extent(1, 20)
     listed, value = draw.listed(count)
     y = T(draw.pick(["int32", "int64"]), (rows, count))
     options = {"seed": draw.int(-(2**40), 2**40), "seed2": draw.int(1, 2**40)}

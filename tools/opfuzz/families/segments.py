@@ -66,8 +66,8 @@ def add_many(draw: Draw, op: str) -> Case:
 
 def sparse_lookup(draw: Draw, op: str) -> Case:
     """Draw EMBEDDING_LOOKUP_SPARSE of a matrix: sum, mean or root of weighted rows."""
-    rows, width, buckets = draw.int(1, 8), draw.int(1, 12), draw.int(1, 5)
-    count = draw.int(1, 8)
+    rows, width, buckets = draw.extent(1, 8), draw.extent(1, 12), draw.extent(1, 5)
+    count = draw.extent(1, 8)
     ids = draw.rng.integers(0, rows, count)
     at = np.stack([np.sort(draw.rng.integers(0, buckets, count)), np.arange(count)], 1)
     lists = [draw.listed(ids), draw.listed(at), draw.listed([buckets, count], constant=0.9)]

@@ -17,11 +17,12 @@ from tflq.errors import UndefinedResultError
 from tflq.jit.pieces import matmul
 from tflq.kernels.families.recurrent.lstm_integer_steps import (
     add_peephole,
+    curves,
     hide,
-    logistic_gate,
+    look_up,
+    multiply,
     normalise,
     run_steps,
-    tanh_gate,
     update_cell,
 )
 from tflq.kernels.families.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, SINGLE, Sizes
@@ -87,9 +88,11 @@ class OpData:
     outputs: int
     time_major: bool
     loop: tuple[Any, ...] | None = field(init=False, repr=False)  # constants of the compiled loop over time
+    entry: tuple[Any, ...] = field(init=False, repr=False)  # constants of `multiply` for the input, if there is a loop
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loop", _loop(self))
+        object.__setattr__(self, "entry", () if self.loop is None else _scaled_product(self.from_input))
 
 
 def bind(node: Node, arithmetic: Arithmetic, sizes: Sizes, *, time_major: bool) -> OpData:
@@ -196,11 +199,15 @@ def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[
     state = np.array(first_state).reshape(steps.shape[1], data.outputs)
     cell = np.array(first_cell).reshape(steps.shape[1], data.cells)
     outputs = np.empty((*steps.shape[:2], data.outputs), np.int8)
-    from_input = data.from_input(steps) if x.size else np.zeros((*steps.shape[:2], 0), np.int32)
     if data.loop is None:
+        from_input = data.from_input(steps) if x.size else np.zeros((*steps.shape[:2], 0), np.int32)
         for t in range(len(steps)):
             state = outputs[t] = _step(data, from_input[t], state, cell)
     else:
+        rows = np.ascontiguousarray(steps)
+        from_input = np.zeros((*steps.shape[:2], data.from_input.weights.shape[1]), np.int32)
+        if x.size:
+            multiply(rows.reshape(-1, rows.shape[2]), *data.entry, from_input.reshape(-1, from_input.shape[2]))
         run_steps(from_input, *data.loop, state, cell, outputs)
         state = outputs[-1] if len(outputs) else state
     arranged = outputs if data.time_major else np.ascontiguousarray(outputs.transpose(1, 0, 2))
@@ -210,7 +217,7 @@ def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[
 def _loop(data: OpData) -> tuple[Any, ...] | None:
     """Return the constants of `run_steps`; None if products are not scaled as it scales them."""
     products = [data.from_state] if data.projection is None else [data.from_state, data.projection]
-    if any(type(product.stage) is not DoubleRounding for product in products):
+    if any(type(product.stage) is not DoubleRounding for product in (data.from_input, *products)):
         return None
     from_state, *projection = [_scaled_product(product) for product in products]
     roles = tuple(data.gates.index(gate) if gate in data.gates else -1 for gate in (INPUT, FORGET, CELL, OUTPUT))
@@ -227,6 +234,7 @@ def _loop(data: OpData) -> tuple[Any, ...] | None:
         tuple(np.zeros(0, np.int32) if n is None else np.array(n.bias) for n in norms),
         np.array([(0, 0, 0) if n is None else (*n.multiplier, n.guard) for n in norms], np.int64),
         data.time_major,
+        curves(15 + data.cell_log2),
         (data.cell_log2, data.cell_clip, *data.hidden, int(data.hidden_zero_point)),
         (int(data.state_zero_point), data.projection_clip),
     )
@@ -255,7 +263,7 @@ def _step(data: OpData, from_input: Array, state: Array, cell: Array) -> Array:
     hide(
         _activate(data, OUTPUT, gates[OUTPUT], cell),
         cell,
-        15 + data.cell_log2,
+        curves(15 + data.cell_log2)[2],
         *data.hidden,
         int(data.hidden_zero_point),
         hidden,
@@ -280,8 +288,5 @@ def _activate(data: OpData, gate: int, sums: Array, cell: Array) -> Array:
     norm = data.layer_norms.get(gate)
     if norm is not None:
         normalise(out, norm.weights, norm.bias, *norm.multiplier, norm.guard)
-    if gate == CELL:
-        tanh_gate(out)
-    else:
-        logistic_gate(out)
+    look_up(out, curves(15 + data.cell_log2)[1 if gate == CELL else 0])
     return out

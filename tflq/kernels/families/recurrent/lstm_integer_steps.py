@@ -5,6 +5,7 @@ Source: LiteRT 2.3 lstm_eval.cc LstmStepInteger8x8_16; portable_tensor_utils.cc.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces, in_steps
 from tflq.kernels.kernel import Array
-from tflq.numerics.elementary import inverse_sqrt, logistic, tanh
+from tflq.numerics.elementary import inverse_sqrt, logistic_into, tanh_into
 from tflq.numerics.multiplier import multiply_double_rounding, round_twice
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_int32
 
@@ -65,22 +66,30 @@ def normalise(gate: Array, weights: Array, bias: Array, mantissa: Int, shift: In
             gate[b, i] = clamp(multiply_double_rounding(rounded, mantissa, shift + 12), -32768, 32767)
 
 
-@in_pieces(40, gate="r")
-@compiled
-def logistic_gate(gate: Array) -> None:
-    """Apply the sigmoid in place. This function guarantees: all indices come from the shape of `gate`."""
-    for b in range(gate.shape[0]):
-        for i in range(gate.shape[1]):
-            gate[b, i] = logistic(np.int64(gate[b, i]), 3, 16)
+@cache
+def curves(cell_bits: int) -> tuple[Array, Array, Array]:
+    """Return sigmoid and tanh of a gate and tanh of the cell state, each for the int16 codes from -32768 on.
+
+    `cell_bits` are the integer bits of the cell state; gates have 3.
+    """
+    codes = np.arange(-32768, 32768)
+    tables = np.empty((3, codes.size), np.int16)
+    logistic_into(codes, 3, 16, tables[0])
+    tanh_into(codes, 3, 16, tables[1])
+    tanh_into(codes, cell_bits, 16, tables[2])
+    return tables[0], tables[1], tables[2]
 
 
-@in_pieces(40, gate="r")
+@in_pieces(2, gate="r")
 @compiled
-def tanh_gate(gate: Array) -> None:
-    """Apply tanh in place. This function guarantees: all indices come from the shape of `gate`."""
+def look_up(gate: Array, curve: Array) -> None:
+    """Apply a function of int16 in place.
+
+    The caller guarantees: `gate` is int16, and `curve` has a value for each of its codes.
+    """
     for b in range(gate.shape[0]):
         for i in range(gate.shape[1]):
-            gate[b, i] = tanh(np.int64(gate[b, i]), 3, 16)
+            gate[b, i] = curve[np.int64(gate[b, i]) + 32768]
 
 
 @in_pieces(4, cell="r", forget="r", enter="r", update="r")
@@ -98,18 +107,17 @@ def update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip
             cell[b, i] = max(min(total, clip), -clip) if clip > 0 else total
 
 
-@in_pieces(40, cell="r", gate="r", hidden="r")
+@in_pieces(8, cell="r", gate="r", hidden="r")
 @compiled
-def hide(
-    gate: Array, cell: Array, integer_bits: Int, mantissa: Int, shift: Int, zero_point: Int, hidden: Array
-) -> None:
-    """Compute hidden = gate * tanh(cell). Source: CalculateLstmOutputInteger8x8_16, PortableCwiseMul.
+def hide(gate: Array, cell: Array, curve: Array, mantissa: Int, shift: Int, zero_point: Int, hidden: Array) -> None:
+    """Compute hidden = gate * tanh(cell), with `curve` as tanh. Source: CalculateLstmOutputInteger8x8_16,
+    PortableCwiseMul.
 
-    Prepare guarantees: all arrays are (batch, cells).
+    Prepare guarantees: all arrays are (batch, cells), and `curve` has a value for each int16.
     """
     for b in range(cell.shape[0]):
         for i in range(cell.shape[1]):
-            product = np.int64(gate[b, i]) * tanh(np.int64(cell[b, i]), integer_bits, 16)
+            product = np.int64(gate[b, i]) * np.int64(curve[np.int64(cell[b, i]) + 32768])
             hidden[b, i] = clamp(multiply_double_rounding(product, mantissa, shift) + zero_point, -128, 127)
 
 
@@ -143,7 +151,7 @@ def multiply(
 @compiled
 def finish_gate(
     gate: Int,
-    is_cell: bool,
+    curve: Array,
     across: bool,
     outputs: Int,
     peephole: Array,
@@ -154,7 +162,7 @@ def finish_gate(
     cell: Array,
     sums: Array,
 ) -> None:
-    """Apply peephole, layer norm, then the sigmoid (tanh for the cell gate) to sums (batch, cells) in place.
+    """Apply peephole, layer norm, then `curve` to sums (batch, cells) in place.
 
     Q3.12 -> Q0.15. If `across`, the peephole walks across batches. Prepare guarantees: vectors have an element for
     every cell, or none; `outputs` is at most the number of cells where there is a peephole.
@@ -168,10 +176,7 @@ def finish_gate(
             add_peephole(cell, peephole, mantissa, shift, outputs, outputs, sums)
     if norm.size > 0:
         normalise(sums, norm, norm_bias, norm_scales[gate, 0], norm_scales[gate, 1], norm_scales[gate, 2])
-    if is_cell:
-        tanh_gate(sums)
-    else:
-        logistic_gate(sums)
+    look_up(sums, curve)
 
 
 @in_steps(lambda from_input, from_state, *_: len(from_input) * from_input.shape[1] * (from_state[0].size + 1000))
@@ -187,6 +192,7 @@ def run_steps(
     norm_biases: Any,
     norm_scales: Array,
     time_major: bool,
+    shapes: Any,
     hiding: Any,
     projecting: Any,
     state: Array,
@@ -197,8 +203,9 @@ def run_steps(
 
     `from_state` and `projection` are arguments of `multiply`, `projection` with no rows if there is none. `roles` are
     the numbers of the input, forget, cell and output gates, -1 for an input gate that is 1 - forget gate; peepholes and
-    norms come by number. `hiding` is the cell's log2 scale and clip, then the multiplier and the zero point of the
-    hidden state; `projecting` the output state's zero point and clip. Overflow: as LstmStepInteger8x8_16, wraps int32.
+    norms come by number. `shapes` are the tables of `curves`. `hiding` is the cell's log2 scale and clip, then the
+    multiplier and the zero point of the hidden state; `projecting` the output state's zero point and clip. Overflow: as
+    LstmStepInteger8x8_16, wraps int32.
 
     Prepare guarantees: these shapes; vectors of norms and peepholes have an element for every cell, or none.
     """
@@ -227,7 +234,7 @@ def run_steps(
                 update_cell(gates[forget], entering, gates[update], hiding[0], hiding[1], cell)
             finish_gate(
                 g,
-                g == update,
+                shapes[1 if g == update else 0],
                 time_major,
                 count,
                 peepholes[g],
@@ -238,7 +245,7 @@ def run_steps(
                 cell,
                 gates[g],
             )
-        hide(gates[leave], cell, 15 + hiding[0], hiding[2], hiding[3], hiding[4], hidden)
+        hide(gates[leave], cell, shapes[2], hiding[2], hiding[3], hiding[4], hidden)
         following = outputs[t]
         if projection[0].shape[0] > 0:
             multiply(hidden, *projection, projected)

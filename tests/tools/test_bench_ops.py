@@ -1,0 +1,54 @@
+"""The table of operators at a millisecond: larger draws, and the worst row of each choice of types."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import bench_ops
+import numpy as np
+import pytest
+
+from opfuzz.draw import Draw
+from opfuzz.families import SPECS
+
+TOOL = Path(__file__).parents[2] / "tools" / "bench_ops.py"
+
+
+def row(op: str, types: str, theirs: float, ours: float) -> dict[str, Any]:
+    return {"op": op, "types": types, "number": 0, "grow": 1.0, "litert": theirs, "tflq": ours, "full": False}
+
+
+def test_growth_keeps_types_and_enlarges_sizes() -> None:
+    for op in SPECS:
+        first, second = (bench_ops.drawn(op, 3, grow).inputs[0] for grow in (1.0, 64.0))
+        assert first is not None
+        assert second is not None
+        assert first.type == second.type, op
+    for seed in range(20):
+        small, large = (np.prod(Draw(np.random.default_rng(seed), grow).shape(2, 4)) for grow in (1.0, 64.0))
+        if small > 1:
+            assert large == pytest.approx(64 * small, rel=0.3), seed
+
+
+def test_the_largest_ratio_of_each_choice_of_types_counts() -> None:
+    table = [row("ADD", "int8", 10, 30), row("ADD", "int8", 10, 50), row("MUL", "int8", 10, 90), {"error": "no"}]
+    assert [(r["op"], bench_ops.ratio(r)) for r in bench_ops.worst(table)] == [("MUL", 9.0), ("ADD", 5.0)]
+    before, after = [row("ADD", "int8", 10, 50)], [row("ADD", "int8", 10, 5)]
+    (line,) = bench_ops.compared(before, after)
+    assert line.split() == ["5.00", "0.50", "10", "us", "ADD", "int8"]
+
+
+@pytest.mark.slow
+def test_an_operator_is_measured(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    file = tmp_path / "table.json"
+    command = [sys.executable, str(TOOL), "--ops", "NEG", "--draws", "1", "--target", "20", "--json", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = json.loads(file.read_text("utf-8"))
+    assert {r["op"] for r in table} == {"NEG"}
+    assert all(r["litert"] > 0 and r["tflq"] > 0 for r in table if "error" not in r)
