@@ -24,13 +24,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench import RESOLVERS, THREADS
 
 from opfuzz.case import Case, fed
 from opfuzz.draw import Draw
 from opfuzz.families import SPECS
 from opfuzz.session import operators
 
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+#: The resolver of LiteRT that each profile is timed against.
+RESOLVERS = {
+    "litert-ref": "BUILTIN_REF",
+    "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "litert-xnnpack": "BUILTIN",
+}
 #: A row: operator, types, number of the draw, microseconds of LiteRT and of tflq.
 Row = dict[str, Any]
 #: Attempts to reach the target; the largest factor of one.
