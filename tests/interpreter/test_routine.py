@@ -205,7 +205,7 @@ def test_variables_live_in_the_routine_and_outside_of_it() -> None:
     assert [step(1), step(1)] == [16, 10]
 
 
-def test_large_outputs_are_made_anew_and_stay_the_callers() -> None:
+def test_large_outputs_are_allocated_in_each_run() -> None:
     """A megabyte that no step reads is not copied: each run fills an array of its own."""
     shape = (512, 1024)
     x, y = T("float32", shape), T("float32", shape)

@@ -37,7 +37,7 @@ from tflq.kernels.kernel import Array, Prepared
 _NOTHING: Mapping[int, Called] = MappingProxyType({})
 #: Results up to this many bytes are copied, so that their readers can be bound to the copy.
 _COPIED = 1 << 16
-#: Outputs of the graph from this many bytes on are made anew in each run: binding again costs less than a copy.
+#: Outputs of the graph from this many bytes on are allocated in each run: binding again costs less than a copy.
 _LARGE = 1 << 20
 
 
