@@ -21,7 +21,7 @@ from tflq.jit import crew
 from tflq.jit.compiled import Array, Int, Real, compiled, compiling_is_off, unlocked
 from tflq.jit.crew import Crew
 from tflq.jit.instructions import add, look, put, swap
-from tflq.jit.native import MachineCall
+from tflq.jit.machine_calls import MachineCall
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there are no crews where the source runs as Python")
 

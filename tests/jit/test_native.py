@@ -15,11 +15,11 @@ import pytest
 
 from support.tiles import has_arm_tools
 from tflq.jit import images, native, shipped, targets
-from tflq.jit.arguments import UnknownArgument, kinds, results, typed, words
+from tflq.jit.arguments import UnknownArgument, packed, results, typed
 from tflq.jit.building import NotBuildable, build
 from tflq.jit.compiled import Array, Int, Real, compiled, compiling_is_off, unlocked
 from tflq.jit.images import Code, unpacked
-from tflq.jit.native import MachineCall
+from tflq.jit.machine_calls import MachineCall
 from tflq.jit.objects import Image, NotLinkable, link
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there is no machine code where the source runs as Python")
@@ -153,12 +153,12 @@ def test_a_bound_call_sees_its_arrays() -> None:
         assert out.tolist() == [value] * 5
 
 
-def test_words_and_kinds() -> None:
+def test_words_and_types() -> None:
     x = np.zeros((2, 3), np.float32)
-    args = (x, 1.0, np.float32(1), True, (2, -3), None)
-    assert kinds(args) == "ppiipiiiidfiiip"
-    assert len(words(args)) == len(kinds(args))
-    assert words((2**64 - 1, -1)) == [-1, -1]
+    args = (x, 1.0, np.float32(1), True, (2, -3), None, 2**64 - 1)
+    assert packed(args)[1] == [id(x), 0x3FF0000000000000, 0x3F800000, 1, 2, -3, 0, -1]
+    assert packed((2**63,))[0] != packed((2**63 - 1,))[0]
+    assert packed((x,))[0] != packed((x.T,))[0]
     readonly, transposed = x.copy(), x.T
     readonly.flags.writeable = False
     assert typed((x, readonly, transposed, x[:, ::2])) == "<f4:2C,<f4:2Cr,<f4:2F,<f4:2A"
@@ -205,7 +205,7 @@ def test_llvm_loads_object_files_where_images_cannot_be(monkeypatch: pytest.Monk
     made = build(_several.linkable(), (1, 1.0))
     assert isinstance(made.body, bytes)
     entry = native.Entry(unpacked(made.packed()), False)
-    memory = (ctypes.c_int64 * 6)(entry.address, *words((4, 3.0)))
+    memory = (ctypes.c_int64 * 6)(entry.address, *packed((4, 3.0))[1])
     assert entry.call(ctypes.addressof(memory)) == 0
     assert entry.result(memory[3:]) == (5, 1.5, True)
 
@@ -282,8 +282,11 @@ int main(int n, char **arg) { /* image, size, entry, words, number of words, slo
   __builtin___clear_cache(memory, memory + size);
   int32_t data[16];
   for (int i = 0; i < 16; i++) data[i] = i * i - 7;
-  for (int i = 1; i < count; i++) if (words[i] == 0x7777) words[i] = (int64_t)data;
-    else if (words[i] == 0x8888) words[i] = (int64_t)(data + 8);
+  int64_t shape = 8, stride = 4;
+  int64_t x[6] = {0, 0, (int64_t)data, 1, (int64_t)&shape, (int64_t)&stride}; /* arrays as NumPy lays them out */
+  int64_t y[6] = {0, 0, (int64_t)(data + 8), 1, (int64_t)&shape, (int64_t)&stride};
+  for (int i = 1; i < count; i++) if (words[i] == 0x7777) words[i] = (int64_t)x;
+    else if (words[i] == 0x8888) words[i] = (int64_t)y;
   int status = ((int (*)(int64_t *))(memory + atol(arg[3])))(words);
   printf("%d", status);
   for (int i = 0; i < 16; i++) printf(" %d", data[i]);
@@ -308,8 +311,8 @@ def test_images_of_aarch64_compute_under_emulation(tmp_path: Path) -> None:
         memory = bytearray(body.start + len(body.data))
         memory[: len(body.code)], memory[body.start :] = body.code, body.data
         (tmp_path / "image").write_bytes(memory)
-        addresses = {x.ctypes.data: 0x7777, out.ctypes.data: 0x8888}
-        values = [0, *(addresses.get(word, word) for word in words(args)), *[0] * places]
+        addresses = {id(x): 0x7777, id(out): 0x8888}
+        values = [0, *(addresses.get(word, word) for word in packed(args)[1]), *[0] * places]
         (tmp_path / "words").write_bytes(np.array(values, np.int64).tobytes())
         rest = [str(len(memory)), str(body.entry), str(tmp_path / "words"), str(len(values))]
         slots = [word for name, at in body.slots.items() for word in (name, str(at))]

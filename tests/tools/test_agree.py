@@ -21,6 +21,7 @@ from agreement.sums import Census, at_thresholds, products
 import tflq
 from opfuzz.one_operator import T, build
 from support import suites
+from support.processors import own
 from tflq.flatbuf import read
 from tflq.profiles import by_name
 
@@ -180,7 +181,11 @@ def test_only_tensors_and_runtimes_of_the_certificate_decide(tmp_path: Path) -> 
     runtimes = ["--runtimes", "litert-ref", "litert-xnnpack"]
     words = [str(MOBILENET), "--folder", str(tmp_path), *QUICK, *runtimes, "--certificate", str(tmp_path / "c.json")]
     codes = []
-    for covered, names in (([], ["litert-xnnpack"]), (range(1000), ["litert-xnnpack"]), (range(1000), ["tflm"])):
+    for covered, names in (
+        ([], [own("litert-xnnpack")]),
+        (range(1000), [own("litert-xnnpack")]),
+        (range(1000), ["tflm"]),
+    ):
         write_certificate(tmp_path / "c.json", covered=list(covered), names=names)
         codes.append(main(words))
     assert codes == [0, 1, 0]

@@ -26,7 +26,7 @@ from tflq.interpreter.state import State, check_inputs, variable
 from tflq.interpreter.trace import Called, Trace
 from tflq.jit.compiled import compiling_is_off
 from tflq.jit.crew import Crew, cores
-from tflq.jit.native import MachineCall
+from tflq.jit.machine_calls import MachineCall
 from tflq.jit.pieces import at_once
 from tflq.kernels.families.movement import eval_view
 from tflq.kernels.families.subgraph_calls import eval_call

@@ -1,7 +1,8 @@
 """Arguments of compiled functions as machine words, and the types of arguments as a text.
 
 The text is the same for every version of Python and numba, and is found without importing numba: machine code that was
-made elsewhere is looked up by it. Words are what numba passes for a value, one machine register each.
+made elsewhere is looked up by it. A number is one word, an array the address of its object: compiled code reads the
+array's data, shape and strides there, as every extension module that is compiled with NumPy's headers does.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import ctypes
 import operator
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 #: The bounds of values that numba takes for int64; larger ones are uint64.
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
-_WORD = (1 << 64) - 1
+_FLOAT, _INTEGER = struct.Struct("<d"), struct.Struct("<q")
+#: Offsets in bytes of an array's address of data, address of its shape, and address of its strides, behind the header of
+#: 16 bytes that every object of CPython has.
+DATA, SHAPE, STRIDES = 16, 32, 40
 
 
 class UnknownArgument(TypeError):
@@ -55,40 +59,54 @@ def _typed(value: Any) -> str:
     raise UnknownArgument(f"an argument of compiled code is a {kind.__name__}")
 
 
-def words(args: tuple[Any, ...]) -> list[int]:
-    """Return the words of arguments, each as a signed integer of 64 bits."""
-    return [word for value in args for word in _words(value)]
+def packed(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
+    """Return (key, words) of arguments: what is equal only if `typed` gives the same text, and what compiled code reads,
+    addresses of arrays, integers, the bits of floats, 0 for None."""
+    parts: list[Any] = []
+    found: list[int] = []
+    for value in args:
+        kind = value.__class__
+        if kind is np.ndarray:
+            parts += (value.dtype, value.ndim, value.flags.num)
+            found.append(id(value))
+        elif kind is int and value <= _MOST:
+            parts.append(int)
+            found.append(value)
+        elif kind is float:
+            parts.append(float)
+            found.append(_INTEGER.unpack(_FLOAT.pack(value))[0])
+        elif isinstance(value, tuple):
+            inner, words = packed(value)
+            parts.append((kind, inner))
+            found += words
+        else:
+            parts.append(kind if kind is not int else "u8")
+            found.append(_word(value))
+    return tuple(parts), found
 
 
-def kinds(args: tuple[Any, ...]) -> str:
-    """Return the kinds of the words: p for an address, i for an integer, f and d for floats of 32 and 64 bits."""
-    return "".join(map(_kinds, args))
+def _word(value: Any) -> int:
+    """Return the word of a value that is rare; 0 for one that only numba can pass."""
+    if isinstance(value, np.floating):
+        return int(value.view(f"i{value.itemsize}")) if value.itemsize <= 8 else 0
+    if not isinstance(value, (int, np.integer, np.bool_)):
+        return 0
+    number = int(value)
+    return number if number <= _MOST else number - (1 << 64)
 
 
-def _kinds(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return "ppiip" + "ii" * value.ndim
-    if isinstance(value, tuple):
-        return "".join(map(_kinds, value))
-    if isinstance(value, (float, np.floating)):
-        return "f" if np.asarray(value).itemsize == 4 else "d"
-    return "p" if value is None else "i"
-
-
-def _words(value: Any) -> Iterator[int]:
-    if isinstance(value, np.ndarray):
-        # Compiled code does not count references to arrays without an owner.
-        yield from (0, 0, value.size, value.itemsize, value.__array_interface__["data"][0])
-        yield from value.shape
-        yield from value.strides
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _words(each)
-    elif isinstance(value, (float, np.floating)):
-        yield from struct.unpack("<q" if np.asarray(value).itemsize == 8 else "<i", np.asarray(value).tobytes())
-    else:
-        number = 0 if value is None else int(value)
-        yield number if number <= _MOST else number - _WORD - 1
+@cache
+def reads_arrays() -> bool:
+    """Return whether arrays are laid out here as compiled code reads them (NumPy's PyArrayObject_fields)."""
+    sample = np.zeros((3, 5), np.int16)[::2]
+    fields = ctypes.c_int64 * 3
+    try:
+        data = ctypes.c_int64.from_address(id(sample) + DATA).value
+        shape, strides = (fields.from_address(id(sample) + at)[0] for at in (SHAPE, STRIDES))
+        told = [list((ctypes.c_int64 * 2).from_address(at)) for at in (shape, strides)]
+    except (ValueError, OverflowError):
+        return False
+    return (data, told) == (sample.__array_interface__["data"][0], [[2, 5], [20, 2]])
 
 
 def results(text: str) -> Callable[[Sequence[int]], Any]:

@@ -8,12 +8,14 @@ compiled code, memory of arrays and reshaping, is part of each image that needs 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tflq.jit.arguments import kinds
+import numpy as np
+
+from tflq.jit.arguments import DATA, SHAPE, STRIDES, reads_arrays
 from tflq.jit.images import ENTRY, OUTSIDE, Code, loads_images
 from tflq.jit.objects import NotLinkable, link
 from tflq.jit.targets import Level
@@ -37,6 +39,8 @@ def build(function: Any, args: tuple[Any, ...], level: Level | None = None) -> C
     """
     from numba.core.compiler_lock import global_compiler_lock
 
+    if not reads_arrays():
+        raise NotBuildable("arrays are laid out otherwise in this Python")
     with global_compiler_lock:
         overload = _intermediate(function, args)
         result = _result(overload.signature.return_type)
@@ -158,26 +162,81 @@ def _entry(context: Any, overload: Any, args: tuple[Any, ...]) -> Any:
 
     described = overload.fndesc
     called = context.call_conv.get_function_type(described.restype, described.argtypes)
-    expected, taken = f"pp{kinds(args)}", "".join(map(_kind_of, called.args))
-    if taken != expected:  # places of the result and the exception come first
-        raise NotBuildable(f"numba passes arguments as {taken}, not as {expected}")
     module = context.codegen()._create_empty_module(ENTRY)
     word, status = ir.IntType(64), ir.IntType(32)
     target = ir.Function(module, called, described.llvm_func_name)
     entry = ir.Function(module, ir.FunctionType(status, [word.as_pointer()]), ENTRY)
     builder = ir.IRBuilder(entry.append_basic_block())
-    places = [builder.alloca(kind.pointee) for kind in called.args[:2]]
-    words = entry.args[0]
-    rest = [_loaded(builder, words, 1 + i, kind) for i, kind in enumerate(called.args[2:])]
-    code = builder.call(target, [*places, *rest])
+    places = [builder.alloca(kind.pointee) for kind in called.args[:2]]  # of the result and the exception
+    leaves = list(_leaves(args))
+    values = [v for i, leaf in enumerate(leaves) for v in _read(builder, _at(builder, entry.args[0], 1 + i), leaf)]
+    if len(values) != len(called.args) - 2:
+        raise NotBuildable(f"numba passes {len(called.args) - 2} values, not {len(values)}")
+    code = builder.call(target, [*places, *map(partial(_as, builder), values, called.args[2:])])
     with builder.if_then(builder.icmp_unsigned("==", code, status(0))):
         if _result(described.restype) != "n":
-            value = builder.load(places[0])
-            for i, part in enumerate(_parts(builder, value)):
-                at = builder.gep(words, [word(len(called.args) - 1 + i)])
+            for i, part in enumerate(_parts(builder, builder.load(places[0]))):
+                at = builder.gep(entry.args[0], [word(1 + len(leaves) + i)])
                 builder.store(_word(builder, part, word), at)
     builder.ret(code)
     return module
+
+
+def _leaves(args: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the arguments that have a word each."""
+    for value in args:
+        if isinstance(value, tuple):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _at(builder: Any, words: Any, position: int) -> Any:
+    """Return a word."""
+    from llvmlite import ir
+
+    return builder.load(builder.gep(words, [ir.IntType(64)(position)]))
+
+
+def _read(builder: Any, word: Any, leaf: Any) -> list[Any]:
+    """Return the words that numba passes for an argument: its own, or those of an array.
+
+    Compiled code does not count references to an array without an owner.
+    """
+    if not isinstance(leaf, np.ndarray):
+        return [word]
+    none, pointer = word.type(0), word.type.as_pointer()
+
+    def field(offset: int) -> Any:
+        return builder.load(builder.inttoptr(builder.add(word, word.type(offset)), pointer))
+
+    shape, strides = (
+        [_at(builder, builder.inttoptr(field(offset), pointer), axis) for axis in range(leaf.ndim)]
+        for offset in (SHAPE, STRIDES)
+    )
+    size = word.type(1)
+    for extent in shape:
+        size = builder.mul(size, extent)
+    return [none, none, size, word.type(leaf.itemsize), field(DATA), *shape, *strides]
+
+
+def _as(builder: Any, value: Any, kind: Any) -> Any:
+    """Return a word as the LLVM type of an argument.
+
+    Raises:
+        NotBuildable: The type has no place in a word.
+    """
+    from llvmlite import ir
+
+    if isinstance(kind, ir.PointerType):
+        return builder.inttoptr(value, kind)
+    if isinstance(kind, ir.DoubleType):
+        return builder.bitcast(value, kind)
+    if isinstance(kind, ir.FloatType):
+        return builder.bitcast(builder.trunc(value, ir.IntType(32)), kind)
+    if not isinstance(kind, ir.IntType) or kind.width > value.type.width:
+        raise NotBuildable(f"numba passes an argument as {kind}")
+    return value if kind == value.type else builder.trunc(value, kind)
 
 
 def _parts(builder: Any, value: Any) -> list[Any]:
@@ -198,33 +257,6 @@ def _word(builder: Any, value: Any, word: Any) -> Any:
     elif isinstance(value.type, ir.DoubleType):
         value = builder.bitcast(value, word)
     return builder.sext(value, word) if value.type.width < word.width else value
-
-
-def _loaded(builder: Any, words: Any, position: int, kind: Any) -> Any:
-    """Return the argument of this LLVM type in a word."""
-    from llvmlite import ir
-
-    word = ir.IntType(64)
-    value = builder.load(builder.gep(words, [word(position)]))
-    if isinstance(kind, ir.PointerType):
-        return builder.inttoptr(value, kind)
-    if isinstance(kind, (ir.FloatType, ir.DoubleType)):
-        bits = ir.IntType(32 if isinstance(kind, ir.FloatType) else 64)
-        return builder.bitcast(value if bits == word else builder.trunc(value, bits), kind)
-    return value if kind == word else builder.trunc(value, kind)
-
-
-def _kind_of(machine: Any) -> str:
-    """Return the kind of word that is loaded for LLVM's type of an argument."""
-    from llvmlite import ir
-
-    if isinstance(machine, ir.PointerType):
-        return "p"
-    if isinstance(machine, ir.FloatType):
-        return "f"
-    if isinstance(machine, ir.DoubleType):
-        return "d"
-    return "i" if isinstance(machine, ir.IntType) and machine.width <= 64 else "?"
 
 
 #: LLVM's machines that write object files; they are not safe to use by several threads.

@@ -21,7 +21,7 @@ import numpy as np
 
 from tflq.jit.compiled import Array, Int, compiled, unlocked
 from tflq.jit.instructions import add, look, make, put, swap
-from tflq.jit.native import MachineCall
+from tflq.jit.machine_calls import MachineCall
 
 #: Words of the board, each in a cache line of its own: the ticket, the number of parts of the call that are not done,
 #: and whether one failed. Two words follow for each call: where its parts' addresses begin, and how many there are.

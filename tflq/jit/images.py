@@ -33,7 +33,7 @@ tan tanf tanh tanhf tgamma tgammaf trunc truncf
 #: Functions that machine code may call: of the C library and of the compiler's.
 OUTSIDE = frozenset(_OF_C.split())
 _HEADER = struct.Struct("<4sI")
-_MAGIC = b"tfq1"
+_MAGIC = b"tfq2"
 #: Memory of loaded code, which is never given back.
 _LOADED: list[Any] = []
 

@@ -9,14 +9,16 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from struct import pack
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tflq.interrupts import uninterrupted
 from tflq.jit import shipped
-from tflq.jit.arguments import UnknownArgument, places, results, typed, words
+from tflq.jit.arguments import UnknownArgument, packed, places, reads_arrays, results, typed
 from tflq.jit.code_cache import code_folder
 from tflq.jit.compilations import listener
 from tflq.jit.images import Code, load, unpacked
+from tflq.jit.machine_calls import MachineCall
 from tflq.jit.targets import stamp
 
 if TYPE_CHECKING:
@@ -32,32 +34,11 @@ _FREEING = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 class Entry:
     """Loaded machine code: its address, the function that calls it, and how to read its result."""
 
-    def __init__(self, code: Code, frees_threads: bool, call: Callable[[int], int] | None = None) -> None:
+    def __init__(self, code: Code, frees_threads: bool, call: Callable[[Any], int] | None = None) -> None:
         self.address = 0 if call is not None else load(code.body)
         self.call = call or (_FREEING if frees_threads else _KEEPING)(self.address)
         self.places = places(code.result)
         self.result = results(code.result)
-
-
-class MachineCall:
-    """A call with fixed arguments, to be made repeatedly: its words are all that compiled code needs to make it.
-
-    Arrays among the arguments are borrowed; the call keeps them alive. `whole` is the function that can cut the call
-    into pieces, None if it cannot be cut.
-    """
-
-    __slots__ = ("args", "at", "fail", "function", "whole", "words")
-
-    def __init__(self, entry: Entry, args: tuple[Any, ...], fail: Callable[..., Any], whole: Any = None) -> None:
-        values = words(args)
-        self.words = (ctypes.c_int64 * (1 + len(values)))(entry.address, *values)
-        self.at, self.function = ctypes.addressof(self.words), entry.call
-        self.args, self.fail, self.whole = args, fail, whole
-
-    def __call__(self) -> None:
-        """Make the call."""
-        if self.function(self.at):
-            self.fail(*self.args)
 
 
 class Native:
@@ -68,46 +49,58 @@ class Native:
 
     def __init__(self, name: str, source: Compiled[..., Any]) -> None:
         self._name, self._source, self._frees_threads = name, source, source.frees_threads
-        self._entries: dict[str, Entry | None] = {}
+        self._entries: dict[str, Entry | None] = {}  # by types
+        self._known: dict[tuple[Any, ...], Entry | None] = {}  # the same, by the key of arguments
         self._numba: Any = None
 
     def __call__(self, *args: Any) -> Any:
         """Call it."""
-        entry = self.entry(args)
+        entry, words = self._entry_of(args)
         if entry is None:
             return self._by_numba(*args)
-        values = words(args)
-        memory = (ctypes.c_int64 * (1 + len(values) + entry.places))(entry.address, *values)
+        if not entry.places:
+            if entry.call(pack(f"{len(words) + 1}q", entry.address, *words)):
+                self._by_numba(*args)  # raises what compiled code raised
+            return None
+        memory = (ctypes.c_int64 * (1 + len(words) + entry.places))(entry.address, *words)
         if entry.call(ctypes.addressof(memory)):
-            return self._by_numba(*args)  # raises what compiled code raised
-        return entry.result(memory[1 + len(values) :])
+            return self._by_numba(*args)
+        return entry.result(memory[1 + len(words) :])
 
     def bound(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], Any]:
         """Bind the call with these arguments; `whole` can cut it into pieces."""
-        entry = self.entry(args)
+        entry, words = self._entry_of(args)
         if entry is None or entry.places:
             return partial(self, *args)
-        return MachineCall(entry, args, self._by_numba, whole)
+        return MachineCall(entry, args, words, self._by_numba, whole)
 
-    def entry(self, args: tuple[Any, ...]) -> Entry | None:
-        """Return the machine code for these arguments, made if necessary; None if only numba can call the function."""
+    def _entry_of(self, args: tuple[Any, ...]) -> tuple[Entry | None, list[int]]:
+        """Return the machine code for these arguments, made if necessary, and their words; None if only numba can call
+        the function."""
+        key, words = packed(args)
+        try:
+            return self._known[key], words
+        except KeyError:
+            with _MAKING, uninterrupted():
+                self._known[key] = found = self._found(args)
+            return found, words
+
+    def _found(self, args: tuple[Any, ...]) -> Entry | None:
         try:
             types = typed(args)
         except UnknownArgument:
             return None
-        try:
-            return self._entries[types]
-        except KeyError:
-            with _MAKING, uninterrupted():
-                if types not in self._entries:
-                    instead = Native.instead
-                    self._entries[types] = (
-                        self._made(types, args) if instead is None else instead(self._name, self._source, types, args)
-                    )
-                return self._entries[types]
+        if types not in self._entries:
+            instead = Native.instead
+            self._entries[types] = (
+                self._made(types, args) if instead is None else instead(self._name, self._source, types, args)
+            )
+        return self._entries[types]
 
     def _made(self, types: str, args: tuple[Any, ...]) -> Entry | None:
         """Return machine code that is shipped or on disk, else compile it and keep it."""
+        if not reads_arrays():
+            return None
         if shipped.is_here():
             content = shipped.read(shipped.name_of(self._name, self._source.origin(), types))
             if content is not None:

@@ -35,10 +35,16 @@ class Device:
         return [*self.command, str(model), *([self.resolver] if self.resolver else [])]
 
 
+#: The default resolver of the release at hand. Profiles of its floats are named by vector extension.
+_XNNPACK = "litert-xnnpack"
+
+
 def devices(folder: Path) -> dict[str, Device]:
-    """Return every runtime by name, present or not."""
+    """Return every runtime by name, present or not; XNNPACK on this processor by the plain name, too."""
     found = (*_desktop(folder), *_micro(folder), *_emulated(folder), *_float(folder))
-    return {device.name: device for device in found}
+    known = {device.name: device for device in found}
+    own = [device for name, device in known.items() if name.startswith(f"{_XNNPACK}-") and not name.endswith("-arm64")]
+    return {**{_XNNPACK: device for device in own[:1]}, **known}
 
 
 def _desktop(folder: Path) -> Iterator[Device]:
