@@ -19,8 +19,8 @@ import numpy as np
 #: The bounds of values that numba takes for int64; larger ones are uint64.
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _FLOAT, _INTEGER = struct.Struct("<d"), struct.Struct("<q")
-#: Offsets in bytes of an array's address of data, address of its shape, and address of its strides, behind the header of
-#: 16 bytes that every object of CPython has.
+#: Offsets in bytes of the addresses of an array's data, shape and strides in its object, which begins with CPython's
+#: header of 16 bytes.
 DATA, SHAPE, STRIDES = 16, 32, 40
 
 
@@ -60,8 +60,11 @@ def _typed(value: Any) -> str:
 
 
 def packed(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
-    """Return (key, words) of arguments: what is equal only if `typed` gives the same text, and what compiled code reads,
-    addresses of arrays, integers, the bits of floats, 0 for None."""
+    """Return (key, words) of arguments.
+
+    Keys are equal only if `typed` gives the same text. Words are what compiled code reads: addresses of arrays, integers,
+    the bits of floats, 0 for None.
+    """
     parts: list[Any] = []
     found: list[int] = []
     for value in args:

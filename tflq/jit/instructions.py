@@ -132,7 +132,7 @@ def _emit_call(builder: Any, address: Any, a: Any, b: Any) -> Any:
 @_instruction(_emit_call)
 @compiled
 def make(words: Array, at: Int, a: Int, b: Int) -> Int:
-    """Make the call whose address is in the word (`machine_calls.MachineCall`); return its status, 0 if nothing is raised.
+    """Make the call whose address is in the word (`machine_calls`); return its status, 0 if nothing is raised.
 
     The caller guarantees: `words` has an element `at`, and the call's words and arrays are still there.
     """

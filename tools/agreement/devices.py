@@ -44,7 +44,7 @@ def devices(folder: Path) -> dict[str, Device]:
     found = (*_desktop(folder), *_micro(folder), *_emulated(folder), *_float(folder))
     known = {device.name: device for device in found}
     own = [device for name, device in known.items() if name.startswith(f"{_XNNPACK}-") and not name.endswith("-arm64")]
-    return {**{_XNNPACK: device for device in own[:1]}, **known}
+    return {**dict.fromkeys([_XNNPACK], *own[:1]), **known} if own else known
 
 
 def _desktop(folder: Path) -> Iterator[Device]:
