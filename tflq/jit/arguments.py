@@ -62,8 +62,8 @@ def _typed(value: Any) -> str:
 def packed(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
     """Return (key, words) of arguments.
 
-    Keys are equal only if `typed` gives the same text. Words are what compiled code reads: addresses of arrays, integers,
-    the bits of floats, 0 for None.
+    Keys are equal only if `typed` gives the same text. Words are what compiled code reads: addresses of arrays,
+    integers, the bits of floats, 0 for None.
     """
     parts: list[Any] = []
     found: list[int] = []

@@ -35,16 +35,15 @@ class Device:
         return [*self.command, str(model), *([self.resolver] if self.resolver else [])]
 
 
-#: The default resolver of the release at hand. Profiles of its floats are named by vector extension.
-_XNNPACK = "litert-xnnpack"
+#: The suffix of XNNPACK's profiles on a processor without AVX-512.
+_AVX2 = "-avx2"
 
 
 def devices(folder: Path) -> dict[str, Device]:
     """Return every runtime by name, present or not; XNNPACK on this processor by the plain name, too."""
     found = (*_desktop(folder), *_micro(folder), *_emulated(folder), *_float(folder))
     known = {device.name: device for device in found}
-    own = [device for name, device in known.items() if name.startswith(f"{_XNNPACK}-") and not name.endswith("-arm64")]
-    return {**dict.fromkeys([_XNNPACK], *own[:1]), **known} if own else known
+    return {**{name.removesuffix(_AVX2): device for name, device in known.items()}, **known}
 
 
 def _desktop(folder: Path) -> Iterator[Device]:
