@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
+from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.stages import OutputPipeline, SingleRounding

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
 from tflq.diagnosis.mistakes.multipliers import reals_of
 from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.inspection.parts import Part as Place
 from tflq.inspection.parts import parts_of
 from tflq.ir import Model
 from tflq.numerics.block_tail import BlockTail
+from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.stages import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.diagnosis.mistakes.division import Divide, Ints
+from tflq.numerics.divisions import Divide, Ints
 from tflq.numerics.multiplier import quantize_multipliers
 from tflq.numerics.stages import OutputStage, Reals
 
