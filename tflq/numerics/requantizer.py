@@ -11,8 +11,7 @@ An accumulator is in LSB of a product of scales a * b (or of one scale a), and a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from functools import cache
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -175,7 +174,7 @@ class Requantizer:
         """Return the codes of accumulators that hold their bias; arrays broadcast."""
         zero, low, high = (np.asarray(value, np.int64) for value in (zero_point, low, high))
         with np.errstate(all="ignore"):
-            scaled = self._scaled(_limited(total, self.accumulator), factors, zero)
+            scaled = self._scaled(limited(total, self.accumulator), factors, zero)
         if self.result == "cut to the type":
             return np.asarray((scaled + zero - low) % (high - low + 1) + low)
         if self.result == "INT32_MIN beyond 32 bits, then clamped":
@@ -192,10 +191,9 @@ class Requantizer:
         if self.is_fixed:
             return self._in_fixed_point(total, factors, zero)
         product = self._in_floats(total, factors)
-        offset = zero.astype(product.dtype) if self.zero_point == "before rounding" else product.dtype.type(0)
-        rounded = ROUNDINGS[self.last](product + offset) if self.zero_point == "before rounding" else None
-        whole = ROUNDINGS[self.last](product) if rounded is None else rounded - offset
-        return np.clip(np.nan_to_num(whole.astype(np.float64)), -_FAR, _FAR).astype(np.int64)
+        if self.zero_point == "before rounding":
+            return _whole(ROUNDINGS[self.last](product + zero.astype(product.dtype))) - zero
+        return _whole(ROUNDINGS[self.last](product))
 
     def _in_floats(self, total: Ints, factors: tuple[Array, ...]) -> Array:
         if self.product == "float64":
@@ -233,7 +231,12 @@ class Requantizer:
         return last(product, down)
 
 
-def _limited(total: Ints, accumulator: str) -> Ints:
+def _whole(rounded: Array) -> Ints:
+    """Return whole floats as integers."""
+    return np.clip(np.nan_to_num(rounded.astype(np.float64)), -_FAR, _FAR).astype(np.int64)
+
+
+def limited(total: Ints, accumulator: str) -> Ints:
     """Return accumulators in their width."""
     if accumulator == "64 bits":
         return total
@@ -319,56 +322,3 @@ def stated(point: Requantizer) -> dict[str, Any]:
     """Return the fields that differ from their defaults; `point_of` reads them."""
     default = asdict(_DEFAULT)
     return {field: value for field, value in asdict(point).items() if value != default[field]}
-
-
-def points() -> tuple[Requantizer, ...]:
-    """Return every point on multiplication and rounding.
-
-    Width of accumulators, overflow of left shifts and treatment of results keep their defaults: they show on other
-    questions. `variants` combines one point with those.
-    """
-    return _points()
-
-
-@cache
-def _points() -> tuple[Requantizer, ...]:
-    found = []
-    computed = [name for name in MULTIPLIERS if name != "given"]
-    shortened = [(31, SHORTENED[0]), *((bits, how) for bits in MANTISSAS[1:] for how in SHORTENED[:2])]
-    shortened.append((15, SHORTENED[2]))
-    for multiplier in computed:
-        for bits, how in shortened:
-            for first in FIELDS["first"]:
-                for last in DIVISIONS:
-                    for zero in ZERO_POINTS:
-                        if zero == ZERO_POINTS[1] and last in _SHIFT_WITH_ZERO:
-                            continue
-                        found.append(Requantizer(multiplier, PRODUCTS[0], bits, how, str(first), last, zero))
-        for product in ("float64", "float32", "bfloat16"):
-            for last in ROUNDINGS:
-                for zero in ZERO_POINTS:
-                    found.append(Requantizer(multiplier, product, last=last, zero_point=zero))
-    for product in PRODUCTS[-2:]:
-        for last in ROUNDINGS:
-            found += [Requantizer(product=product, last=last, zero_point=zero) for zero in ZERO_POINTS]
-    return tuple(found)
-
-
-#: Roundings in fixed point that commute with the addition of a zero point.
-_SHIFT_WITH_ZERO = ("towards minus infinity", "half up")
-
-
-def variants(point: Requantizer) -> tuple[Requantizer, ...]:
-    """Return the point with every width of accumulators, overflow of left shifts, and treatment of results."""
-    lefts = LEFT if point.is_fixed else LEFT[:1]
-    return tuple(
-        replace(point, left=left, accumulator=accumulator, result=result)
-        for left in lefts
-        for accumulator in ACCUMULATORS
-        for result in RESULTS
-    )
-
-
-def differing(points: tuple[Requantizer, ...]) -> tuple[str, ...]:
-    """Return the fields in which some of the points differ."""
-    return tuple(f.name for f in fields(Requantizer) if len({getattr(point, f.name) for point in points}) > 1)

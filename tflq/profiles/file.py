@@ -101,7 +101,7 @@ def _profile(path: str, document: Any) -> Profile:
         raise UnknownNameError("value of others", others, (_AS_BASE, _REFUSED))
     profile = profile_from(row)
     if changes or others == _REFUSED:
-        profile = _with_rows(profile, changes, stated, alone=others == _REFUSED)
+        profile = _with_changes(profile, changes, stated, alone=others == _REFUSED)
     learned = _mapping(known.get("learned", {}), "learned")
     if learned:
         profile = profile.stating({"learned": learned})
@@ -112,7 +112,16 @@ def _profile(path: str, document: Any) -> Profile:
     return profile.derive(path)
 
 
-def _with_rows(profile: Profile, changes: Sequence[Change], stated: Sequence[Any], *, alone: bool) -> Profile:
+def with_rows(profile: Profile, stated: Sequence[Mapping[str, Any]]) -> Profile:
+    """Return the profile with the rows that `stated` gives as a file does.
+
+    Raises:
+        UnknownNameError, OptionError: As `load_profile`.
+    """
+    return _with_changes(profile, [_change(item, i) for i, item in enumerate(stated)], stated, alone=False)
+
+
+def _with_changes(profile: Profile, changes: Sequence[Change], stated: Sequence[Any], *, alone: bool) -> Profile:
     changed = profile.within(lambda table: applied(table, changes, lambda name: by_name(name).kernels, alone=alone))
     return changed.stating({**({"others": _REFUSED} if alone else {}), "rows": stated})
 
