@@ -75,7 +75,7 @@ class Asker:
 
     target: Target
     most: int = 100_000
-    progress: Callable[[str], None] = lambda text: None
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
     tally: Tally = field(default_factory=Tally)
 
     def ask(self, drafts: Sequence[Draft]) -> list[Answer]:

@@ -46,7 +46,7 @@ def learn(
     effort: Effort | None = None,
     *,
     most: int = 100_000,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Findings:
     """Learn some operators of a target. Ctrl-C ends it with what is known by then.
 
@@ -55,7 +55,7 @@ def learn(
         subjects: The operators with their types.
         effort: Numbers of models, and the seed.
         most: The number of models after which nothing more is asked.
-        progress: Called with a line for each round.
+        progress: Called before each call of the target with what is learned, operators that are done, and all.
 
     Raises:
         RuntimeMissing: There is no such program.
@@ -101,16 +101,18 @@ def _rounds(asker: Asker, courses: Sequence[_Running], what: str) -> None:
     while waiting := [one for one in courses if not one.is_done]:
         drafts = [draft for one in waiting for draft in one.batch]
         done = len(courses) - len(waiting)
-        asker.progress(f"{what}: {done} of {len(courses)} done, asking {len(drafts)} models")
+        asker.progress(f"{what}: asking {len(drafts)} models", done, len(courses))
         answers = asker.ask(drafts)
         silent = 0 if any(a.is_answered or a.refused for a in answers) else silent + 1
         if silent == _SILENT:
             raise RuntimeFailed(asker.target.name, f"no answers in {_SILENT} rounds: {answers[0].reason}"[:200])
         at = 0
         for one in waiting:
+            asker.progress(f"{what}: comparing {one.name}", done, len(courses))
             mine = answers[at : at + len(one.batch)]
             at += len(one.batch)
             one.send(mine)
+            done += one.is_done
 
 
 def jointly(operators: Sequence[Learned]) -> tuple[Learned, ...]:

@@ -132,7 +132,7 @@ def with_edges(rng: Rng, probe: Probe, kind: str, reach: int = LARGEST) -> Probe
 
 
 def inner_totals(totals: Array, real: Array, zero_point: int, kind: str, reach: int) -> Array:
-    """Return accumulators up to `reach` inside the range of `inner_codes`, or one LSB beyond; 0 in place of all others."""
+    """Return accumulators up to `reach` inside the range of `inner_codes`, or one LSB beyond; others become 0."""
     least, most = inner_codes(zero_point, kind)
     scaled = totals * real
     is_inside = (scaled >= least - 1) & (scaled <= most + 1) & (np.abs(totals) <= reach)
