@@ -27,8 +27,10 @@ CONTRACTIONS = ("CONV_2D", "FULLY_CONNECTED", "DEPTHWISE_CONV_2D")
 _POOL, _SPLITTING, _ROUNDS, _FRESH_ROUNDS = 32, 6, 4, 4
 #: Forms that are kept by name although nothing tells them apart; forms whose shares are computed.
 _NAMED, _SCORED = 8, 24
-#: Answers that are looked at first, since most forms fail on them.
-_FIRST = 3
+#: Answers that score forms; answers that all forms are compared with before the first that fits is sought.
+_FIRST, _FEW = 3, 8
+#: Forms beside the first that are compared with every answer up to a size in elements.
+_COMPARED, _LARGE = 24, 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +120,31 @@ class _Course:
         points = shared.points(self.subject.kind) + ([] if mine is None else list(mine.points[1:_NAMED]))
         changed = list(self.forms.changed(self.known, list(dict.fromkeys(points))))
         self.left = self._fitting([*self.known, *changed])
-        if not self.left and mine is None and self.subject.kind in KINDS:
+        if self.best() is None and mine is None and self.subject.kind in KINDS:
             self.left = self._fitting(self.forms.everything(self.known))
 
     def _fitting(self, forms: Iterable[Form]) -> list[Form]:
-        """Return the forms that reproduce every answer, one for each way to compute the first ones."""
+        """Return the forms that reproduce the first answers; `best` compares them with the others."""
         found = []
         for form in forms:
             self.tried += 1
-            if self.forms.fits(form, self.answers):
+            if self.forms.fits(form, self.answers[:_FEW]):
                 found.append(form)
         return found
 
+    def best(self) -> Form | None:
+        """Return the first form left that reproduces every answer, and drop those before it."""
+        while self.left and not self.forms.fits(self.left[0], self.answers[_FEW:]):
+            del self.left[0]
+        return self.left[0] if self.left else None
+
     def keep(self, answers: Sequence[Answer]) -> None:
-        """Take new answers in, and drop the forms that do not reproduce them."""
+        """Take new answers in, and drop the forms that do not reproduce them; large ones count for the first form."""
         new = [answer for answer in answers if answer.is_answered]
         self.answers += new
-        self.left = [form for form in self.left if self.forms.fits(form, new)]
+        small = [answer for answer in new if answer.elements <= _LARGE]
+        first = [form for form in self.left[:1] if self.forms.fits(form, new)]
+        self.left = first + [form for form in self.left[1:] if self.forms.fits(form, small)]
 
     def splitting(self, turn: int) -> list[Draft]:
         """Return drafts on which the forms left differ, those that split them best first."""
@@ -161,15 +171,15 @@ class _Course:
                 break
             self.keep((yield chosen))
         for turn in range(_FRESH_ROUNDS):
-            if not self.left:
+            if self.best() is None:
                 break
+            best = self.best()
             drafts = self._fresh(turn)
             answers = yield drafts
             told = [answer for answer in answers if answer.is_answered]
             if not told:
                 note = next((answer.reason for answer in answers), "")
                 return self._finding(State.OPEN, f"no fresh question was answered: {note}"[:200])
-            best = self.left[0]
             self.keep(answers)
             if self.left and self.left[0] == best:
                 self.fresh, self.fresh_elements = len(told), sum(answer.elements for answer in told)
@@ -191,7 +201,7 @@ class _Course:
             self.subject,
             state,
             form=self.left[0] if is_learned else None,
-            also=tuple(self.left[1:]) if is_learned else (),
+            also=tuple(self._beside()) if is_learned else (),
             alike=self.forms.alike if is_learned else {},
             asked=len(self.answers) - (self.fresh if is_learned else 0),
             fresh=self.fresh if is_learned else 0,
@@ -200,6 +210,11 @@ class _Course:
             tried=self.tried,
             note=note,
         )
+
+    def _beside(self) -> list[Form]:
+        """Return the forms beside the first that reproduce every answer, as far as they are compared."""
+        fresh = [answer for answer in self.answers if answer.elements <= _LARGE][_FEW:]
+        return [form for form in self.left[1:_COMPARED] if self.forms.fits(form, fresh)]
 
     def _fallback(self) -> Course:
         """Learn tables of codes where that is possible; else name the nearest form and its share."""
