@@ -25,7 +25,7 @@ from tflq.kernels.families.code_averages import FIELDS as AVERAGES
 from tflq.kernels.families.through_floats import FIELDS as FLOATS
 from tflq.learning.asking import Answer
 from tflq.learning.subjects import Subject
-from tflq.numerics.requantizer import Requantizer, stated
+from tflq.numerics.requantizer import ZERO_POINTS, Requantizer, stated
 from tflq.numerics.requantizer_points import points
 from tflq.numerics.stages import OutputStage, StageOf
 from tflq.profiles import PROFILES, Profile, by_name
@@ -43,6 +43,12 @@ _ORDERS = ("litert-ref", "litert-opt", "litert-xnnpack", "litert-ref-arm64", "li
 _AVERAGED = ("AVERAGE_POOL_2D",)
 #: Roundings that are combined with narrower floats.
 _USUAL = ("half to even", "half away from zero")
+#: Operators whose accumulators are exact sums in every runtime.
+_EXACT_SUMS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+#: Values of the fields of requantizers that are tried on any operator, and structures that they are tried on.
+_USUAL_MANTISSAS, _USUAL_FIRST = (31, 15), ("none", "half up", "half away from zero", "towards minus infinity")
+_USUAL_MULTIPLIERS = ("float64", "float32", "float64 rounded to float32")
+_USUAL_PRODUCTS, _STRUCTURES = ("fixed point", "float64", "float32"), 2
 #: Models that are prepared to see whether an operator makes output stages.
 _LOOKED_AT = 4
 #: Fields of the arithmetic that are changed by themselves.
@@ -99,9 +105,10 @@ class Forms:
 
     def model(self, draft: Draft) -> Model:
         """Return a draft's model."""
-        if id(draft) not in self._models:
-            self._models[id(draft)] = (draft, read(draft.model()))
-        return self._models[id(draft)][1]
+        key = id(draft.inputs)  # drafts that differ in samples only have one model
+        if key not in self._models:
+            self._models[key] = (draft, read(draft.model()))
+        return self._models[key][1]
 
     def profile(self, form: Form) -> Profile | None:
         """Return the profile with the form's rows; None if its tables have none for the subject's types."""
@@ -155,6 +162,14 @@ class Forms:
             parts.append(b"refused" if found is None else b"".join(a.tobytes() for sample in found for a in sample))
         return b"|".join(parts)
 
+    def by_sample(self, form: Form, draft: Draft) -> NDArray[np.object_]:
+        """Return the bytes of a form's outputs for each sample of a draft; all empty if it refuses the model."""
+        found = self.results(form, draft)
+        parts = [b""] * len(draft.samples) if found is None else [b"".join(a.tobytes() for a in one) for one in found]
+        keys = np.empty(len(parts), object)
+        keys[:] = parts
+        return keys
+
     def known(self, draft: Draft) -> list[Form]:
         """Return one form for each way in which some profile computes a draft, the nearest to the base first."""
         model = self.model(draft)
@@ -194,14 +209,21 @@ class Forms:
                 yield Form(like, form.kind, form.fields)
 
     def everything(self, known: Sequence[Form]) -> Iterator[Form]:
-        """Yield every point of the grammar of requantizers on every structure."""
-        for like in self.requantizing_structures(known):
+        """Yield the usual points of the grammar of requantizers on the first structures."""
+        for like in self.requantizing_structures(known)[:_STRUCTURES]:
             for point in points():
-                if point.mantissa in (31, 15) and point.product in ("fixed point", "float64", "float32"):
+                is_usual = point.mantissa in _USUAL_MANTISSAS and point.multiplier in _USUAL_MULTIPLIERS
+                is_usual &= point.zero_point == ZERO_POINTS[0] and point.first in _USUAL_FIRST
+                if is_usual and point.product in _USUAL_PRODUCTS:
                     yield requantizing(point, like)
 
     def requantizing_structures(self, known: Sequence[Form]) -> list[str]:
-        """Return the structures that scale by an output stage, as far as the first draft shows."""
+        """Return the structures that scale by an output stage, as far as the first drafts show.
+
+        All structures of a contraction have the same accumulators: they are exact integers.
+        """
+        if self.subject.op in _EXACT_SUMS:
+            return [BASE]
         return [like for like in self._structures(known) if self._makes_stages(like)]
 
     def _fields_read(self, like: str) -> set[str]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.conformance.draft import Draft
+from tflq.conformance.draft import Draft, samples_of
 from tflq.learning.asking import Answer
 from tflq.learning.findings import Learned, State
 from tflq.learning.forms import Form, Forms, requantizing
@@ -24,9 +24,11 @@ Course: TypeAlias = "Generator[list[Draft], list[Answer], Learned]"
 #: Operators whose accumulators can be chosen freely: their requantizers are learned by themselves.
 CONTRACTIONS = ("CONV_2D", "FULLY_CONNECTED", "DEPTHWISE_CONV_2D")
 #: Splitting drafts that are tried and asked in one round, rounds of them, rounds of fresh questions.
-_POOL, _SPLITTING, _ROUNDS, _FRESH_ROUNDS = 32, 6, 4, 4
-#: Forms that are kept by name although nothing tells them apart; forms whose shares are computed.
-_NAMED, _SCORED = 8, 24
+_POOL, _SPLITTING, _ROUNDS, _FRESH_ROUNDS = 16, 6, 3, 4
+#: Drafts with random inputs that are searched, inputs of each, their bytes at most, and inputs that are asked.
+_SEARCHED, _SAMPLES, _MOST_BYTES, _KEPT = 12, 100, 1 << 23, 8
+#: Points of an operator's own requantizer that are tried; forms whose shares are computed; forms that are split.
+_OWN, _SCORED, _SPLIT = 4, 24, 10
 #: Answers that score forms; answers that all forms are compared with before the first that fits is sought.
 _FIRST, _FEW = 3, 8
 #: Forms beside the first that are compared with every answer up to a size in elements.
@@ -117,7 +119,7 @@ class _Course:
     def choose(self, shared: Shared, mine: Requantized | None) -> None:
         """Find the forms that reproduce every answer: known ones, shared and own requantizers, then all others."""
         self.known = self.forms.known(self.answers[0].draft)
-        points = shared.points(self.subject.kind) + ([] if mine is None else list(mine.points[1:_NAMED]))
+        points = shared.points(self.subject.kind) + ([] if mine is None else list(mine.points[1:_OWN]))
         changed = list(self.forms.changed(self.known, list(dict.fromkeys(points))))
         self.left = self._fitting([*self.known, *changed])
         if self.best() is None and mine is None and self.subject.kind in KINDS:
@@ -149,9 +151,10 @@ class _Course:
     def splitting(self, turn: int) -> list[Draft]:
         """Return drafts on which the forms left differ, those that split them best first."""
         pool = self.subject.drafts(self.effort.seed + 1 + turn % 2, _POOL * (1 + turn // 2))
-        groups = [self.left]
+        some = self.left[:_SPLIT]
+        groups = [some]
         chosen: list[Draft] = []
-        keys = {id(draft): {form: self.forms.key(form, [draft]) for form in self.left} for draft in pool}
+        keys = {id(draft): {form: self.forms.key(form, [draft]) for form in some} for draft in pool}
         while len(chosen) < _SPLITTING:
             splits = [(draft, _split(groups, keys[id(draft)])) for draft in pool]
             draft, best = max(splits, key=lambda s: len(s[1]), default=(None, groups))
@@ -159,7 +162,24 @@ class _Course:
                 break
             chosen.append(draft)
             groups = best
-        return chosen
+        return chosen or self._searched(some, pool[:_SEARCHED], turn)
+
+    def _searched(self, forms: Sequence[Form], pool: Sequence[Draft], turn: int) -> list[Draft]:
+        """Return drafts with random inputs on which the first form differs from another, if some are found.
+
+        Sums in floats and sums of integers differ once in many thousand elements.
+        """
+        rng = np.random.default_rng([self.effort.seed, 13, turn])
+        chosen = []
+        for draft in pool:
+            many = replace(draft, samples=tuple(samples_of(rng, draft.inputs)[0] for _ in range(_SAMPLES)))
+            if sum(value.nbytes for sample in many.samples for value in sample) > _MOST_BYTES:
+                continue
+            first, *others = (self.forms.by_sample(form, many) for form in forms)
+            apart = sorted({at for other in others for at in np.flatnonzero(first != other).tolist()})
+            if apart:
+                chosen.append(replace(draft, samples=tuple(many.samples[at] for at in apart[:_KEPT])))
+        return chosen[:_SPLITTING]
 
     def confirmed(self) -> Course:
         """Split the forms left, confirm the first by fresh questions, and return what is known."""

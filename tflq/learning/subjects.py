@@ -33,20 +33,29 @@ class Subject:
 
     def drafts(self, seed: int, most: int) -> list[Draft]:
         """Return at most `most` drafts, spread over all aims; another seed draws other scales, codes and weights."""
-        return spread(_draws(seed).get(self, ()), most)
+        found = [draft for family in _families_of(self) for draft in _draws(seed, family).get(self, ())]
+        return spread(found, most)
 
 
 #: Types of codes that can be learned.
 KINDS = ("int8", "uint8", "int16")
 
 
-@lru_cache(_KEPT)
-def _draws(seed: int) -> Mapping[Subject, tuple[Draft, ...]]:
+@lru_cache(_KEPT * len(_FAMILIES))
+def _draws(seed: int, family: int) -> Mapping[Subject, tuple[Draft, ...]]:
     found: dict[Subject, list[Draft]] = {}
-    for family in _FAMILIES:
-        for draft in family.drafts(seed):
-            found.setdefault(Subject(draft.op, draft.types), []).append(draft)
+    for draft in _FAMILIES[family].drafts(seed):
+        found.setdefault(Subject(draft.op, draft.types), []).append(draft)
     return {subject: tuple(drafts) for subject, drafts in found.items()}
+
+
+def _families_of(subject: Subject) -> list[int]:
+    return [family for family in range(len(_FAMILIES)) if subject in _draws(0, family)]
+
+
+def _known() -> list[Subject]:
+    """Return every subject, in the order of the families."""
+    return list(dict.fromkeys(subject for family in range(len(_FAMILIES)) for subject in _draws(0, family)))
 
 
 def spread(drafts: Sequence[Draft], most: int) -> list[Draft]:
@@ -77,7 +86,7 @@ def subjects(kinds: Sequence[str], operators: Sequence[str] = ()) -> list[Subjec
     """Return the subjects whose codes are of one of the types, all operators or those named."""
     others = {kind for kind in KINDS if kind not in kinds}
     found = []
-    for subject in _draws(0):
+    for subject in _known():
         words = set(subject.types.split())
         is_meant = words & set(kinds) and not words & others
         if is_meant and (not operators or subject.op in operators):
@@ -87,4 +96,4 @@ def subjects(kinds: Sequence[str], operators: Sequence[str] = ()) -> list[Subjec
 
 def known_operators() -> tuple[str, ...]:
     """Return the operators that can be learned, in alphabetical order."""
-    return tuple(sorted({subject.op for subject in _draws(0)}))
+    return tuple(sorted({subject.op for subject in _known()}))
