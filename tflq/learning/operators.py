@@ -90,6 +90,13 @@ def learned_operator(subject: Subject, shared: Shared, effort: Effort) -> Course
     return replace(learned, refused=refused + learned.refused)
 
 
+def chosen_by(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> _Course:
+    """Return the course of a subject whose forms are chosen by some answers, without any question."""
+    course = _Course(Forms(subject), sorted(answers, key=lambda a: a.elements), effort)
+    course.choose(shared, None)
+    return course
+
+
 def _unanswered(subject: Subject, answers: Sequence[Answer]) -> Learned:
     reason = next((a.reason for a in answers if not a.refused), answers[0].reason)
     if reason.startswith("not asked"):
@@ -205,6 +212,21 @@ class _Course:
                 self.fresh, self.fresh_elements = len(told), sum(answer.elements for answer in told)
                 return self._finding(State.LEARNED, "")
         return (yield from self._fallback())
+
+    def confirmed_by(self, answers: Sequence[Answer]) -> Learned:
+        """Return what is known after answers that selected nothing; nothing can be asked."""
+        best = self.best()
+        self.keep(answers)
+        if best is not None and self.left and self.left[0] == best:
+            self.fresh, self.fresh_elements = len(answers), sum(answer.elements for answer in answers)
+            return self._finding(State.LEARNED, "")
+        return self._nearest()
+
+    def share(self) -> tuple[int, int]:
+        """Return how many elements the first form left reproduces, and of how many."""
+        best = self.best()
+        pairs = [] if best is None else [self.forms.matches(best, answer) for answer in self.answers]
+        return sum(same for same, _ in pairs), sum(elements for _, elements in pairs)
 
     def _fresh(self, turn: int) -> list[Draft]:
         """Return drafts of a draw that nothing was chosen by."""
