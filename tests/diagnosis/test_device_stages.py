@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
 from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.numerics.stages import OutputPipeline, SingleRounding
 
 

@@ -9,7 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.conformance.draft import Draft, samples_of
+from tflq.diagnosis.certainty import inside
 from tflq.learning.asking import Answer
+from tflq.learning.channels import repeating_channels
 from tflq.learning.findings import Learned, State
 from tflq.learning.forms import Form, Forms, requantizing
 from tflq.learning.probes import drawn, extreme
@@ -25,6 +27,8 @@ Course: TypeAlias = "Generator[list[Draft], list[Answer], Learned]"
 CONTRACTIONS = ("CONV_2D", "FULLY_CONNECTED", "DEPTHWISE_CONV_2D")
 #: Splitting drafts that are tried and asked in one round, rounds of them, rounds of fresh questions.
 _POOL, _SPLITTING, _ROUNDS, _FRESH_ROUNDS = 16, 6, 3, 4
+#: Fresh elements inside their type's range that a form needs where nothing can be asked.
+_TELLING = 32
 #: Drafts with random inputs that are searched, inputs of each, their bytes at most, and inputs that are asked.
 _SEARCHED, _SAMPLES, _MOST_BYTES, _KEPT = 12, 100, 1 << 23, 8
 #: Points of an operator's own requantizer that are tried; forms whose shares are computed; forms that are split.
@@ -217,10 +221,14 @@ class _Course:
         """Return what is known after answers that selected nothing; nothing can be asked."""
         best = self.best()
         self.keep(answers)
-        if best is not None and self.left and self.left[0] == best:
+        if best is not None and self.left and self.left[0] == best and sum(map(_telling, answers)) >= _TELLING:
             self.fresh, self.fresh_elements = len(answers), sum(answer.elements for answer in answers)
             return self._finding(State.LEARNED, "")
-        return self._nearest()
+        best = self.best()
+        if best is None:
+            return self._nearest()
+        note = "too few answers are left to confirm it"
+        return replace(self._finding(State.UNKNOWN, note), nearest=best, share=self.share())
 
     def share(self) -> tuple[int, int]:
         """Return how many elements the first form left reproduces, and of how many."""
@@ -274,8 +282,13 @@ class _Course:
         best = max(scored, key=lambda s: s[0])[1]
         pairs = [self.forms.matches(best, answer) for answer in self.answers]
         share = sum(same for same, _ in pairs), sum(elements for _, elements in pairs)
-        note = _where(self.forms, best, self.answers)
+        note = repeating_channels(self.forms, best, self.answers)
         return replace(self._finding(State.UNKNOWN, note), nearest=best, share=share)
+
+
+def _telling(answer: Answer) -> int:
+    """Return the number of elements that are neither the lowest nor the highest of their type."""
+    return sum(inside(output) for sample in answer.outputs for output in sample)
 
 
 def _split(groups: Sequence[list[Form]], keys: dict[Form, bytes]) -> list[list[Form]]:
@@ -286,23 +299,3 @@ def _split(groups: Sequence[list[Form]], keys: dict[Form, bytes]) -> list[list[F
             parts.setdefault(keys[form], []).append(form)
         found += list(parts.values())
     return found
-
-
-def _where(forms: Forms, form: Form, answers: Sequence[Answer]) -> str:
-    """Return a sentence on the channels in which a form differs from the device, if these repeat."""
-    wrong: set[int] = set()
-    right: set[int] = set()
-    for answer in answers:
-        found = forms.results(form, answer.draft)
-        for outputs, got in zip(found or (), answer.outputs, strict=False):
-            for one, other in zip(outputs, got, strict=True):
-                if one.shape == other.shape and one.ndim > 1:
-                    differs = (one != other).reshape(-1, one.shape[-1]).any(axis=0)
-                    wrong |= set(np.flatnonzero(differs).tolist())
-                    right |= set(range(one.shape[-1])) - set(np.flatnonzero(differs).tolist())
-    only = wrong
-    for modulus in (2, 4, 8, 16):
-        classes = {channel % modulus for channel in only}
-        if only and len(classes) == 1 and right - only and max(right | only) >= 2 * modulus:
-            return f"differs only in channels that are {classes.pop()} modulo {modulus}"
-    return ""

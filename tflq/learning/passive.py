@@ -17,7 +17,7 @@ from tflq.errors import TflqError
 from tflq.flatbuf import write
 from tflq.ir import Model, TensorType, view
 from tflq.learning.asking import Answer, Tally
-from tflq.learning.findings import Findings, Learned, State
+from tflq.learning.findings import Findings, Learned
 from tflq.learning.learner import jointly
 from tflq.learning.operators import Effort, Shared, chosen_by
 from tflq.learning.subjects import KINDS, Subject
@@ -95,7 +95,4 @@ class _Key:
 def _learned(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> Learned:
     first, fresh = list(answers[::2]), list(answers[1::2])
     course = chosen_by(subject, first, shared, effort)
-    if not fresh and course.best() is not None:
-        note = "one answer only: nothing is left to confirm it"
-        return Learned(subject, State.UNKNOWN, asked=len(first), nearest=course.best(), share=course.share(), note=note)
     return course.confirmed_by(fresh)

@@ -152,6 +152,8 @@ def finding(one: Learned) -> str:
         return f"{len(one.tables)} tables of 256 codes, one for each pair of scales asked"
     if one.state is State.UNKNOWN and one.nearest is not None:
         same, elements = one.share
+        if same == elements:
+            return f"{described(one.nearest)}, as far as seen: {one.note}"
         share = f"{100 * same / max(elements, 1):.2f} %"
         return f"no form reproduces it; nearest {described(one.nearest)}: {share} of elements"
     return one.note
