@@ -7,7 +7,8 @@ import pytest
 
 from support.planted import Device, Fields, drawn, stated
 from tflq.errors import OptionError, UnknownNameError
-from tflq.numerics.requantizer import FIELDS, NAMED, Requantizer, Scales, point_of
+from tflq.numerics.multipliers_of_scales import Scales
+from tflq.numerics.requantizer import FIELDS, NAMED, Requantizer, point_of
 from tflq.numerics.requantizer import stated as written
 from tflq.numerics.requantizer_points import canonical, differing, points, variants
 from tflq.numerics.requantizer_stage import GrammarStage

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tflq.conformance.draft import CODES, Draft
 from tflq.conformance.one_operator import T
-from tflq.numerics.requantizer import Scales
+from tflq.numerics.multipliers_of_scales import Scales
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

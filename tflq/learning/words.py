@@ -10,7 +10,8 @@ import numpy as np
 from tflq.learning.findings import Learned, State
 from tflq.learning.forms import BASE, Form
 from tflq.learning.requantizing import Requantized
-from tflq.numerics.requantizer import NAMED, Requantizer, Scales, limited, point_of
+from tflq.numerics.multipliers_of_scales import Scales
+from tflq.numerics.requantizer import NAMED, Requantizer, limited, point_of
 
 _AVERAGED = {"kept": "of codes", "subtracted": "of codes less their zero point"}
 

@@ -10,7 +10,7 @@ An accumulator is in LSB of a product of scales a * b (or of one scale a), and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,11 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from tflq.errors import OptionError, UnknownNameError
 from tflq.numerics.divisions import DIVISIONS, ROUNDINGS, Ints
 from tflq.numerics.multiplier import quantize_multipliers
+from tflq.numerics.multipliers_of_scales import MULTIPLIERS, Reals, Scales
 from tflq.numerics.narrow_floats import in_bfloat16
 
 Array = NDArray[Any]
-Reals = NDArray[np.float64]
-Floats = NDArray[np.float32]
 
 #: The largest int32; accumulators beyond it saturate or wrap.
 _MOST, _LEAST = np.int64(2**31 - 1), np.int64(-(2**31))
@@ -33,70 +32,6 @@ _FAR = 2.0**40
 _WIDE = np.int64(1) << np.int64(62)
 
 
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """Scales of an operator's operands, float32 arrays that broadcast: a code is a * b / y LSB of accumulator.
-
-    `b` is None for operators with one factor.
-    """
-
-    a: Floats
-    b: Floats | None
-    y: Floats
-
-    @property
-    def real(self) -> Reals:
-        """The real multipliers in float64 throughout."""
-        return in_float64(self)
-
-
-def in_float64(s: Scales) -> Reals:
-    """Return multipliers in float64 throughout."""
-    wide = s.a.astype(np.float64)
-    return np.asarray((wide if s.b is None else wide * s.b.astype(np.float64)) / s.y.astype(np.float64))
-
-
-def in_float32(s: Scales) -> Reals:
-    """Return multipliers in float32, the product of scales first."""
-    return np.asarray((s.a if s.b is None else s.a * s.b) / s.y).astype(np.float64)
-
-
-def product_last(s: Scales) -> Reals:
-    """Return multipliers in float32, the quotient first."""
-    quotient = s.a / s.y
-    return np.asarray(quotient if s.b is None else quotient * s.b).astype(np.float64)
-
-
-def of_float32_product(s: Scales) -> Reals:
-    """Return a float32 product of scales, divided in float64.
-
-    Source: LiteRT 2.3 kernel_util.cc GetQuantizedConvolutionMultipler.
-    """
-    product = s.a if s.b is None else s.a * s.b
-    return np.asarray(product.astype(np.float64) / s.y.astype(np.float64))
-
-
-def times_reciprocal(s: Scales) -> Reals:
-    """Return multipliers in float32, times the reciprocal of the output's scale."""
-    product = s.a if s.b is None else s.a * s.b
-    return np.asarray(product * (np.float32(1) / s.y)).astype(np.float64)
-
-
-def rounded_to_float32(s: Scales) -> Reals:
-    """Return float64 multipliers rounded to float32 once."""
-    return in_float64(s).astype(np.float32).astype(np.float64)
-
-
-#: Ways to compute multipliers from scales. "given" is the operator's own, in the kernel that is changed.
-MULTIPLIERS: Mapping[str, Callable[[Scales], Reals]] = {
-    "given": in_float64,
-    "float64": in_float64,
-    "float32": in_float32,
-    "float32, the product of scales last": product_last,
-    "float32 product of scales, float64 quotient": of_float32_product,
-    "float32, times the output scale's reciprocal": times_reciprocal,
-    "float64 rounded to float32": rounded_to_float32,
-}
 #: Products of accumulator and multiplier. The last two scale to reals first, then by the output's scale.
 PRODUCTS = ("fixed point", "float64", "float32", "bfloat16", "float32 quotient", "float32 times reciprocal")
 #: Bits of a fixed-point mantissa after its sign.

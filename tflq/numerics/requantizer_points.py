@@ -6,12 +6,12 @@ from dataclasses import fields, replace
 from functools import cache
 
 from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
+from tflq.numerics.multipliers_of_scales import MULTIPLIERS
 from tflq.numerics.requantizer import (
     ACCUMULATORS,
     FIELDS,
     LEFT,
     MANTISSAS,
-    MULTIPLIERS,
     PRODUCTS,
     RESULTS,
     SHORTENED,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.numerics.requantizer import Requantizer, Scales
+from tflq.numerics.multipliers_of_scales import Scales
+from tflq.numerics.requantizer import Requantizer
 from tflq.numerics.stages import Ints32, Reals, as_reals
 
 Array = NDArray[Any]

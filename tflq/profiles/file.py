@@ -34,7 +34,7 @@ _KEYS = (
     "others",
     "learned",
 )
-#: What holds for operators and types that no row names.
+#: Values of `others`: the treatment of operators and types that no row names.
 _AS_BASE, _REFUSED = "as the base", "refused"
 #: The words that each coordinate of a runtime takes.
 _RUNTIME: Mapping[str, tuple[object, ...]] = {

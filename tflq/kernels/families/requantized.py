@@ -1,7 +1,7 @@
 """A row whose output stages are replaced by one point of the grammar of requantizers.
 
 A kernel hands real multipliers to its arithmetic. Where such a multiplier is the quotient of the operator's own scales,
-a * b / y or a / y, the point computes it anew from the scales; all others stay as the kernel made them.
+a * b / y or a / y, the point computes it from the scales again; all others stay as the kernel made them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.requantizer import Requantizer, Scales
+from tflq.numerics.multipliers_of_scales import Scales
+from tflq.numerics.requantizer import Requantizer
 from tflq.numerics.requantizer_stage import GrammarStage
 from tflq.numerics.stages import OutputStage, StageOf, as_reals
 

@@ -1,1 +1,1 @@
-"""What was learned of a device, as a report and a document."""
+"""A learned device as a report and a document."""

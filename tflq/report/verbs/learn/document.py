@@ -1,4 +1,4 @@
-"""What was learned of a device, as a JSON document (`schemas/learn.schema.json`)."""
+"""A learned device as a JSON document (`schemas/learn.schema.json`)."""
 
 from __future__ import annotations
 
