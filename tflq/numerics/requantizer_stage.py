@@ -13,7 +13,8 @@ from tflq.numerics.requantizer import Requantizer
 from tflq.numerics.stages import Ints32, Reals, as_reals
 
 Array = NDArray[Any]
-_INT32 = np.iinfo(np.int32)
+#: Limits of results that no result reaches: they wrap instead.
+_FAR = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,7 @@ class GrammarStage:
     def __call__(self, accumulator: Array) -> Ints32:
         """Scale accumulators; see OutputStage.__call__."""
         total = np.atleast_1d(accumulator).astype(np.int64)
-        return self._codes(total, 0, _INT32.min, _INT32.max).astype(np.int32).reshape(accumulator.shape)
+        return self._codes(total, 0, -_FAR, _FAR).astype(np.int32).reshape(accumulator.shape)
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """Add the bias, scale, add the zero point and clamp; see OutputStage.narrow."""

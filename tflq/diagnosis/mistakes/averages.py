@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
-from tflq.diagnosis.mistakes.stages import FixedRounding
+from tflq.diagnosis.mistakes.stages import fixed
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.errors import UnsupportedError
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.mean_sum.reference import MeanData, SumData
-from tflq.numerics.divisions import DIVISIONS, QUOTIENTS, Divide
+from tflq.numerics.divisions import DIVISIONS, QUOTIENTS
+from tflq.numerics.stages import StageOf
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -76,9 +77,8 @@ def _saturated(sums: Ints) -> Ints:
 
 
 #: The multiplication of a mean's sum: one division of the product, or one of the product and one of the shift.
-_Steps = tuple[Divide | None, Divide]
-_ONCE: dict[str, _Steps] = {f"rounded once, {name}": (None, DIVISIONS[name]) for name in DIVISIONS}
-_TWICE: dict[str, _Steps] = {"rounded twice": (DIVISIONS["half up"], DIVISIONS["half away from zero"])}
+_ONCE: dict[str, StageOf] = {f"rounded once, {name}": fixed(name) for name in DIVISIONS}
+_TWICE: dict[str, StageOf] = {"rounded twice": fixed("half away from zero", "half up")}
 #: Treatments of sums that exceed 16 bits.
 _WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _saturated}
 
@@ -155,7 +155,7 @@ def _mean_of_codes(data: MeanData, rounding: str, narrowed: Callable[[Ints], Int
 
 
 def _mean(
-    data: MeanData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
+    data: MeanData, stage_of: StageOf, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
 ) -> Device:
     """Return a device whose multiplier includes the division by the count.
 
@@ -163,8 +163,7 @@ def _mean(
     """
     mantissa, shift = data.multiplier
     real = np.ldexp(np.array([float(mantissa)]), shift - 31)
-    fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)
-    stage = FixedRounding(real, *fixed, 31, *steps)
+    stage = stage_of(real)
 
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
@@ -172,7 +171,7 @@ def _mean(
         sums = sums - data.zeros if centred else sums
         sums = sums if narrowed is None else narrowed(sums)
         sums = sums if centred else sums - data.zeros
-        codes = np.clip(stage.scaled(sums) + data.zero_point, *data.clamp)
+        codes = np.clip(stage(sums).astype(np.int64) + data.zero_point, *data.clamp)
         return {tensor: codes.astype(dumped.dtype).reshape(dumped.shape)}
 
     return device
