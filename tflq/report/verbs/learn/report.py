@@ -61,7 +61,8 @@ def _blocks(found: Findings, profile: str) -> Iterator[Block]:
     if found.is_partial:
         yield Fact(f"not finished{': ' + found.reason if found.reason else ''}; the profile has what is known", "bad")
     if any(one.is_executed for one in found.operators):
-        yield Next([f"tflq conform run suite.npz --target CMD --profile {quote(profile)}"])
+        made = f"tflq conform make --profile {quote(profile)} -o suite.npz"
+        yield Next([f"{made}, then tflq conform run suite.npz --target CMD"])
     yield verdict_of(found)
 
 
