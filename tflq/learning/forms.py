@@ -21,8 +21,8 @@ from tflq.flatbuf import read
 from tflq.inspection.profile_pairs import fields_read
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model
-from tflq.kernels.families.code_averages import FIELDS as AVERAGES
-from tflq.kernels.families.through_floats import FIELDS as FLOATS
+from tflq.kernels.families import code_averages as averages
+from tflq.kernels.families import through_floats as floats
 from tflq.learning.asking import Answer
 from tflq.learning.subjects import Subject
 from tflq.numerics.requantizer import ZERO_POINTS, Requantizer, stated
@@ -35,6 +35,7 @@ from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 
+AVERAGES, FLOATS = averages.FIELDS, floats.FIELDS
 #: The profile whose rows a file changes.
 BASE = "litert-ref"
 #: Profiles whose float kernels add in different orders: one by one, by Eigen, by XNNPACK, with fused multiply-add.
@@ -198,8 +199,8 @@ class Forms:
                 for value in values if name in read else ():
                     yield Form(like, "arithmetic", ((name, value),))
         if self.subject.op in _AVERAGED:
-            yield from _combined("average", AVERAGES)
-        for form in _combined("floats", FLOATS):
+            yield from _combined("average", AVERAGES, averages.stated(averages.Average()))
+        for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
             chosen = form.point
             if chosen["precision"] != "float32" and chosen["rounding"] not in _USUAL:
                 continue
@@ -264,9 +265,10 @@ def _bits(array: Array) -> Array:
     return flat.view(f"u{flat.itemsize}") if flat.dtype.kind == "f" else flat
 
 
-def _combined(kind: str, choices: Mapping[str, Sequence[str]]) -> Iterator[Form]:
+def _combined(kind: str, choices: Mapping[str, Sequence[str]], usual: Mapping[str, str]) -> Iterator[Form]:
+    """Yield forms with every combination of fields, those nearest to the usual one first."""
     chosen: list[tuple[tuple[str, Any], ...]] = [()]
     for name, values in choices.items():
         chosen = [(*fields, (name, value)) for fields in chosen for value in values]
-    for fields in chosen:
+    for fields in sorted(chosen, key=lambda fields: sum(value != usual[name] for name, value in fields)):
         yield Form(BASE, kind, fields)
