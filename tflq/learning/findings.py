@@ -1,4 +1,4 @@
-"""What was learned of a device, as values."""
+"""Findings about a device, as values."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ EXECUTED = (State.LEARNED, State.TABLE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
-    """What is known of one operator.
+    """The knowledge of one operator.
 
-    `form` reproduces every answer; `also` are other forms that do, and that no tried question tells apart. `asked` and
+    `form` reproduces every answer; `also` are other forms that do, and that no tried question parts from it. `asked` and
     `fresh` count models with answers before and after the form was chosen, `fresh_elements` the outputs of the fresh
     ones, `fresh_exact` those that the form reproduces. `tried` counts forms. `nearest` is the best form of an unknown
     operator and `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.

@@ -250,7 +250,7 @@ class Forms:
         return bool(noted)
 
     def _structures(self, known: Sequence[Form]) -> list[str]:
-        """Return one profile for each different row, whatever its arithmetic."""
+        """Return one profile for each different row, for any arithmetic."""
         rows: dict[Any, str] = {}
         for form in known:
             profile = self.profile(form)

@@ -50,7 +50,7 @@ class Effort:
 
 @dataclass(slots=True)
 class Shared:
-    """What operators of one device have in common: requantizers that were learned, by operator and type."""
+    """Requantizers that operators of one device share, by operator and type."""
 
     requantizers: dict[tuple[str, str], Requantized] = field(default_factory=dict)
 

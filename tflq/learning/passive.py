@@ -1,6 +1,6 @@
 """Learn from dumps alone: no questions, only what a device computed of whole models.
 
-Each operator of a dump is an answer that nobody chose. Half of an operator type's answers select the forms, the other
+Each operator of a dump is an answer to a question that was not chosen. Half of an operator type's answers select the forms, the other
 half confirms them, so that at least two answers are needed.
 """
 
@@ -41,7 +41,7 @@ class Dumped(Draft):
 
 
 def learn_from_dumps(sources: Sequence[tuple[Model, Sequence[Dump]]], name: str) -> Findings:
-    """Learn operators from dumps of models; `name` is what the profile is said to be learned from."""
+    """Learn operators from dumps of models; `name` is the source that the profile names."""
     started = time.monotonic()
     answers: dict[Subject, list[Answer]] = {}
     for model, dumps in sources:

@@ -1,4 +1,4 @@
-"""What is learned one by one: an operator with its operand types, and the drafts that ask about it."""
+"""Subjects of learning: an operator with its operand types, and the drafts that ask about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was learned in words and formulas, and one element worked out step by step."""
+"""Findings in words and formulas, and one element worked out step by step."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Step:
 
 
 def worked_out(found: Requantized) -> tuple[Step, ...]:
-    """Return the steps of one element that the device was asked about; empty if nothing is known."""
+    """Return the steps of one element that the device was asked about; empty if no point is left."""
     if not found.points or not found.asked:
         return ()
     point, answer = found.points[0], found.asked[-1]
