@@ -1,7 +1,7 @@
 """Learn from dumps alone: no questions, only what a device computed of whole models.
 
-Each operator of a dump is an answer to a question that was not chosen. Half of an operator type's answers select the forms, the other
-half confirms them, so that at least two answers are needed.
+Each operator of a dump is an answer to a question that was not chosen. Half of the answers of an operator and its types
+select the forms, the other half confirms them, so that at least two answers are needed.
 """
 
 from __future__ import annotations
