@@ -35,8 +35,8 @@ class Learned:
 
     `form` reproduces every answer; `also` are other forms that do, and that no question tried parts from it. `asked`
     and `fresh` count models with answers before and after the form was chosen, `fresh_elements` the outputs of the
-    fresh ones, `fresh_exact` those that the form reproduces. `tried` counts forms. `nearest` is the best form of an unknown
-    operator and `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.
+    fresh ones, `fresh_exact` those that the form reproduces. `tried` counts forms. `nearest` is the best form of an
+    unknown operator and `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.
     """
 
     subject: Subject
