@@ -23,6 +23,7 @@ ROOMS = (
     "tflq/ir",
     "tflq/jit",
     "tflq/kernels",
+    "tflq/learning",
     "tflq/linting",
     "tflq/microkernels",
     "tflq/numerics",

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
-from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
+from tflq.diagnosis.mistakes.stages import NarrowAccumulator, fixed, real
 from tflq.numerics.codes import Clamp, ZeroPoint
+from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.numerics.stages import OutputPipeline, SingleRounding
 
 
@@ -61,10 +61,10 @@ def mantissa_and_shift(real: float, bits: int, *, cut: bool) -> tuple[int, int]:
 def test_one_division_is_exact(name: str, bits: int, cut: bool) -> None:
     reals = [0.0123456, 0.75, 1.5, 0.00390625]
     totals = [-70001, -12345, -1, 0, 1, 255, 12345, 70001]
-    stage = FixedRounding.of(None, DIVISIONS[name], bits, cut=cut)(reals)
+    stage = fixed(name, mantissa=bits, cut=cut)(reals)
     got = stage(np.repeat(np.array(totals, np.int32)[:, None], len(reals), axis=1))
-    for c, real in enumerate(reals):
-        mantissa, shift = mantissa_and_shift(real, bits, cut=cut)
+    for c, one in enumerate(reals):
+        mantissa, shift = mantissa_and_shift(one, bits, cut=cut)
         factor = Fraction(mantissa) * Fraction(2) ** (shift - bits)
         assert got[:, c].tolist() == [rounded(t * factor, name) for t in totals]
 
@@ -72,17 +72,17 @@ def test_one_division_is_exact(name: str, bits: int, cut: bool) -> None:
 @pytest.mark.parametrize("first", ["towards minus infinity", "towards zero", "half up"])
 @pytest.mark.parametrize("last", DIVISIONS)
 def test_two_divisions_are_made_one_after_the_other(first: str, last: str) -> None:
-    real, totals = 0.0037, list(range(-5000, 5000, 37))
-    mantissa, shift = mantissa_and_shift(real, 31, cut=False)
-    stage = FixedRounding.of(DIVISIONS[first], DIVISIONS[last])(real)
+    factor, totals = 0.0037, list(range(-5000, 5000, 37))
+    mantissa, shift = mantissa_and_shift(factor, 31, cut=False)
+    stage = fixed(last, first)(factor)
     expected = [rounded(Fraction(rounded(Fraction(t * mantissa, 2**31), first), 2**-shift), last) for t in totals]
     assert stage(np.array(totals, np.int32)).tolist() == expected
 
 
 def test_a_real_product_is_rounded_once() -> None:
-    real, totals = 0.0123, list(range(-400, 400, 7))
-    stage = RealRounding(np.array([real]), ROUNDINGS["towards zero"])
-    assert stage(np.array(totals, np.int32)).tolist() == [math.trunc(t * real) for t in totals]
+    factor, totals = 0.0123, list(range(-400, 400, 7))
+    stage = real("towards zero")([factor])
+    assert stage(np.array(totals, np.int32)).tolist() == [math.trunc(t * factor) for t in totals]
 
 
 @pytest.mark.parametrize(("bits", "wraps"), [(16, True), (16, False), (24, True)])

@@ -43,6 +43,7 @@ VERBS = {
     "extract": ("tflq.cli.extract", "extract_command"),
     "golden": ("tflq.cli.golden", "golden_command"),
     "inspect": ("tflq.cli.inspect", "inspect_command"),
+    "learn": ("tflq.cli.learn", "learn_command"),
     "lint": ("tflq.cli.lint", "lint_command"),
     "profiles": ("tflq.cli.profiles", "profiles_command"),
     "prove": ("tflq.cli.prove", "prove_command"),

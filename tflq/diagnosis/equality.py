@@ -17,12 +17,13 @@ import numpy as np
 
 from tflq.diagnosis.hypotheses import Hypothesis
 from tflq.diagnosis.mistakes.device import Device, Under
-from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
+from tflq.diagnosis.mistakes.stages import NarrowAccumulator
 from tflq.diagnosis.outcomes import digest, results
 from tflq.errors import TflqError
 from tflq.inspection.equality import same_operator
 from tflq.inspection.parts import parts_of
 from tflq.kernels.kernel import Prepared
+from tflq.numerics.requantizer_stage import GrammarStage
 from tflq.numerics.stages import OutputPipeline
 from tflq.profiles import Profile
 from tflq.proof import Word
@@ -30,7 +31,7 @@ from tflq.proof.codes import ELEMENTWISE
 from tflq.proof.proof import contrast
 from tflq.surgery.part import Part
 
-MISTAKEN_STAGES = (FixedRounding, RealRounding, NarrowAccumulator)
+MISTAKEN_STAGES = (GrammarStage, NarrowAccumulator)
 #: Limits on hypotheses, and on elements of all their runs, that are computed for a proof by all codes.
 _MEMBERS, _ELEMENTS = 12, 1 << 18
 #: The number of weights up to which all accumulators are compared for stages that proofs do not model.

@@ -2,7 +2,8 @@
 
 A change names an operator and, if it does not mean all its rows, operand types such as "int8 int8 int32? -> int8". It
 has one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
-`table`, the 256 codes that an operator of one 8-bit input gives, for the lowest code first.
+`requantizer`, `floats` or `average`, a point of a grammar that the rows compute by; `table`, the 256 codes that an
+operator of one 8-bit input gives, for the lowest code first; `tables`, several of these, each for one pair of scales.
 """
 
 from __future__ import annotations
@@ -16,17 +17,27 @@ import numpy as np
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.exactness import EXACT
+from tflq.kernels.families.code_averages import average_of, averaged
+from tflq.kernels.families.requantized import requantized
+from tflq.kernels.families.through_floats import floats_of, through_floats
 from tflq.kernels.families.unary import eval_table_8bit
 from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.signature import Signature
 from tflq.kernels.table import KernelTable, Rows, overlaid
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.requantizer import point_of
 from tflq.numerics.stages import type_range
 from tflq.profiles.values import changed
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 #: The keys of a change that name its effect.
-KINDS = ("refused", "like", "arithmetic", "table")
+KINDS = ("refused", "like", "arithmetic", "requantizer", "floats", "average", "table", "tables")
+#: Readers of points of a grammar, by the key of a change.
+GRAMMARS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "requantizer": point_of,
+    "floats": floats_of,
+    "average": average_of,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +50,19 @@ class Change:
     value: Any
 
 
-def applied(table: KernelTable, changes: Sequence[Change], other: Callable[[str], KernelTable]) -> KernelTable:
+def applied(
+    table: KernelTable, changes: Sequence[Change], other: Callable[[str], KernelTable], *, alone: bool = False
+) -> KernelTable:
     """Return the table with the changes applied in their order; `other` gives the kernels of a profile by name.
+
+    With `alone`, only rows that a change names are left.
 
     Raises:
         UnknownNameError: There is no such operator or profile, or an arithmetic has no such field or value.
         OptionError: No row takes these types, or a lookup table does not suit them.
     """
     now: dict[str, Rows] = {}  # of the operators that change; one table in the end, however many changes there are
+    named: dict[str, Rows] = {}
     for change in changes:
         rows = now[change.op] if change.op in now else table.get(change.op, ())
         if not rows and change.kind != "like":
@@ -56,6 +72,9 @@ def applied(table: KernelTable, changes: Sequence[Change], other: Callable[[str]
             continue
         first = _rows({change.op: rows}, change, other)
         now[change.op] = overlaid(first, rows)
+        named[change.op] = overlaid(first, named.get(change.op, ()))
+    if alone:
+        return KernelTable(named, lambda op: named[op])
     kept = (op for op in (*table, *now) if now.get(op, True))
     return KernelTable(kept, lambda op: now[op] if op in now else table[op])
 
@@ -65,8 +84,12 @@ def _rows(table: Mapping[str, Rows], change: Change, other: Callable[[str], Kern
         return _meant(other(change.value), change)
     if change.kind == "arithmetic":
         return tuple(_with_arithmetic(row, change.value) for row in _meant(table, change))
+    if change.kind in GRAMMARS:
+        return tuple(_by_grammar(row, change, table[change.op]) for row in _meant(table, change))
     if change.kind == "table":
         return (_looked_up(change),)
+    if change.kind == "tables":
+        return (_looked_up_by_scales(change),)
     return tuple(replace(row, prepare=_refuse) for row in _meant(table, change))
 
 
@@ -109,6 +132,14 @@ def _with_arithmetic(row: Kernel, fields: Mapping[str, object]) -> Kernel:
     return replace(row, prepare=prepare)
 
 
+def _by_grammar(row: Kernel, change: Change, rows: Rows) -> Kernel:
+    """Return the row that computes by a point of a grammar; `rows` are those of its operator."""
+    point = GRAMMARS[change.kind](change.value)
+    if change.kind == "requantizer":
+        return requantized(row, point)
+    return averaged(row, point) if change.kind == "average" else through_floats(row, rows, point)
+
+
 def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
     """Refuse the node, as the profile's file asks for."""
     node.refuse("is refused by the profile's file")
@@ -116,6 +147,43 @@ def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
 
 def _looked_up(change: Change) -> Kernel:
     """Return a row that looks codes up."""
+    signature, source, result = _of_one_input(change)
+    table = _table(change, change.value, source, result)
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return Prepared((node.input(0).shape,), table, eval_table_8bit)
+
+    return Kernel(change.op, str(signature), prepare, exactness=EXACT)
+
+
+def _looked_up_by_scales(change: Change) -> Kernel:
+    """Return a row that looks codes up in the table of the operands' scales and options, and refuses others."""
+    signature, source, result = _of_one_input(change)
+    tables = {_key_of_stated(one): _table(change, one["codes"], source, result) for one in change.value}
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, y = node.input(0), node.outputs[0]
+        key = (*((float(o.scale), int(o.zero_point)) for o in (x, y)), _options(node.options.fields))
+        table = tables.get(key)
+        if table is None:
+            node.refuse("the profile's file has no table of codes for these scales", y)
+        return Prepared((x.shape,), table, eval_table_8bit)
+
+    return Kernel(change.op, str(signature), prepare, exactness=EXACT)
+
+
+def _key_of_stated(one: Mapping[str, Any]) -> object:
+    pairs = tuple((float(np.float32(one[k][0])), int(one[k][1])) for k in ("input", "output"))
+    return (*pairs, _options(one.get("options", {})))
+
+
+def _options(fields: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return options that are numbers other than 0, in the precision of a file."""
+    numbers = {k: v for k, v in fields.items() if isinstance(v, (int, float, np.number, bool)) and v}
+    return tuple(sorted((k, float(np.float32(v))) for k, v in numbers.items()))
+
+
+def _of_one_input(change: Change) -> tuple[Signature, TensorType, TensorType]:
     signature = signature_of(change.types or "int8 -> int8")
     slots = signature.slots
     if len(slots) != 2 or any(slot.types is None or len(slot.types) != 1 for slot in slots):
@@ -123,13 +191,12 @@ def _looked_up(change: Change) -> Kernel:
     source, result = (slot.types[0] for slot in slots if slot.types)
     if source not in _EIGHT_BITS or result not in _EIGHT_BITS:
         raise OptionError(f"{change.op}: a table maps int8 or uint8 to int8 or uint8, not {change.types}")
-    codes, limits = change.value, type_range(CARRIER[result])
+    return signature, source, result
+
+
+def _table(change: Change, codes: Any, source: TensorType, result: TensorType) -> np.ndarray[Any, Any]:
+    limits = type_range(CARRIER[result])
     if len(codes) != 256 or not all(type(code) is int and limits[0] <= code <= limits[1] for code in codes):
         raise OptionError(f"{change.op}: a table has 256 whole numbers from {limits[0]} to {limits[1]}")
     ordered = np.array(codes, CARRIER[result])
-    table = np.roll(ordered, -128) if source is TensorType.INT8 else ordered
-
-    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        return Prepared((node.input(0).shape,), table, eval_table_8bit)
-
-    return Kernel(change.op, str(signature), prepare, exactness=EXACT)
+    return np.roll(ordered, -128) if source is TensorType.INT8 else ordered

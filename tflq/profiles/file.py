@@ -14,14 +14,28 @@ from tflq.errors import OptionError, UnknownNameError
 from tflq.kernels.validity import CMSIS_NN, CMSIS_NN_SINGLE, ESP_NN, MICRO, OPT, REF, RELEASES, SPEC, XNNPACK
 from tflq.profiles import VARIANTS, by_name
 from tflq.profiles.building import NOT_MEASURED, profile_from
-from tflq.profiles.changes import KINDS, Change, applied, signature_of
+from tflq.profiles.changes import GRAMMARS, KINDS, Change, applied, signature_of
 from tflq.profiles.profile import Profile, Source
 from tflq.profiles.table import ALIASES, ROWS, Row
 from tflq.profiles.values import names, value_of
 from tflq.storage.documents import read_document
 
 SCHEMA = "tflq/profile/1"
-_KEYS = ("schema", "base", "about", "source", "runtime", "arithmetic", "figures", "variants", "rows")
+_KEYS = (
+    "schema",
+    "base",
+    "about",
+    "source",
+    "runtime",
+    "arithmetic",
+    "figures",
+    "variants",
+    "rows",
+    "others",
+    "learned",
+)
+#: Values of `others`: the treatment of operators and types that no row names.
+_AS_BASE, _REFUSED = "as the base", "refused"
 #: The words that each coordinate of a runtime takes.
 _RUNTIME: Mapping[str, tuple[object, ...]] = {
     "release": RELEASES,
@@ -82,9 +96,15 @@ def _profile(path: str, document: Any) -> Profile:
     )
     stated = known.get("rows", [])
     changes = [_change(item, i) for i, item in enumerate(_list(stated, "rows"))]
+    others = _text(known.get("others", _AS_BASE), "others")
+    if others not in (_AS_BASE, _REFUSED):
+        raise UnknownNameError("value of others", others, (_AS_BASE, _REFUSED))
     profile = profile_from(row)
-    if changes:
-        profile = _with_rows(profile, changes, stated)
+    if changes or others == _REFUSED:
+        profile = _with_changes(profile, changes, stated, alone=others == _REFUSED)
+    learned = _mapping(known.get("learned", {}), "learned")
+    if learned:
+        profile = profile.stating({"learned": learned})
     for word in _list(known.get("variants", []), "variants"):
         if not isinstance(word, str) or f"+{word}" not in VARIANTS:
             raise UnknownNameError("variant", str(word), tuple(ending[1:] for ending in VARIANTS))
@@ -92,9 +112,18 @@ def _profile(path: str, document: Any) -> Profile:
     return profile.derive(path)
 
 
-def _with_rows(profile: Profile, changes: Sequence[Change], stated: Sequence[Any]) -> Profile:
-    changed = profile.within(lambda table: applied(table, changes, lambda name: by_name(name).kernels))
-    return changed.stating({"rows": stated})
+def with_rows(profile: Profile, stated: Sequence[Mapping[str, Any]]) -> Profile:
+    """Return the profile with the rows that `stated` gives as a file does.
+
+    Raises:
+        UnknownNameError, OptionError: As `load_profile`.
+    """
+    return _with_changes(profile, [_change(item, i) for i, item in enumerate(stated)], stated, alone=False)
+
+
+def _with_changes(profile: Profile, changes: Sequence[Change], stated: Sequence[Any], *, alone: bool) -> Profile:
+    changed = profile.within(lambda table: applied(table, changes, lambda name: by_name(name).kernels, alone=alone))
+    return changed.stating({**({"others": _REFUSED} if alone else {}), "rows": stated})
 
 
 def _change(item: Any, number: int) -> Change:
@@ -115,9 +144,25 @@ def _change(item: Any, number: int) -> Change:
     if kind == "arithmetic":
         for field, name in _mapping(value, f"{place}.arithmetic").items():
             value_of(field, name)
+    if kind in GRAMMARS:
+        GRAMMARS[kind](_mapping(value, f"{place}.{kind}"))
     if kind == "table":
         _list(value, f"{place}.table")
+    if kind == "tables":
+        for number, one in enumerate(_list(value, f"{place}.tables")):
+            _check_table(one, f"{place}.tables[{number}]")
     return Change(_text(stated["op"], f"{place}.op"), types, kind, value)
+
+
+def _check_table(one: Any, place: str) -> None:
+    """Require codes and the scale and zero point of input and output."""
+    known = _mapping(one, place, ("input", "output", "options", "codes"))
+    for key in ("input", "output"):
+        pair = _list(known.get(key), f"{place}.{key}")
+        if len(pair) != 2 or type(pair[0]) not in (int, float) or type(pair[1]) is not int:
+            raise OptionError(f"{place}.{key}: expected scale and zero point, not {pair!r:.80}")
+    _list(known.get("codes"), f"{place}.codes")
+    _mapping(known.get("options", {}), f"{place}.options")
 
 
 def _check_like(name: str) -> None:

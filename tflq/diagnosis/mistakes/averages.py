@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
-from tflq.diagnosis.mistakes.division import DIVISIONS, Divide
-from tflq.diagnosis.mistakes.stages import FixedRounding
+from tflq.diagnosis.mistakes.stages import fixed
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.errors import UnsupportedError
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.mean_sum.reference import MeanData, SumData
+from tflq.numerics.divisions import DIVISIONS, QUOTIENTS
+from tflq.numerics.stages import StageOf
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
 
@@ -25,15 +26,6 @@ Ints = NDArray[np.int64]
 
 _REDUCTIONS = ("MEAN", "SUM", "AVERAGE_POOL_2D")
 _UNLIMITED = 2**62
-
-#: Name -> function from sum of codes and number of taps to average, LSB.
-_QUOTIENTS: dict[str, Callable[[Ints, Ints], Ints]] = {
-    "half away from zero": lambda total, count: np.sign(total) * ((2 * np.abs(total) + count) // (2 * count)),
-    "towards minus infinity": lambda total, count: total // count,
-    "towards zero": lambda total, count: np.sign(total) * (np.abs(total) // count),
-    "half up": lambda total, count: (2 * total + count) // (2 * count),
-    "half to even": lambda total, count: np.rint(total / count).astype(np.int64),
-}
 
 
 def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -47,14 +39,14 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         yield "input codes taken for the other signedness", _misread(profile)
     if isinstance(prepared.data, pooling.OpData):
         own = alone.graph.zero_point(alone.op.inputs[0])
-        for rounding in _QUOTIENTS:
+        for rounding in QUOTIENTS:
             for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
                 for counts_all, count in ((False, ""), (True, ", over the whole window's count")):
                     yield (
                         f"average of {kind} rounded {rounding}{count}",
                         _average(prepared.data, rounding, zero, counts_all),
                     )
-        for rounding in _QUOTIENTS:
+        for rounding in QUOTIENTS:
             for width in _WIDTHS if _overflows(alone, prepared.data.window.taps) else ():
                 for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
                     name = f"average of {kind} rounded {rounding}, sum of 16 bits that {width}"
@@ -69,7 +61,7 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
                 for centred, what in ((False, "sum"), (True, "sum less its zero points")):
                     name = f"mean {rounding}, {what} of 16 bits that {width}"
                     yield name, _mean(prepared.data, stage, _WIDTHS[width], centred=centred)
-        for rounding in _QUOTIENTS:
+        for rounding in QUOTIENTS:
             yield f"mean of codes rounded {rounding}", _mean_of_codes(prepared.data, rounding)
             for width in _WIDTHS if _overflows(alone, _input(alone).size) else ():
                 name = f"mean of codes rounded {rounding}, sum of 16 bits that {width}"
@@ -85,9 +77,8 @@ def _saturated(sums: Ints) -> Ints:
 
 
 #: The multiplication of a mean's sum: one division of the product, or one of the product and one of the shift.
-_Steps = tuple[Divide | None, Divide]
-_ONCE: dict[str, _Steps] = {f"rounded once, {name}": (None, DIVISIONS[name]) for name in DIVISIONS}
-_TWICE: dict[str, _Steps] = {"rounded twice": (DIVISIONS["half up"], DIVISIONS["half away from zero"])}
+_ONCE: dict[str, StageOf] = {f"rounded once, {name}": fixed(name) for name in DIVISIONS}
+_TWICE: dict[str, StageOf] = {"rounded twice": fixed("half away from zero", "half up")}
 #: Treatments of sums that exceed 16 bits.
 _WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _saturated}
 
@@ -134,7 +125,7 @@ def _average(
         total = _sums(x.astype(np.int32) - np.int32(zero), data)
         total = total if narrowed is None else narrowed(total)
         count = np.full_like(total, data.window.taps) if counts_all else _sums(np.ones(x.shape, np.int32), data)
-        quotient = _QUOTIENTS[rounding](total, np.maximum(count, 1)) + zero
+        quotient = QUOTIENTS[rounding](total, np.maximum(count, 1)) + zero
         return {tensor: np.clip(quotient, *data.clamp).astype(dumped.dtype)}
 
     return device
@@ -157,14 +148,14 @@ def _mean_of_codes(data: MeanData, rounding: str, narrowed: Callable[[Ints], Int
         rows = data.reduced.rows(_input(alone))
         sums = sum_int32(rows).astype(np.int64)
         sums = sums if narrowed is None else narrowed(sums)
-        quotient = _QUOTIENTS[rounding](sums, np.full_like(sums, max(1, rows.shape[1])))
+        quotient = QUOTIENTS[rounding](sums, np.full_like(sums, max(1, rows.shape[1])))
         return {tensor: np.clip(quotient, *data.clamp).astype(dumped.dtype).reshape(dumped.shape)}
 
     return device
 
 
 def _mean(
-    data: MeanData, steps: _Steps, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
+    data: MeanData, stage_of: StageOf, narrowed: Callable[[Ints], Ints] | None = None, *, centred: bool = False
 ) -> Device:
     """Return a device whose multiplier includes the division by the count.
 
@@ -172,8 +163,7 @@ def _mean(
     """
     mantissa, shift = data.multiplier
     real = np.ldexp(np.array([float(mantissa)]), shift - 31)
-    fixed = np.array([mantissa], np.int64), np.array([shift], np.int64)
-    stage = FixedRounding(real, *fixed, 31, *steps)
+    stage = stage_of(real)
 
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
@@ -181,7 +171,7 @@ def _mean(
         sums = sums - data.zeros if centred else sums
         sums = sums if narrowed is None else narrowed(sums)
         sums = sums if centred else sums - data.zeros
-        codes = np.clip(stage.scaled(sums) + data.zero_point, *data.clamp)
+        codes = np.clip(stage(sums).astype(np.int64) + data.zero_point, *data.clamp)
         return {tensor: codes.astype(dumped.dtype).reshape(dumped.shape)}
 
     return device

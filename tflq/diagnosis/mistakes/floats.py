@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
-from tflq.diagnosis.mistakes.division import ROUNDINGS
-from tflq.ir import CARRIER, Model, Quantization, TensorSpec, TensorType, view
+from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.kernels.families.through_floats import PRECISIONS, QUOTIENTS, Precision, Quotient
+from tflq.numerics.divisions import ROUNDINGS
+from tflq.numerics.narrow_floats import in_float32
 from tflq.numerics.stages import type_range
 from tflq.profiles import Profile
 from tflq.surgery.edit import with_constant, with_tensor
@@ -35,62 +37,14 @@ _SAME_REALS = ("QUANTIZE",)
 _KEPT = 4
 
 
-def _in_bfloat16(x: Array) -> Array:
-    """Return float32 rounded to the nearest bfloat16, ties to even."""
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-    return ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
-        np.float32
-    )
-
-
-def _in_float16(x: Array) -> Array:
-    return x.astype(np.float16).astype(np.float32)
-
-
-def _as_is(x: Array) -> Array:
-    return x
-
-
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """Roundings of the float operator's operands and results. Sums are float32."""
-
-    operands: Callable[[Array], Array]
-    results: Callable[[Array], Array]
-
-
-#: Precisions by name.
-PRECISIONS: dict[str, Precision] = {
-    "float32": Precision(_as_is, _as_is),
-    "bfloat16": Precision(_in_bfloat16, _in_bfloat16),
-    "bfloat16, results in float32": Precision(_in_bfloat16, _as_is),
-    "float16": Precision(_in_float16, _in_float16),
-    "float16, results in float32": Precision(_in_float16, _as_is),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Quotient:
-    """The conversion of reals to codes: divided, or multiplied by the reciprocal; and where the zero point is added."""
-
-    is_product: bool
-    zero_first: bool
-
-    def codes(self, reals: Array, quantization: Quantization, rounding: str) -> Array:
-        """Return codes before the clamp, float32."""
-        scale, zero = quantization.scale[0], np.float32(quantization.zero_point[0])
-        scaled = reals * (np.float32(1) / scale) if self.is_product else reals / scale
-        scaled = scaled + zero if self.zero_first else scaled
-        rounded = np.nan_to_num(ROUNDINGS[rounding](scaled), nan=0.0, posinf=2.0**30, neginf=-(2.0**30))
-        return np.asarray(rounded if self.zero_first else rounded + zero)
-
-
-#: Quotients by the text added to the name.
-QUOTIENTS: dict[str, Quotient] = {
-    "": Quotient(False, False),
-    ", times the output scale's reciprocal": Quotient(True, False),
-    ", the zero point added before the rounding": Quotient(False, True),
-    ", times the output scale's reciprocal, the zero point added before the rounding": Quotient(True, True),
+#: Texts that quotients add to a name.
+_ADDED = {
+    "divided": "",
+    "times reciprocal": ", times the output scale's reciprocal",
+    "divided, zero point before rounding": ", the zero point added before the rounding",
+    "times reciprocal, zero point before rounding": (
+        ", times the output scale's reciprocal, the zero point added before the rounding"
+    ),
 }
 #: Roundings that are combined with narrower floats.
 _USUAL = ("half to even", "half away from zero")
@@ -103,14 +57,17 @@ def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         return
     name = alone.op.builtin
     if name in _BETWEEN_CODES:
-        in_floats = quantized.in_floats(alone.model, _as_is)
+        in_floats = quantized.in_floats(alone.model, in_float32)
         for rounding in ROUNDINGS:
             yield f"computed on codes in float32, rounded {rounding}", _on_codes(profile, in_floats, rounding)
     for precision, how in PRECISIONS.items():
         operator = _FloatOperator(profile, quantized, quantized.in_floats(alone.model, how.operands), how)
         for rounding in ROUNDINGS if precision == "float32" else _USUAL:
-            for said, quotient in QUOTIENTS.items():
-                yield f"computed in {precision}{said}, rounded {rounding}", _device(operator, quotient, rounding)
+            for kind, quotient in QUOTIENTS.items():
+                yield (
+                    f"computed in {precision}{_ADDED[kind]}, rounded {rounding}",
+                    _device(operator, quotient, rounding),
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +165,8 @@ def _device(operator: _FloatOperator, quotient: Quotient, rounding: str) -> Devi
             spec = specs[tensor]
             assert isinstance(spec.type, TensorType)  # both guaranteed by _quantized
             assert spec.quantization is not None
-            codes = quotient.codes(reals, spec.quantization, rounding)
+            scale, zero_point = spec.quantization.scale[0], int(spec.quantization.zero_point[0])
+            codes = quotient.codes(reals, scale, zero_point, rounding)
             codes_of[alone.tensors[tensor]] = np.clip(codes, *type_range(CARRIER[spec.type])).astype(CARRIER[spec.type])
         return codes_of
 

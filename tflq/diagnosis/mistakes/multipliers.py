@@ -1,9 +1,4 @@
-"""Real multipliers from scales, in the precisions in which runtimes compute them: one field of the arithmetic.
-
-LiteRT 2.3 computes many of them in float32 (activations.cc ReluPrepare, LeakyReluPrepare; mul.cc Prepare) or with a
-float32 product of two scales (kernel_util.cc GetQuantizedConvolutionMultipler). LiteRT 2.4 and TensorFlow Lite Micro
-compute the same multipliers in float64.
-"""
+"""Real multipliers of a single operator's scales, in the precisions of tflq/numerics/multipliers_of_scales.py."""
 
 from __future__ import annotations
 
@@ -13,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import Model, TensorType, view
-from tflq.numerics.stages import Reals
+from tflq.numerics.multipliers_of_scales import Reals, in_float32, in_float64, of_float32_product, product_last
+from tflq.numerics.multipliers_of_scales import Scales as Quotient
 
 Scales = NDArray[np.float32]
 
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
-_IN_FLOAT64 = "multiplier computed in float64"
-_IN_FLOAT32 = "multiplier computed in float32"
-_LAST = "multiplier computed in float32, the product of scales last"
-_OF_PRODUCT = "multiplier of a product of scales in float32"
+_OF_ONE = {"multiplier computed in float64": in_float64, "multiplier computed in float32": in_float32}
+_OF_TWO = {
+    **_OF_ONE,
+    "multiplier computed in float32, the product of scales last": product_last,
+    "multiplier of a product of scales in float32": of_float32_product,
+}
 
 
 def reals_of(model: Model) -> tuple[Mapping[str, Reals], ...]:
@@ -49,25 +47,15 @@ def _alpha(model: Model) -> np.float32 | None:
 def _reals(scales: Sequence[Scales], alpha: np.float32 | None) -> Iterator[Mapping[str, Reals]]:
     if len(scales) == 2:
         x, y = scales
-        yield {_IN_FLOAT64: _wide(x) / _wide(y), _IN_FLOAT32: _wide(x / y)}
+        yield _forms(Quotient(x, None, y))
         if alpha is not None:
-            product = x * alpha
-            yield {
-                _IN_FLOAT64: _wide(x) * np.float64(alpha) / _wide(y),
-                _IN_FLOAT32: _wide(product / y),
-                _LAST: _wide(x / y * alpha),
-                _OF_PRODUCT: _wide(product) / _wide(y),
-            }
+            yield _forms(Quotient(x, np.atleast_1d(alpha), y))
     if len(scales) == 3:
         a, b, y = scales
-        yield {_IN_FLOAT64: _wide(a) / _wide(y), _IN_FLOAT32: _wide(a / y)}  # PRELU, for inputs above 0
-        yield {
-            _IN_FLOAT64: _wide(a) * _wide(b) / _wide(y),
-            _IN_FLOAT32: _wide(a * b / y),
-            _LAST: _wide(a / y * b),
-            _OF_PRODUCT: _wide(a * b) / _wide(y),
-        }
+        yield _forms(Quotient(a, None, y))  # PRELU, for inputs above 0
+        yield _forms(Quotient(a, b, y))
 
 
-def _wide(real: Scales) -> Reals:
-    return np.asarray(real, np.float64)
+def _forms(scales: Quotient) -> Mapping[str, Reals]:
+    """Return the multipliers by name; those of one scale have no order."""
+    return {name: form(scales) for name, form in (_OF_ONE if scales.b is None else _OF_TWO).items()}

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.diagnosis.mistakes.division import DIVISIONS, ROUNDINGS
 from tflq.diagnosis.mistakes.multipliers import reals_of
-from tflq.diagnosis.mistakes.stages import FixedRounding, NarrowAccumulator, RealRounding
+from tflq.diagnosis.mistakes.stages import NarrowAccumulator, at_point, fixed, real
 from tflq.inspection.parts import Part as Place
 from tflq.inspection.parts import parts_of
 from tflq.ir import Model
 from tflq.numerics.block_tail import BlockTail
+from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.float_rounding import FloatRounding
+from tflq.numerics.requantizer_stage import GrammarStage
 from tflq.numerics.stages import (
     DoubleRounding,
     HalfUpTwice,
@@ -48,10 +49,6 @@ def _reals(real: ArrayLike) -> Reals:
 def _rounding(stage: StageOf) -> Mistake:
     """Return another rounding that ignores the right one."""
     return lambda right: stage
-
-
-def _real(rounding: str, dtype: type[np.floating[Any]]) -> StageOf:
-    return lambda real: RealRounding(_reals(real), ROUNDINGS[rounding], dtype)
 
 
 def _multiplier(change: Callable[[Reals], Reals]) -> Mistake:
@@ -91,26 +88,26 @@ def _shift_modulo_32(real: Reals) -> Reals:
 
 def _mistakes() -> Iterator[tuple[str, Mistake]]:
     for name in DIVISIONS:
-        yield f"rounds {name}, in fixed point", _rounding(FixedRounding.of(None, DIVISIONS[name]))
+        yield f"rounds {name}, in fixed point", _rounding(fixed(name))
     for name in ROUNDINGS:
-        yield f"rounds {name}, in float64", _rounding(_real(name, np.float64))
+        yield f"rounds {name}, in float64", _rounding(real(name))
     yield "multiplies in float32", _rounding(FloatRoundingEven.of)
     for name in ROUNDINGS:
-        yield f"multiplies in float32, rounds {name}", _rounding(_real(name, np.float32))
+        yield f"multiplies in float32, rounds {name}", _rounding(real(name, "float32"))
     yield "rounds once", _rounding(SingleRounding.of)
     yield "rounds twice", _rounding(DoubleRounding.of)
     yield "rounds half up twice", _rounding(HalfUpTwice.of)
     for first in ("towards minus infinity", "towards zero", "half up"):
         for last in DIVISIONS:
             name = f"rounds twice: the product {first}, the shift {last}"
-            yield name, _rounding(FixedRounding.of(DIVISIONS[first], DIVISIONS[last]))
+            yield name, _rounding(fixed(last, first))
     yield "multiplier rounded to float32", _multiplier(lambda real: real.astype(np.float32).astype(np.float64))
     yield "multiplier of 16 bits", _multiplier(_shortened)
     yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)
     for cut in (False, True):
         for name in ("half up", "towards minus infinity", "towards zero"):
             ending = f"{', cut off' if cut else ''}, rounds {name}"
-            yield f"multiplier of 16 bits{ending}", _rounding(FixedRounding.of(None, DIVISIONS[name], 15, cut=cut))
+            yield f"multiplier of 16 bits{ending}", _rounding(fixed(name, mantissa=15, cut=cut))
     yield "multiplier of 16 bits, below 1, rounds half up", _rounding(WideRounding.of)
     yield "multiplier of 16 bits, rounds twice", _rounding(lambda real: DoubleRounding.of(_shortened(_reals(real))))
     yield "shift of 32 or more to the left gives 0", _multiplier(_without_far_shifts)
@@ -192,8 +189,8 @@ def _maker(stage: OutputStage) -> StageOf:
         return BlockTail.of(_maker(stage.whole), _maker(stage.tail), stage.size)
     if isinstance(stage, NarrowAccumulator):
         return _accumulator(stage.bits, wraps=stage.wraps)(_maker(stage.inner))
-    if isinstance(stage, (FixedRounding, RealRounding)):
-        return stage.again
+    if isinstance(stage, GrammarStage):
+        return at_point(stage.point)
     if isinstance(stage, FloatRounding) and not stage.wraps:
         return FloatRounding.of_wide
     maker: StageOf = type(stage).of  # type: ignore[attr-defined]  # every stage that scales has it

@@ -66,3 +66,12 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "half away from zero": lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x),
     "half to even": np.rint,
 }
+
+#: Quotients of a sum by a count above 0, by the same names.
+QUOTIENTS: dict[str, Divide] = {
+    "half away from zero": lambda total, count: np.sign(total) * ((2 * np.abs(total) + count) // (2 * count)),
+    "towards minus infinity": lambda total, count: total // count,
+    "towards zero": lambda total, count: np.sign(total) * (np.abs(total) // count),
+    "half up": lambda total, count: (2 * total + count) // (2 * count),
+    "half to even": lambda total, count: np.rint(total / count).astype(np.int64),
+}

@@ -1,0 +1,118 @@
+"""Rows of files that state points of a grammar: they compute as scalar code does, and strange ones are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from support.planted import Device, Fields, quotient
+from tflq.conformance.draft import Draft
+from tflq.errors import InputError, ModelError, TflqError
+from tflq.flatbuf import read
+from tflq.interpreter import make_plan, run
+from tflq.learning.subjects import Subject
+from tflq.profiles import by_name
+
+CONV = Subject("CONV_2D", "int8 int8 int32 -> int8")
+POOL = Subject("AVERAGE_POOL_2D", "int8 -> int8")
+RELU = Subject("RELU", "int8 -> int8")
+
+
+def profile(folder: Path, *rows: dict[str, Any], **more: Any) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({"rows": list(rows), **more}), encoding="utf-8")
+    return str(path)
+
+
+def outputs(draft: Draft, path: str) -> list[Any]:
+    plan = make_plan(read(draft.model()), by_name(path))
+    return [run(plan, dict(zip(plan.inputs, s, strict=True))).values[plan.outputs[0]] for s in draft.samples]
+
+
+def test_a_requantizer_computes_as_scalar_code(tmp_path: Path) -> None:
+    fields = {"multiplier": "float32", "mantissa": 15, "first": "towards zero", "last": "half to even"}
+    path = profile(tmp_path, {"op": "CONV_2D", "types": CONV.types, "requantizer": fields})
+    device = Device(Fields(**fields))  # type: ignore[arg-type]
+    compared = 0
+    for draft in CONV.drafts(3, 9):
+        assert draft.options is not None
+        if draft.options[1]["fused_activation_function"]:
+            continue
+        for sample, got in zip(draft.samples, outputs(draft, path), strict=True):
+            assert np.array_equal(got, device.run(read(draft.model()), list(sample)))
+            compared += got.size
+    assert compared > 500
+
+
+@pytest.mark.parametrize("rounding", ["half up", "towards zero"])
+@pytest.mark.parametrize("zero_point", ["kept", "subtracted"])
+def test_an_average_computes_as_scalar_code(rounding: str, zero_point: str, tmp_path: Path) -> None:
+    point = {"rounding": rounding, "zero_point": zero_point}
+    path = profile(tmp_path, {"op": "AVERAGE_POOL_2D", "types": POOL.types, "average": point})
+    device = Device(Fields(), average=(rounding, zero_point))
+    for draft in POOL.drafts(3, 6):
+        assert draft.options is not None
+        if not draft.options[1]["fused_activation_function"]:
+            for sample, got in zip(draft.samples, outputs(draft, path), strict=True):
+                assert np.array_equal(got, device.run(read(draft.model()), list(sample)))
+    assert quotient(-5, 2, "half up") == -2
+
+
+def test_a_float_form_dequantizes_divides_and_rounds(tmp_path: Path) -> None:
+    path = profile(tmp_path, {"op": "RELU", "types": RELU.types, "floats": {"rounding": "towards zero"}})
+    draft = RELU.drafts(0, 1)[0]
+    x, y = draft.inputs[0], draft.outputs[0]
+    assert x is not None
+    (got,) = outputs(draft, path)
+    for code, result in zip(draft.samples[0][0].tolist(), got.tolist(), strict=True):
+        real = max(np.float32(x.scale) * np.float32(code - int(x.zero_point)), np.float32(0))
+        expected = int(np.trunc(np.float32(real / np.float32(y.scale)))) + int(y.zero_point)
+        assert result == min(max(expected, -128), 127)
+
+
+def test_tables_hold_for_their_scales_only(tmp_path: Path) -> None:
+    first, second = RELU.drafts(0, 2)
+    x, y = first.inputs[0], first.outputs[0]
+    assert x is not None
+    pairs = {"input": [float(x.scale), int(x.zero_point)], "output": [float(y.scale), int(y.zero_point)]}
+    table = {**pairs, "codes": list(range(127, -129, -1))}
+    path = profile(tmp_path, {"op": "RELU", "types": RELU.types, "tables": [table]})
+    (got,) = outputs(first, path)
+    assert np.array_equal(got, 127 - (first.samples[0][0].astype(np.int64) + 128))
+    with pytest.raises(ModelError, match="no table of codes for these scales"):
+        outputs(second, path)
+
+
+def test_others_are_refused_if_the_file_says_so(tmp_path: Path) -> None:
+    path = profile(tmp_path, {"op": "RELU", "types": RELU.types, "like": "tflm"}, others="refused")
+    outputs(RELU.drafts(0, 1)[0], path)
+    with pytest.raises(TflqError):
+        outputs(POOL.drafts(0, 1)[0], path)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"requantizer": {"mantissa": 99}},
+        {"requantizer": {"colour": "blue"}},
+        {"requantizer": 3},
+        {"floats": {"precision": "float8"}},
+        {"average": {"count": 4}},
+        {"tables": [{"input": [1.0, 0], "output": [1.0, 0], "codes": [1, 2]}]},
+        {"tables": [{"input": 5, "output": [1.0, 0], "codes": []}]},
+        {"tables": [[]]},
+    ],
+)
+def test_strange_points_are_refused(row: dict[str, Any], tmp_path: Path) -> None:
+    path = profile(tmp_path, {"op": "RELU", "types": RELU.types, **row})
+    with pytest.raises(InputError):
+        outputs(RELU.drafts(0, 1)[0], path)
+
+
+def test_others_has_two_values(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="value of others"):
+        by_name(profile(tmp_path, others="maybe"))

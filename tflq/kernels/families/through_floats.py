@@ -1,0 +1,224 @@
+"""A row that dequantizes, computes the operator in floats and quantizes: runtimes without integer kernels.
+
+`Floats` states the fields. Sources of fields: TVM (relax/transform/legalize_ops/qdq.py: float32, division, half to
+even), OpenVINO's CPU plugin (FakeQuantize; bfloat16 if the processor has it), ONNX QuantizeLinear (division, half to
+even).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import UnknownNameError
+from tflq.ir import CARRIER, TensorType
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.kernels.table import Rows, find
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp
+from tflq.numerics.divisions import ROUNDINGS
+from tflq.numerics.narrow_floats import in_bfloat16, in_float16, in_float32
+from tflq.numerics.stages import type_range
+
+CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_BIASES = (TensorType.INT32, TensorType.INT64)
+#: Operators that change codes but not their real values.
+_SAME_REALS = ("QUANTIZE",)
+#: Rounded quotients that are not numbers or beyond all codes have this size.
+_FAR = 2.0**30
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Roundings of the float operator's operands and results. Sums are float32."""
+
+    operands: Callable[[Array], Array]
+    results: Callable[[Array], Array]
+
+
+#: Precisions by name.
+PRECISIONS: Mapping[str, Precision] = {
+    "float32": Precision(in_float32, in_float32),
+    "bfloat16": Precision(in_bfloat16, in_bfloat16),
+    "bfloat16, results in float32": Precision(in_bfloat16, in_float32),
+    "float16": Precision(in_float16, in_float16),
+    "float16, results in float32": Precision(in_float16, in_float32),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """The conversion of reals to codes: divided, or multiplied by the reciprocal; and where the zero point is added."""
+
+    is_product: bool
+    zero_first: bool
+
+    def codes(self, reals: Array, scale: np.float32, zero_point: int, rounding: str) -> Array:
+        """Return codes before the clamp, float32."""
+        zero = np.float32(zero_point)
+        with np.errstate(all="ignore"):
+            scaled = reals * (np.float32(1) / scale) if self.is_product else reals / scale
+            scaled = scaled + zero if self.zero_first else scaled
+            rounded = np.nan_to_num(ROUNDINGS[rounding](scaled), nan=0.0, posinf=_FAR, neginf=-_FAR)
+        return np.asarray(rounded if self.zero_first else rounded + zero)
+
+
+#: The conversions by name.
+QUOTIENTS: Mapping[str, Quotient] = {
+    "divided": Quotient(False, False),
+    "times reciprocal": Quotient(True, False),
+    "divided, zero point before rounding": Quotient(False, True),
+    "times reciprocal, zero point before rounding": Quotient(True, True),
+}
+#: Numbers that the operator takes: scaled codes, or the codes themselves if input and output have the same scale.
+REALS = ("scaled", "codes")
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """One point of the grammar of float forms. Fields are spelled as files of profiles spell them."""
+
+    precision: str = "float32"
+    quotient: str = "divided"
+    rounding: str = "half to even"
+    reals: str = "scaled"
+
+
+#: The values of each field.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "precision": tuple(PRECISIONS),
+    "quotient": tuple(QUOTIENTS),
+    "rounding": tuple(ROUNDINGS),
+    "reals": REALS,
+}
+
+
+def floats_of(stated: Mapping[str, Any]) -> Floats:
+    """Return the point with the fields in `stated`; the others have their defaults.
+
+    Raises:
+        UnknownNameError: A field or a value does not exist.
+    """
+    for field, value in stated.items():
+        if field not in FIELDS:
+            raise UnknownNameError("field of a float form", str(field), tuple(FIELDS))
+        if value not in FIELDS[field]:
+            raise UnknownNameError(f"value of {field}", str(value)[:80], FIELDS[field])
+    return Floats(**stated)
+
+
+def stated(point: Floats) -> dict[str, str]:
+    """Return every field; `floats_of` reads them."""
+    return asdict(point)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants: the float operator, and how codes become floats and floats codes."""
+
+    floats: Prepared | None  # None if the operator changes no real value
+    inputs: tuple[Operand | None, ...]
+    outputs: tuple[Operand, ...]
+    point: Floats
+
+
+def through_floats(row: Kernel, rows: Rows, point: Floats) -> Kernel:
+    """Return the row that computes in floats by those of `rows` that take floats."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        for operand in (*node.inputs, *node.outputs):
+            _check(node, operand)
+        if point.reals == "codes":
+            x, y = node.input(0), node.outputs[0]
+            node.check((x.scale, x.zero_point) == (y.scale, y.zero_point), "computes on codes: scales differ", y)
+        data = OpData(None, node.inputs, node.outputs, point)
+        if node.op in _SAME_REALS:
+            return Prepared((node.input(0).shape,), data, eval_through_floats)
+        inputs = tuple(None if o is None else _in_floats(o, point) for o in node.inputs)
+        outputs = tuple(replace(o, type=_float(o.type), quantization=None) for o in node.outputs)
+        types = [None if o is None else o.type for o in inputs]
+        chosen = find({node.op: rows}, node.op, node.version, types, [o.type for o in outputs])
+        if chosen is None or chosen.session:
+            node.refuse("has no form in floats")
+        prepared = chosen.prepare(replace(node, inputs=inputs, outputs=outputs), arithmetic)
+        if prepared.updates:
+            node.refuse("has no form in floats")
+        return Prepared(prepared.shapes, replace(data, floats=prepared), eval_through_floats, scratch=prepared.scratch)
+
+    return replace(row, prepare=prepare, takes=None)
+
+
+def _check(node: Node, operand: Operand | None) -> None:
+    """Refuse codes without scales, and results with several."""
+    if operand is None or operand.type not in CODES:
+        return
+    q = operand.quantization
+    has_scales = q is not None and q.scale.size >= 1 and q.zero_point.size in (1, q.scale.size)
+    node.check(has_scales and not operand.is_variable, "has no scales to compute in floats with", operand)
+    if operand in node.outputs:
+        node.check(q is not None and q.scale.size == 1, "has several scales", operand)
+
+
+def _is_scaled(operand: Operand) -> bool:
+    is_bias = operand.type in _BIASES and operand.is_quantized
+    return operand.type in CODES or is_bias
+
+
+def _float(type_: TensorType) -> TensorType:
+    return TensorType.FLOAT32 if type_ in CODES else type_
+
+
+def _in_floats(operand: Operand, point: Floats) -> Operand:
+    """Return the operand of the float operator; constants are dequantized."""
+    if not _is_scaled(operand):
+        return operand
+    value = None if operand.value is None else _reals(operand, operand.value, point)
+    return replace(operand, type=TensorType.FLOAT32, quantization=None, value=value)
+
+
+def _reals(operand: Operand, codes: Array, point: Floats) -> Array:
+    if point.reals == "codes" and operand.type in CODES:
+        return np.asarray(codes, np.float32)
+    reals = dequantized(operand, codes)
+    return reals if operand.type in _BIASES else PRECISIONS[point.precision].operands(reals)
+
+
+def dequantized(operand: Operand, codes: Array) -> Array:
+    """Return scale * (code - zero point) in float32."""
+    q = operand.quantization
+    assert q is not None  # prepare saw to it
+    shape = [1] * codes.ndim
+    if codes.ndim and q.scale.size > 1:
+        shape[q.quantized_dimension] = q.scale.size
+    scale = q.scale.reshape(shape) if q.scale.size > 1 else q.scale[0]
+    zeros = q.zero_point.reshape(shape) if q.zero_point.size > 1 else q.zero_point[0]
+    return np.asarray(scale * (codes.astype(np.int64) - zeros).astype(np.float32), np.float32)
+
+
+def eval_through_floats(data: OpData, *inputs: Array | None) -> Array | tuple[Array, ...]:
+    """Dequantize, compute and quantize. Rounding: float32 in each step, then by the point."""
+    point = data.point
+    given = [
+        x if x is None or o is None or not _is_scaled(o) else _reals(o, x, point)
+        for o, x in zip(data.inputs, inputs, strict=False)
+    ]
+    made: Any = given[0] if data.floats is None else data.floats.eval(data.floats.data, *given)
+    results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
+    coded = [
+        _codes(o, PRECISIONS[point.precision].results(np.asarray(y)), point) if o.type in CODES else y
+        for o, y in zip(data.outputs, results, strict=True)
+    ]
+    return coded[0] if len(coded) == 1 else tuple(coded)
+
+
+def _codes(operand: Operand, reals: Array, point: Floats) -> Array:
+    limits = Clamp(-8, 7) if operand.type == TensorType.INT4 else type_range(CARRIER[operand.type])
+    if point.reals == "codes":
+        codes = ROUNDINGS[point.rounding](np.asarray(reals, np.float32))
+    else:
+        zero = int(operand.zero_point)
+        codes = QUOTIENTS[point.quotient].codes(reals, operand.scale, zero, point.rounding)
+    return np.asarray(np.clip(codes, *limits).astype(CARRIER[operand.type]))

@@ -1,0 +1,1 @@
+"""A learned device as a report and a document."""
