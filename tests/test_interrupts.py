@@ -47,7 +47,7 @@ except KeyboardInterrupt:
 print(caught, result())
 """
 
-#: The same for a function that has to be compiled: machine code of others may be there.
+#: A function that has to be compiled: machine code of others may be there.
 COMPILING = """
 def result():
     from tflq.jit.compiled import compiled

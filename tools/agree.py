@@ -109,6 +109,8 @@ def compared(model: Model, args: argparse.Namespace) -> tuple[list[Result], Cens
     """Return the results, the accumulators of the first runtime's values, and the inputs by kind."""
     shown, tensors = (model, view(model).outputs) if args.outputs else all_outputs(model)
     known = devices(args.folder)
+    if args.runtimes == list(DEFAULT):  # some have no profile on this processor
+        args.runtimes = [name for name in DEFAULT if name in known]
     absent = [name for name in args.runtimes if name not in known]
     if absent:
         raise UnknownNameError("runtime", absent[0], tuple(known))
