@@ -340,3 +340,15 @@ def test_every_level_is_better_than_the_next() -> None:
     for machine in ("x86_64", "aarch64"):
         own = [level.features for level in targets.LEVELS if level.machine == machine]
         assert all(better > worse for better, worse in itertools.pairwise(own))
+
+
+def test_without_memory_for_code_numba_computes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(body: object) -> int:
+        raise OSError("not permitted")
+
+    monkeypatch.setattr(native, "load", refuse)
+    fresh = compiled(_with_default.python)
+    assert [fresh(3), fresh(4, 6)] == [35, 46]
+    assert "cannot be loaded: not permitted" in caplog.text

@@ -98,25 +98,40 @@ class Native:
         return self._entries[types]
 
     def _made(self, types: str, args: tuple[Any, ...]) -> Entry | None:
-        """Return machine code that is shipped or on disk, else compile it and keep it."""
+        """Return machine code that is shipped or on disk, else compile it and keep it; None if it cannot be loaded."""
         if not reads_arrays():
             return None
-        if shipped.is_here():
-            content = shipped.read(shipped.name_of(self._name, self._source.origin(), types))
-            if content is not None:
-                with suppress(ValueError, OSError):
-                    return Entry(unpacked(content), self._frees_threads)
-        own, folder = f"{self._name}-{_hashed(self._source.digest(), types, stamp())}.code", code_folder()
-        content = folder.read(own)
-        if content is not None:
-            with suppress(ValueError, OSError):  # another version's
-                return Entry(unpacked(content), self._frees_threads)
-            folder.remove(own)
-        code = self._compiled(args)
+        code = self._shipped(types) or self._kept(types)
         if code is None:
+            code = self._compiled(args)
+            if code is None:
+                return None
+            code_folder().write(self._file(types), code.packed())
+        try:
+            return Entry(code, self._frees_threads)
+        except OSError as error:  # a hardened system has no memory for code
+            logging.getLogger("tflq").warning("tflq: machine code cannot be loaded: %s", error)
             return None
-        folder.write(own, code.packed())
-        return Entry(code, self._frees_threads)
+
+    def _shipped(self, types: str) -> Code | None:
+        if not shipped.is_here():
+            return None
+        content = shipped.read(shipped.name_of(self._name, self._source.origin(), types))
+        with suppress(ValueError):
+            return None if content is None else unpacked(content)
+        return None
+
+    def _kept(self, types: str) -> Code | None:
+        """Return what an earlier process kept; a file that is no machine code is removed."""
+        content = code_folder().read(self._file(types))
+        try:
+            return None if content is None else unpacked(content)
+        except ValueError:
+            code_folder().remove(self._file(types))
+            return None
+
+    def _file(self, types: str) -> str:
+        return f"{self._name}-{_hashed(self._source.digest(), types, stamp())}.code"
 
     def _compiled(self, args: tuple[Any, ...]) -> Code | None:
         from tflq.jit.building import NotBuildable, build
