@@ -183,7 +183,8 @@ def test_damaged_code_is_refused(code: Code) -> None:
         whole[:3],
         b"tfq0" + whole[4:],
         whole[:4] + b"\xff\xff\xff\xff",
-        b"tfq1" + struct.pack("<I", 2) + b"[]",
+        b"tfq2" + struct.pack("<I", 2) + b"[]",
+        whole[:-1],
     ):
         with pytest.raises(ValueError):
             unpacked(damaged)
@@ -235,7 +236,7 @@ def test_shipped_code_is_found_by_source_and_types(tmp_path: Path, monkeypatch: 
         assert shipped.read(name) == code.packed()
         assert shipped.read("g") == b"x"
         assert shipped.read(shipped.name_of("f", "origin", "f8")) is None
-        for damaged in (b"", b"garbage" * 9, shipped.pack({"g": b"x"})[:20]):
+        for damaged in (b"", b"garbage" * 9, shipped.pack({"g": b"x"})[:20], shipped.pack({"g": b"xy"})[:-1]):
             (tmp_path / f"{own.name}.code").write_bytes(damaged)
             shipped._packs.cache_clear()
             assert not shipped.is_here()

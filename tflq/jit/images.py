@@ -51,7 +51,13 @@ class Code:
         facts: dict[str, Any] = {"result": self.result}
         body = self.body
         if isinstance(body, Image):
-            facts |= {"code": len(body.code), "entry": body.entry, "slots": dict(body.slots), "moved": body.moved}
+            facts |= {
+                "code": len(body.code),
+                "size": len(body.code) + len(body.data),
+                "entry": body.entry,
+                "slots": dict(body.slots),
+                "moved": body.moved,
+            }
             body = body.code + body.data
         head = json.dumps(facts).encode()
         return _HEADER.pack(_MAGIC, len(head)) + head + body
@@ -71,6 +77,8 @@ def unpacked(content: bytes) -> Code:
         facts, body = json.loads(content[_HEADER.size : start]), content[start:]
         if "entry" not in facts:
             return Code(body, facts["result"])
+        if len(body) != facts["size"]:
+            raise ValueError("machine code that is cut")
         image = Image(
             body[: facts["code"]], body[facts["code"] :], facts["entry"], facts["slots"], tuple(facts["moved"])
         )

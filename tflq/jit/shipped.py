@@ -83,6 +83,9 @@ def _index(content: bytes | memoryview) -> tuple[int, dict[str, tuple[int, int]]
         magic, size = _LENGTH.unpack_from(content)
         if magic != _MAGIC:
             raise ValueError("no file of machine code")
-        return _LENGTH.size + size, json.loads(bytes(content[_LENGTH.size : _LENGTH.size + size]))
-    except (struct.error, TypeError) as error:
+        index = json.loads(bytes(content[_LENGTH.size : _LENGTH.size + size]))
+        if _LENGTH.size + size + sum(length for _, length in index.values()) != len(content):
+            raise ValueError("a file of machine code that is cut")
+        return _LENGTH.size + size, index
+    except (struct.error, TypeError, AttributeError) as error:
         raise ValueError(f"no file of machine code: {error}") from error
