@@ -79,6 +79,21 @@ def test_the_real_runtime_fails_exactly_where_it_is_said_to(path: Path, resolver
     assert bool(failing) == (resolver == "litert-opt")
 
 
+def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
+    stated = tmp_path / "mine.yaml"
+    shown = CliRunner().invoke(cli, ["profiles", "show", "litert-opt"])
+    stated.write_text(shown.output.replace("litert-opt", "mine", 1))
+    own = tflq("run", path, "--target", "profile:litert-opt", "--json")
+    assert json.loads(own.output)["verdict"] == "fails"
+    for name in ("litert-opt", str(stated)):
+        done = tflq("run", path, "--target", "profile:litert-opt", "--profile", name, "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["verdict"] == "passed"
+    done = tflq("run", path, "--target", "profile:litert-ref", "--profile", stated)
+    assert done.exit_code == 1, done.output
+    assert tflq("run", path, "--target", "profile:litert-ref", "--profile", "no-such").exit_code == 2
+
+
 def test_another_arithmetic_is_named(path: Path) -> None:
     verdicts = run_suite(str(path), target_of("profile:tflm"))
     dense = [j for j in verdicts.failing if j.case.op == "FULLY_CONNECTED" and j.causes]

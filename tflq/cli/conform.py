@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from typing import Any
 
@@ -119,6 +120,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
     metavar="CMD",
     help="A command that is run with a folder of cases, runtime:NAME or profile:NAME.",
 )
+@click.option("--profile", metavar="NAME", help="Expect this profile's bits in place of the suite's.")
 @_level
 @_part
 @click.option(
@@ -142,6 +144,7 @@ def make_command(output: str, force: bool, level: str, seed: int, jobs: int, pro
 def run_command(
     suite: str,
     target: str,
+    profile: str | None,
     level: str,
     shard: tuple[int, int],
     work: str | None,
@@ -161,21 +164,29 @@ def run_command(
     case was compared, or more are refused than --max-refused allows; 4: the target failed after its last answer.
     Models that the target refuses to run are counted separately.
     """
-    from tflq.conformance.session import run_suite
+    from tflq.conformance.session import restate, run_suite
     from tflq.conformance.targets import target_of
     from tflq.errors import OptionError
+    from tflq.runtimes.children import temporary_folder
 
     if work is not None and (scheduler is not None or jobs > 1):
         raise OptionError("--work is for one process; for several, use --shard I/N and a folder each")
     _check(suite, reports, results)
     system = target_of(target, python, timeout)
-    if scheduler is None and jobs == 1:
-        verdicts = run_suite(suite, system, level, shard, work, batch, max_refused)
-    else:
-        from tflq.conformance.spreading import Part, spread
+    with temporary_folder() as folder:
+        asked = suite
+        if profile is not None:
+            asked = os.path.join(folder, "suite.npz")
+            left_out = restate(suite, asked, profile, level)
+            if left_out:
+                click.echo(f"{left_out} cases are left out, which {profile} refuses", err=True)
+        if scheduler is None and jobs == 1:
+            verdicts = run_suite(asked, system, level, shard, work, batch, max_refused)
+        else:
+            from tflq.conformance.spreading import Part, spread
 
-        whole = Part(suite, target, python, timeout, level, shard, batch)
-        verdicts = spread(whole, system.name, jobs, scheduler, max_refused)
+            whole = Part(asked, target, python, timeout, level, shard, batch)
+            verdicts = spread(whole, system.name, jobs, scheduler, max_refused)
     if results is not None:
         from tflq.report.verbs.conform.rows import write_rows
 

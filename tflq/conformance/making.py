@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -18,12 +18,13 @@ from tflq.api.files import load
 from tflq.conformance.draft import Draft, Sample
 from tflq.conformance.grids import drafts
 from tflq.conformance.grids.refused import REFUSED
-from tflq.conformance.suite import Case, Suite
+from tflq.conformance.suite import Case, Suite, arrays
 from tflq.errors import TflqError
 from tflq.interpreter import Plan, make_plan, run
 from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.proof.proof import contrast
+from tflq.storage.archive import Archive
 from tflq.storage.arrays import digest
 
 Array = NDArray[Any]
@@ -90,6 +91,35 @@ def make(order: Order, jobs: int = 1) -> SuiteData:
     cases.sort(key=lambda case: case.id)
     suite = Suite(chosen.name, order.level, order.seed, version("tflq"), tuple(cases))
     return SuiteData(suite, data, sum(part.left_out for part in parts))
+
+
+def restated(archive: Archive, suite: Suite, profile: str) -> SuiteData:
+    """Return a suite with the outputs of another profile: the same models, inputs and levels.
+
+    Cases that this profile refuses are left out, except those that a target must refuse.
+
+    Raises:
+        UnknownNameError: No profile has that name.
+    """
+    chosen = by_name(profile)
+    others = [by_name(name) for name in CONTRASTS if name != profile]
+    data: dict[str, Array] = {}
+    cases: list[Case] = []
+    for case in suite.cases:
+        (file,) = arrays(archive, [case.model])
+        model, samples = load(file.tobytes()), [tuple(arrays(archive, sample)) for sample in case.samples]
+        try:
+            plan = make_plan(model, chosen)
+            expected = [_run(plan, sample) for sample in samples]
+        except TflqError:
+            expected = []
+        if case.is_refused == bool(expected):
+            continue
+        tells = {each.name for each in others if expected and _gives_other(model, each, samples, expected)}
+        data |= {digest(a): a for a in (file, *(a for rows in (samples, expected) for row in rows for a in row))}
+        outputs = tuple(tuple(map(digest, row)) for row in expected)
+        cases.append(replace(case, tells=tuple(sorted(tells)), expected=outputs))
+    return SuiteData(replace(suite, profile=chosen.name, cases=tuple(cases)), data, len(suite.cases) - len(cases))
 
 
 @dataclass(slots=True, eq=False)

@@ -11,14 +11,14 @@ from typing import TypeAlias
 from tflq.conformance.causes import EXPLAINED, explained
 from tflq.conformance.jobs import Job
 from tflq.conformance.judging import Judged, Verdicts, judge
-from tflq.conformance.making import Order, SuiteData, make
+from tflq.conformance.making import Order, SuiteData, make, restated
 from tflq.conformance.records import check_suite, claim, suite_mark
 from tflq.conformance.suite import Case, Suite, read_suite, write_suite
 from tflq.conformance.targets import Target, finish
 from tflq.runtimes.children import temporary_folder
 from tflq.storage.archive import Archive, opened
 
-__all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "run_suite", "share"]
+__all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "restate", "run_suite", "share"]
 
 #: Limit on the number of cases that a target may refuse; None: any number, except all.
 MostRefused: TypeAlias = "Callable[[Sequence[Case]], int | None]"
@@ -52,6 +52,19 @@ def make_suite(path: str, order: Order, jobs: int = 1) -> SuiteData:
     digests = {d for c in suite_data.suite.cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
     write_suite(path, suite_data.suite, {name: suite_data.data[name] for name in digests})
     return suite_data
+
+
+def restate(path: str, output: str, profile: str, level: str = "standard") -> int:
+    """Write a suite of another profile's results on the same models and inputs; return the number of cases left out.
+
+    Raises:
+        InputError: The file is not a suite.
+        UnknownNameError: No profile has that name.
+    """
+    with opened(path) as archive:
+        suite_data = restated(archive, read_suite(archive).part(level), profile)
+    write_suite(output, suite_data.suite, suite_data.data)
+    return suite_data.left_out
 
 
 def run_suite(
