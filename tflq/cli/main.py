@@ -48,6 +48,7 @@ VERBS = {
     "view": ("tflq.cli.view", "view_command"),
     "warm": ("tflq.cli.warm", "warm_command"),
     "verify": ("tflq.cli.verify", "verify_command"),
+    "why": ("tflq.cli.why", "why_command"),
 }
 
 
@@ -185,7 +186,7 @@ def cli() -> None:
     \b
     tflq inspect model.tflite                        the contents of the model
     tflq verify model.tflite                         compare with a real runtime
-    tflq explain model.tflite --dump device.npz      where a device differs, why
+    tflq why model.tflite device.npz                 where a device differs, why
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
 
     \b

@@ -16,7 +16,7 @@ from tflq.cli.output import say_text
 TASKS = {
     "look": ("inspect", "lint", "view", "profiles", "doctor"),
     "check": ("run", "verify", "record", "golden", "prove", "session", "bench"),
-    "find why": ("explain", "fit", "reduce", "extract", "diff"),
+    "find why": ("why", "explain", "fit", "reduce", "extract", "diff"),
     "make": ("quantize", "compare"),
     "ship": ("conform", "export", "warm"),
 }
@@ -30,7 +30,7 @@ _PACKAGES = ("ai-edge-litert", "ai-edge-litert-nightly", "tflite-runtime", "tens
 _FIRST = (
     ("look", "tflq inspect model.tflite", "operators, scales, shifts"),
     ("check", "tflq verify model.tflite", "the same bits as the runtime?"),
-    ("find why", "tflq explain m.tflite --dump d.npz", "where a device differs"),
+    ("find why", "tflq why model.tflite dump.npz", "where and why a device differs"),
     ("make", "tflq quantize float.tflite --calibration x.npz -o int8.tflite", ""),
     ("ship", "tflq conform make -o suite.npz", "test cases for a device or CI"),
 )
