@@ -16,7 +16,7 @@ from tflq.cli.output import say_text
 TASKS = {
     "look": ("inspect", "lint", "view", "profiles", "doctor"),
     "check": ("run", "verify", "record", "golden", "prove", "session", "bench"),
-    "find why": ("why", "explain", "fit", "reduce", "extract", "diff"),
+    "find why": ("why", "explain", "fit", "reduce", "extract", "diff", "learn"),
     "make": ("quantize", "compare"),
     "ship": ("conform", "export", "warm"),
 }
