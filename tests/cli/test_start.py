@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 from support import suites
 from tflq.cli.main import VERBS, cli
 from tflq.cli.start import ALIASES, TASKS, overview, with_verb
+from tflq.profiles import by_name
+from tflq.runtimes import by_name as runtime_by_name
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 
@@ -77,3 +79,12 @@ def test_other_names_are_the_same_verbs(alias: str, verb: str) -> None:
 def test_a_misspelt_alias_or_a_capital_is_answered() -> None:
     assert "Did you mean runtimes?" in tflq("runtime").stderr
     assert "Did you mean verify?" in tflq("VERIFY").stderr
+
+
+@pytest.mark.parametrize("name", ["LiteRT-Ref", "TFLM", "Litert-REF+single-rounding", "LITERT-2.1-ref"])
+def test_profiles_are_found_in_any_case(name: str) -> None:
+    assert by_name(name) == by_name(name.lower())
+
+
+def test_runtimes_are_found_in_any_case() -> None:
+    assert runtime_by_name("LiteRT-Ref").name == "litert-ref"
