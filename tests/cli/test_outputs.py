@@ -33,6 +33,7 @@ OUTPUTS = {
     "inspect": ("{model}", "--html"),
     "verify --html": ("{model}", "--golden", "{golden}", "--html"),
     "explain --html": ("{model}", "--dump", "{golden}", "--html"),
+    "why": ("{model}", "{golden}", "--html"),
     "explain --discriminate": ("{model}", "--dump", "{golden}", "--discriminate"),
     "compare": ("{model}", "{model}", "--data", "{golden}", "--html"),
     "quantize": ("{model}", "--calibration", "{golden}", "-o"),

@@ -13,6 +13,7 @@ from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_page, write_text
 from tflq.cli.options import html_option, json_option, profile_option, python_option, whole_number
 from tflq.cli.output import say, say_document
+from tflq.cli.start import Group
 
 LEVELS = ("smoke", "standard", "exhaustive")
 _level = click.option(
@@ -66,7 +67,7 @@ def _reports(command: Any) -> Any:
     return _refused(junit(baseline_option(continuous_options(html_option(force_option(command))))))
 
 
-@click.group("conform")
+@click.group("conform", cls=Group)
 def conform_command() -> None:
     """Make suites of single-operator models, and test a device, a compiler or a runtime with them.
 

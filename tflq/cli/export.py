@@ -12,9 +12,10 @@ from tflq.cli.files import check_files, force_option, write_text
 from tflq.cli.golden import samples_option
 from tflq.cli.options import json_option
 from tflq.cli.output import say, say_document
+from tflq.cli.start import Group
 
 
-@click.group("export")
+@click.group("export", cls=Group)
 def export_command() -> None:
     """Write goldens in other forms.
 

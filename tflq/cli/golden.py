@@ -10,6 +10,7 @@ from tflq.cli.exits import Exit, exit_of_verdict
 from tflq.cli.files import check_golden, force_option
 from tflq.cli.options import json_option, whole_number
 from tflq.cli.output import say, say_document
+from tflq.cli.start import Group
 
 _output = click.option(
     "-o",
@@ -34,7 +35,7 @@ def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
 samples_option = click.option("--samples", metavar="A:B", callback=_samples, help="Only samples A to B-1.")
 
 
-@click.group("golden")
+@click.group("golden", cls=Group)
 def golden_command() -> None:
     """Look into recordings of runtimes, and compare, merge and prune them.
 

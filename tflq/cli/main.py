@@ -16,15 +16,8 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit, exit_of
-from tflq.cli.output import (
-    STANDARD_OUTPUT,
-    accept_all_text,
-    end_output,
-    forget_the_reader,
-    say_document,
-    say_error,
-    say_text,
-)
+from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
+from tflq.cli.start import ALIASES, Group, overview, with_verb, write_verbs
 from tflq.errors import FileAccessError, out_of_memory
 from tflq.escaping import printable
 from tflq.interrupts import import_whole
@@ -55,6 +48,7 @@ VERBS = {
     "view": ("tflq.cli.view", "view_command"),
     "warm": ("tflq.cli.warm", "warm_command"),
     "verify": ("tflq.cli.verify", "verify_command"),
+    "why": ("tflq.cli.why", "why_command"),
 }
 
 
@@ -66,8 +60,20 @@ class Stopped(BaseException):
         super().__init__(code)
 
 
-class Verbs(click.Group):
+class Verbs(Group):
     """A group that imports commands on demand, and turns their errors into exit codes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words with the verb spelled out."""
+        return super().parse_args(ctx, with_verb(args))
+
+    def first_screen(self, ctx: click.Context) -> str:
+        """Return a command for each task, and the installed runtimes."""
+        return overview()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs by task."""
+        write_verbs(ctx, self, formatter)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs, in alphabetical order."""
@@ -86,7 +92,7 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb, with the defaults from [tool.tflq]; suggest the nearest one for a misspelt verb."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], VERBS, 1)
+            near = get_close_matches(args[0].lower(), (*VERBS, *ALIASES), 1)
             meant = f" Did you mean {near[0]}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(self.list_commands(ctx))}.")
         name, command, rest = super().resolve_command(ctx, args)
@@ -124,27 +130,12 @@ class Verbs(click.Group):
         except SystemExit:  # click ends this way if nobody reads its own output, such as the help
             forget_the_reader()
             code = Exit.SAME
-        except _NO_WORDS as error:  # a group without a verb
-            code = _helped(error)
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             with suppress(FileAccessError):  # standard output is closed or full
                 _report_error(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
         return int(code or 0)
-
-
-#: The error of click for a group without a verb; its earlier versions print the help themselves.
-_NO_WORDS: tuple[type[click.UsageError], ...] = tuple(
-    kind for kind in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if kind is not None
-)
-
-
-def _helped(error: click.UsageError) -> Exit:
-    """Print the help of a group that was called without a verb."""
-    with suppress(FileAccessError):  # standard output is closed or full
-        say_text(error.ctx.get_help() if error.ctx is not None else error.format_message())
-    return Exit.SAME
 
 
 def _configured(command: click.Command) -> dict[str, Any]:
@@ -195,7 +186,7 @@ def cli() -> None:
     \b
     tflq inspect model.tflite                        the contents of the model
     tflq verify model.tflite                         compare with a real runtime
-    tflq explain model.tflite --dump device.npz      where a device differs, why
+    tflq why model.tflite device.npz                 where a device differs, why
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite
 
     \b
@@ -216,7 +207,7 @@ def cli() -> None:
 def main() -> None:
     """Run the console script."""
     accept_all_text()
-    if sys.argv[1:2] == ["inspect"]:
+    if with_verb(sys.argv[1:])[:1] == ["inspect"]:
         # Inspection prepares operators but runs none: plain Python makes small tables faster than a compiler that must
         # first be imported.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")

@@ -121,6 +121,14 @@ def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump,
     return tuple(_numbered(model, source, one.tensors, recorded=True) for one in dumps_of_golden(model, golden, source))
 
 
+def stored_samples(model: Model, path: Path) -> tuple[dict[int, Array], ...]:
+    """Return the arrays of an archive by tensor as they are stored, whether or not they fit the model."""
+    names = _names(model)
+    with opened(path) as archive:
+        samples = [{_index(model, names, key): archive[e.key] for key, e in one.items()} for one in _by_sample(archive)]  # type: ignore[union-attr]
+    return tuple({index: value for index, value in one.items() if index is not None} for one in samples)
+
+
 def _by_sample(archive: Archive) -> Iterator[dict[str, Entry]]:
     """Yield entries of an archive by sample, without the sample prefix of their names."""
     starts = [_SAMPLE.match(key) for key in archive]

@@ -54,6 +54,7 @@ VARIANTS: Mapping[str, Callable[[Profile], Profile]] = {
 def by_name(profile: str | Profile) -> Profile:
     """Return the profile of a name, an alias, a variant such as `NAME+single-rounding`, or a file; a Profile as it is.
 
+    Names are accepted in any case.
     Files end in `.yaml`, `.yml` or `.json` (tflq/profiles/file.py).
 
     Raises:
@@ -66,6 +67,8 @@ def by_name(profile: str | Profile) -> Profile:
         loaded: Profile = import_whole(f"{__name__}.file").load_profile(profile)
         return loaded
     name = ALIASES.get(profile, profile)
+    if name not in PROFILES and isinstance(name, str):
+        name = ALIASES.get(name.lower(), name.lower())
     return PROFILES[name] if name in PROFILES else _variant(name)
 
 

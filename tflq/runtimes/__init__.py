@@ -22,12 +22,13 @@ RUNTIMES: dict[str, ProcessRuntime] = {
 def by_name(
     runtime: str | Runtime, *, python: str | None = None, threads: int | None = None, timeout: float | None = None
 ) -> Runtime:
-    """Return the runtime of that name; a Runtime is returned unchanged.
+    """Return the runtime of that name, in any case; a Runtime is returned unchanged.
 
     `python` is the path of the Python with the runtime, `timeout` the limit of a run in seconds.
     """
     if not isinstance(runtime, str):
         return runtime
+    runtime = runtime.lower() if runtime.lower() in RUNTIMES else runtime
     if runtime not in RUNTIMES:
         raise UnknownNameError("runtime", runtime, tuple(RUNTIMES))
     chosen = RUNTIMES[runtime]

@@ -1,0 +1,83 @@
+"""Mistakes of users are found in what they leave: all planted ones of a kind, and none where none was made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.usage import Planted, coloured, device, pictures, planted
+from tflq.diagnosis.usage.inputs import expected_scaling, prepared
+from tflq.diagnosis.usage.search import Side, find_mistake
+from tflq.ir import view
+from tflq.profiles import by_name
+
+REF = by_name("litert-ref")
+#: Of each kind one whose model is small, for every run of the tests.
+QUICK = (
+    "wrong mean-0",
+    "BGR-1",
+    "NCHW-0",
+    "float as codes-2",
+    "uint8-0",
+    "truncated-1",
+    "dequantized-twice-0",
+    "arena-0",
+)
+
+
+def named(one: Planted) -> str:
+    found = find_mistake(one.model, one.samples, REF, one.given)
+    return "" if found is None else found.name
+
+
+def test_a_planted_mistake_of_most_kinds_is_named() -> None:
+    tried = [one for one in planted() if one.name.startswith(QUICK)]
+    assert len(tried) == len(QUICK)
+    for one in tried:
+        assert any(word in named(one) for word in one.words), one.name
+
+
+@pytest.mark.slow
+def test_nearly_all_of_60_planted_mistakes_are_named() -> None:
+    every = list(planted())
+    missed = [one.name for one in every if not any(word in named(one) for word in one.words)]
+    assert len(every) == 60
+    assert len(missed) <= 1, missed  # columns first changes nothing in a model of vectors only
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("even", [True, False])
+def test_no_mistake_is_named_where_none_was_made(whole: bool, even: bool) -> None:
+    """Host code may round halves either way."""
+    model, stored = coloured(), pictures(3, 1)
+    spec = view(model).tensors[view(model).inputs[0]]
+    fed = prepared(spec, stored, None, even=even)
+    assert fed is not None
+    assert find_mistake(model, device(model, fed, "litert-ref", whole=whole), REF, stored) is None
+
+
+def test_other_inputs_than_the_given_ones_are_named_as_such() -> None:
+    model, stored = coloured(), pictures(2, 1)
+    spec = view(model).tensors[view(model).inputs[0]]
+    fed = prepared(spec, pictures(2, 7), None)
+    assert fed is not None
+    found = find_mistake(model, device(model, fed, "litert-ref", whole=True), REF, stored)
+    assert found is not None
+    assert (found.name, found.side) == ("the device was fed with other numbers than the given inputs", Side.INPUT)
+
+
+def test_a_device_that_computes_wrongly_made_no_mistake_of_the_user() -> None:
+    model, stored = coloured(), pictures(2, 1)
+    spec = view(model).tensors[view(model).inputs[0]]
+    fed = prepared(spec, stored, None)
+    assert fed is not None
+    samples = device(model, fed, "litert-ref", whole=True)
+    for one in samples:
+        out = view(model).outputs[0]
+        one[out] = np.random.default_rng(3).integers(-128, 128, one[out].shape).astype(np.int8)
+    assert find_mistake(model, samples, REF, stored) is None
+
+
+def test_scale_and_zero_point_imply_mean_and_std() -> None:
+    model = coloured()
+    assert expected_scaling(view(model).tensors[view(model).inputs[0]]) == (127.5, 127.5)

@@ -1,0 +1,184 @@
+"""Mistakes in preparing an input: from the numbers that the user has to the codes that a device was fed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.ir import CARRIER, TensorSpec, TensorType
+from tflq.kernels.code_limits import code_limits
+from tflq.numerics.affine import affine_codes
+from tflq.verification.preparation import takes_codes
+from tflq.verification.scaling import Scaling
+
+Array = NDArray[Any]
+#: Samples of an input, one array each.
+Samples = Sequence[Array]
+#: Means and standard deviations of stored numbers 0 to 255 that are in common use.
+_IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
+_PLAIN: tuple[tuple[Any, Any], ...] = ((0, 1), (0, 255), (127.5, 127.5), (128, 128), (127, 128), (0, 127.5))
+_SCALINGS = (*_PLAIN, _IMAGENET)
+#: Relative distance of a range's ends within which a scaling is recognized.
+_NEAR = 0.02
+
+
+def scale_of(spec: TensorSpec) -> tuple[float, int]:
+    """Return the scale and the zero point of an input of codes."""
+    q = spec.quantization
+    assert q is not None
+    return float(q.scale[0]), int(q.zero_point[0]) if len(q.zero_point) else 0
+
+
+def has_scale(spec: TensorSpec) -> bool:
+    """Return whether the input holds codes with one scale."""
+    return takes_codes(spec) and spec.quantization is not None and len(spec.quantization.scale) == 1
+
+
+def expected_scaling(spec: TensorSpec) -> tuple[float, float] | None:
+    """Return the mean and standard deviation by which numbers 0 to 255 fill the input's range; None if none is known.
+
+    The range is that of the codes, by scale and zero point: -1 to 1 implies 127.5 and 127.5, 0 to 1 implies 0 and 255.
+    """
+    if not has_scale(spec):
+        return None
+    scale, zero = scale_of(spec)
+    low, high = ((limit - zero) * scale for limit in code_limits(TensorType(spec.type)))
+    width = high - low
+    for mean, std in ((0.0, 255.0), (127.5, 127.5), (0.0, 1.0), (128.0, 128.0), (0.0, 127.5)):
+        ends = (0 - mean) / std, (255 - mean) / std
+        if max(abs(ends[0] - low), abs(ends[1] - high)) <= _NEAR * width:
+            return mean, std
+    return None
+
+
+def codes(spec: TensorSpec, real: Array, *, even: bool = False) -> Array:
+    """Return the codes of real values: divided by the scale, rounded, saturated.
+
+    Halves go away from zero, or with `even` to the even code, as NumPy's `round` rounds. Host code does either.
+    """
+    scale, zero = scale_of(spec)
+    if even:
+        return _saturated(spec, np.rint(real.astype(np.float32) / np.float32(scale)) + zero)
+    type_ = TensorType(spec.type)
+    return affine_codes(real.astype(np.float32), np.float32(scale), zero, code_limits(type_)).astype(CARRIER[type_])
+
+
+def prepared(spec: TensorSpec, samples: Samples, scaling: Scaling | None, *, even: bool = False) -> list[Array] | None:
+    """Return what the model expects for the user's numbers; None if that is unknown.
+
+    Numbers 0 to 255 are scaled by `scaling`, or by what scale and zero point imply. Numbers of the input's own type
+    are codes, other floats are real values.
+    """
+    carrier = CARRIER[TensorType(spec.type)]
+    if not has_scale(spec):
+        return [np.asarray(v if scaling is None else scaling.apply(v)).astype(carrier) for v in samples]
+    if scaling is None and all(v.dtype == carrier for v in samples):
+        return list(samples)
+    real = _real(spec, samples, scaling)
+    return None if real is None else [codes(spec, v, even=even) for v in real]
+
+
+def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield mistakes and what a device is fed by them. The first that reproduces a device's input is its cause."""
+    if has_scale(spec):
+        yield from _of_other_sign(spec, samples, scaling)
+        yield from _rounded(spec, samples, scaling)
+        yield from _as_codes(spec, samples, scaling)
+    for even in (False, True) if has_scale(spec) else (False,):
+        for name, moved in _moved(samples):
+            expected = prepared(spec, moved, scaling, even=even)
+            if expected is not None:
+                yield name, expected
+        yield from _scaled(spec, samples, even=even)
+
+
+def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield bytes of the other sign, whose zero point lies 128 higher or lower."""
+    name, flip = "uint8 fed where int8 is expected", np.uint8(128)
+    carrier = CARRIER[TensorType(spec.type)]
+    if carrier.itemsize != 1:
+        return
+    if carrier == np.uint8:
+        name = "int8 fed where uint8 is expected"
+    for even in (False, True):
+        right = prepared(spec, samples, scaling, even=even)
+        if right is not None:
+            yield name, [(v.view(np.uint8) ^ flip).view(carrier) for v in right]
+    if samples[0].dtype == np.uint8 and carrier == np.int8:
+        yield name, [v.view(np.int8) for v in samples]
+        yield name, [_saturated(spec, v.astype(np.int16)) for v in samples]
+
+
+def _moved(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
+    """Yield orders of elements and of samples."""
+    shape = samples[0].shape
+    if len(shape) == 4 and shape[-1] == 3:
+        yield "RGB and BGR exchanged", [v[..., ::-1] for v in samples]
+    if len(shape) == 4 and shape[-1] > 1:
+        yield "NCHW fed where NHWC is expected", [v.transpose(0, 3, 1, 2).reshape(v.shape) for v in samples]
+    if len(shape) == 4 and shape[1] == shape[2]:
+        yield "rows and columns exchanged", [v.transpose(0, 2, 1, 3) for v in samples]
+    if len(samples) > 1:
+        yield "off by one sample: the next one was fed", [*samples[1:], samples[0]]
+        yield "off by one sample: the one before was fed", [samples[-1], *samples[:-1]]
+
+
+def _real(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> list[Array] | None:
+    """Return the user's numbers as real values; None if they are codes already."""
+    implied = expected_scaling(spec)
+    if scaling is None and all(v.dtype.kind == "f" for v in samples):
+        return list(samples)
+    if scaling is None and (implied is None or samples[0].dtype == CARRIER[TensorType(spec.type)]):
+        return None
+    chosen = Scaling.of(*implied) if scaling is None and implied is not None else scaling
+    assert chosen is not None
+    return [chosen.apply(v) for v in samples]
+
+
+def _rounded(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield other roundings of the division by the scale in the host's code."""
+    real = _real(spec, samples, scaling)
+    if real is None:
+        return
+    scale, zero = scale_of(spec)
+    quotients = [v.astype(np.float32) / np.float32(scale) for v in real]
+    yield "truncated instead of rounded in host code", [_saturated(spec, np.trunc(q) + zero) for q in quotients]
+    yield "truncated instead of rounded in host code", [_saturated(spec, np.trunc(q + zero)) for q in quotients]
+    yield (
+        "rounded down instead of to the nearest in host code",
+        [_saturated(spec, np.floor(q) + zero) for q in quotients],
+    )
+    yield "the zero point was left out", [_saturated(spec, np.rint(q)) for q in quotients]
+
+
+def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield real values or stored numbers that were taken for codes."""
+    real = _real(spec, samples, scaling)
+    for rounding in (np.trunc, np.rint):
+        if real is None:
+            return
+        yield "float values fed as codes", [_saturated(spec, rounding(v)) for v in real]
+
+
+def _scaled(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:
+    """Yield other means and standard deviations."""
+    channels = samples[0].shape[-1] if samples[0].ndim else 1
+    for mean, std in _SCALINGS:
+        if isinstance(mean, tuple) and channels != len(mean):
+            continue
+        scaling = Scaling.of(mean, std)
+        values = [scaling.apply(v) for v in samples]
+        fed = [codes(spec, v, even=even) for v in values] if has_scale(spec) else [v.astype(np.float32) for v in values]
+        yield f"wrong mean or std: the device was fed with mean {_text(mean)}, std {_text(std)}", fed
+
+
+def _text(number: Any) -> str:
+    return ",".join(f"{n:g}" for n in number) if isinstance(number, tuple) else f"{number:g}"
+
+
+def _saturated(spec: TensorSpec, values: Array) -> Array:
+    low, high = code_limits(TensorType(spec.type))
+    return np.clip(values, low, high).astype(CARRIER[TensorType(spec.type)])

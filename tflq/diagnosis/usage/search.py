@@ -1,0 +1,203 @@
+"""Search the user's mistake: the one under which a profile reproduces the device's results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.dump import Dump, dump_of
+from tflq.diagnosis.localization import localize_samples
+from tflq.diagnosis.usage.inputs import mistaken, prepared
+from tflq.diagnosis.usage.values import corrected
+from tflq.errors import TflqError
+from tflq.ir import Model, view
+from tflq.profiles import Profile
+from tflq.verification.results import Located, Status, status_of
+from tflq.verification.scaling import Scaling
+
+Array = NDArray[Any]
+Arrays = Mapping[int, Array]
+#: Samples on which a mistake is tried.
+_SAMPLES = 4
+#: Shares of differing elements: of the worst operator with a mistake, and of all operators at most without it.
+_WRONG, _RIGHT = 0.05, 0.005
+#: Numbers of elements that a mistake explains: for a certain one, and for a likely one.
+_CERTAIN, _LIKELY = 12, 3
+
+
+class Side(str, Enum):
+    """The place of a mistake."""
+
+    INPUT = "input"
+    DUMP = "dump"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mistake:
+    """A mistake of the user. With it `before` of `elements` differ from the profile, without it `after`.
+
+    `also` are other mistakes that explain as much. `dumps` are the device's runs without the mistake: with the input
+    that it was fed, or with the values that it computed. `expected` are the inputs that the model expects.
+    """
+
+    name: str
+    side: Side
+    before: int
+    after: int
+    elements: int
+    dumps: tuple[Dump, ...] = ()
+    also: tuple[str, ...] = ()
+    expected: tuple[Array, ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """True if nothing else explains as much, and a chance hit is unlikely."""
+        return not self.after and not self.also and self.before >= _CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """The number of elements that differ from a profile, of those compared; the share in the worst operator."""
+
+    differing: int
+    elements: int
+    worst: float = 1.0
+
+    @property
+    def share(self) -> float:
+        """The share of elements that differ; 1 if nothing was compared."""
+        return self.differing / self.elements if self.elements else 1.0
+
+
+def find_mistake(
+    model: Model,
+    samples: Sequence[Arrays],
+    profile: Profile,
+    given: Sequence[Array] = (),
+    scaling: Scaling | None = None,
+) -> Mistake | None:
+    """Return the mistake that explains a dump's differences from a profile; None if there is none.
+
+    `given` are the numbers that the user has for the only input, one array for each sample: pixels, real values or
+    codes. Without them only mistakes in reading the device's tensors are tried.
+    """
+    graph = view(model)
+    if given and len(graph.inputs) == 1 and len(given) == len(samples):
+        spec, tensor = graph.tensors[graph.inputs[0]], graph.inputs[0]
+        rights = [right for even in (False, True) if (right := prepared(spec, given, scaling, even=even)) is not None]
+        trials = mistaken(spec, given, scaling)
+        if all(tensor in one for one in samples):
+            found = _of_known_input([one[tensor] for one in samples], rights, trials)
+            if found is not None:
+                return found
+        elif rights:
+            right = min(rights, key=lambda values: _badness(_wrong(model, _with(samples, tensor, values), profile)))
+            fed = [(name, _with(samples, tensor, values)) for name, values in _distinct(trials)]
+            found = _tried(model, _with(samples, tensor, right), fed, profile, Side.INPUT, right)
+            if found is not None:
+                return found
+            samples = _with(samples, tensor, right)
+    read = _tried(model, samples, corrected(model, samples), profile, Side.DUMP)
+    return read or _reused(model, samples, profile)
+
+
+def _reused(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistake | None:
+    """Return the mistake of reading a tensor after a later one took its memory; None if no tensor shows it."""
+    try:
+        located = localize_samples(model, [dump_of(model, one) for one in samples[:_SAMPLES]], profile)
+    except (TflqError, ValueError):
+        return None
+    taken = {t: other for row in located for o in row for t, other in o.overwritten.items()}
+    if not taken:
+        return None
+    tensor, other = next(iter(taken.items()))
+    elements = sum(one[t].size for one in samples for t in taken if t in one)
+    name = f"reused arena memory: the dump holds tensor {other} in place of tensor {tensor}"
+    return Mistake(name, Side.DUMP, elements, 0, elements)
+
+
+def _with(samples: Sequence[Arrays], tensor: int, values: Sequence[Array]) -> list[dict[int, Array]]:
+    return [{**one, tensor: value} for one, value in zip(samples, values, strict=True)]
+
+
+def _badness(wrong: Wrong | None) -> float:
+    return 1.0 if wrong is None else wrong.share
+
+
+def _distinct(trials: Iterator[tuple[str, list[Array]]]) -> Iterator[tuple[str, list[Array]]]:
+    """Yield the trials of a name with other values than those before it."""
+    seen = set()
+    for name, values in trials:
+        key = name, b"".join(value.tobytes() for value in values)
+        if key not in seen:
+            seen.add(key)
+            yield name, values
+
+
+def _of_known_input(
+    got: Sequence[Array], rights: Sequence[Sequence[Array]], trials: Iterator[tuple[str, list[Array]]]
+) -> Mistake | None:
+    """Return the mistake by which the dump's input follows from the user's numbers."""
+    if not rights or any(_apart(got, right) == 0 for right in rights):
+        return None
+    right = min(rights, key=lambda values: _apart(got, values))
+    elements = sum(value.size for value in got)
+    names = [name for name, fed in trials if _apart(got, fed) == 0]
+    others = tuple(dict.fromkeys(name for name in names if name != names[0]))
+    name = names[0] if names else "the device was fed with other numbers than the given inputs"
+    return Mistake(name, Side.INPUT, _apart(got, right), 0, elements, (), others, tuple(right))
+
+
+def _apart(some: Sequence[Array], others: Sequence[Array]) -> int:
+    """Return the number of elements that differ."""
+    total = 0
+    for one, other in zip(some, others, strict=True):
+        total += int(np.count_nonzero(one != other)) if one.shape == other.shape else one.size
+    return total
+
+
+def _tried(
+    model: Model, samples: Sequence[Arrays], trials: Any, profile: Profile, side: Side, right: Sequence[Array] = ()
+) -> Mistake | None:
+    """Return the mistake without which fewest elements differ; None if it does not explain the difference."""
+    plain = _wrong(model, samples, profile)
+    if plain is not None and plain.worst < _WRONG:
+        return None
+    found: list[tuple[Wrong, str, Any]] = []
+    for name, values in trials:
+        outcome = _wrong(model, values, profile)
+        if outcome is not None and outcome.elements and outcome.share <= _RIGHT and outcome.worst < _WRONG:
+            found.append((outcome, name, values))
+    if not found:
+        return None
+    best, name, values = min(found, key=lambda one: one[0].differing)
+    before = best.elements if plain is None else plain.differing
+    if before - best.differing < _LIKELY or (plain is not None and best.elements < plain.elements):
+        return None
+    also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == best.differing and n != name))
+    dumps = tuple(dump_of(model, one) for one in values)
+    return Mistake(name, side, before, best.differing, best.elements, dumps, also, tuple(right))
+
+
+def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile) -> Wrong | None:
+    """Return the number of elements that differ in the first samples; None if the values do not fit the model."""
+    try:
+        dumps = [dump_of(model, one) for one in samples[:_SAMPLES]]
+        located = localize_samples(model, dumps, profile)
+    except (TflqError, ValueError):
+        return None
+    counts = [_of_operator(row[index] for row in located) for index in range(len(located[0]))]
+    worst = max((differing / elements for differing, elements in counts if elements), default=0.0)
+    return Wrong(sum(differing for differing, _ in counts), sum(elements for _, elements in counts), worst)
+
+
+def _of_operator(samples: Iterable[Located]) -> tuple[int, int]:
+    """Return the differing and the compared elements of one operator in all samples."""
+    pairs = [(d, o.promises[t]) for o in samples for t, d in o.differences.items()]
+    wrong = [d for d, promise in pairs if status_of(d, promise) == Status.DIFFERS]
+    return sum(d.elements if d.problem else d.differing for d in wrong), sum(d.elements for d, _ in pairs)

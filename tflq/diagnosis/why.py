@@ -1,0 +1,207 @@
+"""The answer to "why do these results differ?": nearest profile, first operator, cause, fault, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.causes import CauseVerdict
+from tflq.diagnosis.evidence import Evidence
+from tflq.diagnosis.findings import Findings, investigate
+from tflq.diagnosis.hypotheses import Kind
+from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
+from tflq.diagnosis.usage.inputs import has_scale
+from tflq.diagnosis.usage.search import Mistake, Side, find_mistake
+from tflq.errors import InputError, TflqError
+from tflq.interpreter import make_plan, run
+from tflq.ir import Model, view
+from tflq.profiles import Profile, by_name
+from tflq.verification.dump import Dump
+from tflq.verification.results import Verdict
+from tflq.verification.scaling import Scaling
+
+Array = NDArray[Any]
+#: An input that uses at most this share of its codes was probably prepared for another range.
+_FEW = 1 / 32
+#: Fewer elements of an input show nothing about the codes that it uses.
+_ENOUGH = 64
+
+
+class Fault(str, Enum):
+    """The party whose work causes the difference."""
+
+    USER = "user"  # inputs or dumps were prepared otherwise than the model expects
+    DEVICE = "device"  # an operator computes what no known runtime does
+    RUNTIME = "no one: another runtime's arithmetic"  # the bits of a known profile
+    NONE = "none"  # nothing differs
+    OPEN = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """The effect on the outputs: rows whose arg-max changes, of those compared, and the largest change.
+
+    `effect` is a share of the output's largest magnitude.
+    """
+
+    flipped: int
+    rows: int
+    effect: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """Everything about one piece of evidence.
+
+    `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
+    `mistake` is the user's. `weight` is None if no output could be compared.
+    """
+
+    base: str
+    fit: Fit | None
+    findings: Findings | None
+    mistake: Mistake | None
+    weight: Weight | None
+    samples: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def nearest(self) -> str | None:
+        """The profile that explains most; None if none can be named."""
+        if self.fit is None or self.fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING):
+            return None
+        return self.base if self.base in self.fit.ties else self.fit.best
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict: same, differs, close, incomplete, or nothing compared."""
+        if self.mistake is not None:
+            return Verdict.DIFFERS
+        return Verdict.NOTHING if self.findings is None else self.findings.verdict
+
+    @property
+    def fault(self) -> Fault:
+        """The party at fault."""
+        if self.mistake is not None:
+            return Fault.USER
+        if self.findings is None or self.findings.verdict != Verdict.DIFFERS:
+            return Fault.NONE if self.verdict in (Verdict.SAME, Verdict.CLOSE) else Fault.OPEN
+        if self.findings.explained is None and self.findings.first is None:
+            return Fault.OPEN
+        if self.fit is not None and self.fit.fitting and not self.fit.is_foreign:
+            return Fault.RUNTIME
+        explanation = self.findings.explanation
+        if explanation is None or explanation.assumed:
+            return Fault.OPEN
+        if explanation.exact:
+            if explanation.exact[0].kind != Kind.PROFILE:
+                return Fault.DEVICE
+            return Fault.OPEN if self.fit is None or self.fit.unknown else Fault.RUNTIME
+        unknown = self.fit is not None and explanation.index in self.fit.unknown
+        is_named = explanation.verdict not in (CauseVerdict.UNTOLD, CauseVerdict.AMBIGUOUS)
+        return Fault.DEVICE if unknown and is_named else Fault.OPEN
+
+
+def answer(
+    model: Model,
+    evidence: Evidence,
+    base: Profile | str = "litert-ref",
+    given: Sequence[Array] = (),
+    scaling: Scaling | None = None,
+) -> Answer:
+    """Find the user's mistake, or else the nearest profile and the cause of the first difference.
+
+    `given` are the user's numbers for the only input, one array for each sample; `scaling` converts them to real
+    values, if they are stored numbers.
+
+    Raises:
+        InputError: The evidence fits the model in no known way.
+    """
+    profile = by_name(base)
+    dumps = evidence.dumps
+    mistake = find_mistake(model, evidence.samples, profile, given, scaling)
+    warnings = tuple(_warnings(model, evidence.samples))
+    if mistake is not None:
+        weight = _weight_of_input(model, mistake, evidence, profile)
+        return Answer(profile.name, None, None, mistake, weight, len(evidence.samples), warnings)
+    if dumps is None:
+        raise InputError(evidence.problem)
+    dumps = _completed(model, dumps, given, scaling)
+    fitted = fit(model, dumps, profile)
+    findings = investigate(model, dumps, profile)
+    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown:
+        findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
+    return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps), warnings)
+
+
+def _completed(
+    model: Model, dumps: tuple[Dump, ...], given: Sequence[Array], scaling: Scaling | None
+) -> tuple[Dump, ...]:
+    """Return the dumps with the given inputs, if they lack them."""
+    from tflq.diagnosis.usage.inputs import prepared
+
+    graph = view(model)
+    if len(given) != len(dumps) or len(graph.inputs) != 1 or any(graph.inputs[0] in d.tensors for d in dumps):
+        return dumps
+    right = prepared(graph.tensors[graph.inputs[0]], given, scaling)
+    if right is None:
+        return dumps
+    return tuple(
+        Dump(d.source, {graph.inputs[0]: v, **d.tensors}, d.unknown) for d, v in zip(dumps, right, strict=True)
+    )
+
+
+def _weight(findings: Findings) -> Weight | None:
+    """Return the gravest effect of one operator's difference."""
+    growths = [growth for growth in findings.growths if not growth.reason]
+    if findings.amplification is not None and not growths:
+        growths = [findings.amplification]
+    rows = max((sum(choice.rows for choice in growth.choices) for growth in growths), default=0)
+    if not growths:
+        return None
+    return Weight(max(g.flipped for g in growths), rows, max(g.effect for g in growths))
+
+
+def _weight_of_input(model: Model, mistake: Mistake, evidence: Evidence, profile: Profile) -> Weight | None:
+    """Return how the first output changes by a mistaken input."""
+    graph = view(model)
+    if mistake.side != Side.INPUT or not mistake.expected:
+        return None
+    tensor, flipped, rows, effect = graph.inputs[0], 0, 0, 0.0
+    fed = mistake.dumps or tuple(Dump("", one) for one in evidence.samples)
+    for right, dump in zip(mistake.expected, fed, strict=False):
+        try:
+            one, other = (_output(model, profile, {tensor: v}) for v in (right, dump.tensors[tensor]))
+        except TflqError:
+            return None
+        span = max(float(np.abs(one.astype(np.float64)).max(initial=0)), 1e-30)
+        effect = max(effect, float(np.abs(one.astype(np.float64) - other.astype(np.float64)).max(initial=0)) / span)
+        if one.ndim and one.shape[-1] > 1:
+            flipped += int(np.count_nonzero(one.argmax(-1) != other.argmax(-1)))
+            rows += one.size // one.shape[-1]
+    return Weight(flipped, rows, effect)
+
+
+def _output(model: Model, profile: Profile, inputs: dict[int, Array]) -> Array:
+    plan = make_plan(model, profile)
+    return np.asarray(run(plan, inputs).values[view(model).outputs[0]])
+
+
+def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[str]:
+    """Return hints that an input was prepared for another range."""
+    found, graph = [], view(model)
+    for tensor in graph.inputs:
+        spec = graph.tensors[tensor]
+        values = [np.asarray(one[tensor]).reshape(-1) for one in samples if tensor in one]
+        if not values or not has_scale(spec) or sum(v.size for v in values) < _ENOUGH:
+            continue
+        used = len(np.unique(np.concatenate(values)))
+        span = 256 if values[0].dtype.itemsize == 1 else 65536
+        if used <= span * _FEW and values[0].dtype.kind in "iu" and span == 256:
+            found.append(f"input {spec.name or tensor} uses {used} of {span} codes: was it scaled for another range?")
+    return found

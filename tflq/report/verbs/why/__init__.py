@@ -1,0 +1,1 @@
+"""Reports of `tflq why`: an answer as text, page, document and Markdown."""

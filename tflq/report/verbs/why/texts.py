@@ -1,0 +1,136 @@
+"""Sentences of an answer: cause, fault, effect, and what to do."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from tflq.diagnosis.causes import Cause
+from tflq.diagnosis.why import Answer, Fault
+from tflq.report.differences import how_far
+from tflq.report.verbs.explain.cause import cause_text
+from tflq.report.verbs.explain.texts import listed
+from tflq.verification.results import Verdict
+
+#: Advice on a mistake, by the beginning of its name.
+ADVICE = {
+    "wrong mean": "scale the inputs as the model expects: its scale and zero point imply mean and std",
+    "RGB": "exchange the first and the last channel before the device is fed",
+    "NCHW": "transpose the input to NHWC, the order of .tflite models",
+    "rows and columns": "transpose the height and width of the input",
+    "off by one sample": "compare each result with the input of the same number",
+    "truncated": "round in host code: lrintf(x / scale) + zero_point, then saturate",
+    "rounded down": "round in host code: lrintf(x / scale) + zero_point, then saturate",
+    "the zero point": "add the zero point after the division by the scale",
+    "float values": "quantize first: lrintf(x / scale) + zero_point, then saturate",
+    "uint8": "subtract 128 from uint8 codes, or flip their highest bit",
+    "int8": "add 128 to int8 codes, or flip their highest bit",
+    "bytes saved": "save the tensor in its own type",
+    "dequantized": "dequantize once: scale * (code - zero_point)",
+    "transposed": "write the dump in the order of the model's shape",
+    "reused": "copy a tensor right after its operator, or keep all of them (preserve_all_tensors)",
+    "the device was fed": "feed the device and tflq with the same file",
+}
+
+
+def fault_text(answer: Answer) -> str:
+    """Return the party at fault, in one sentence."""
+    return {
+        Fault.USER: "the user's: the device computes what it was given",
+        Fault.DEVICE: "the device's: no known runtime computes this",
+        Fault.RUNTIME: "no one's: the device has another runtime's arithmetic",
+        Fault.NONE: "no one's: nothing differs beyond what the profile promises",
+        Fault.OPEN: "not decided: the evidence is too small, or no hypothesis reproduces every bit",
+    }[answer.fault]
+
+
+def headline(answer: Answer) -> str:
+    """Return the answer in a line."""
+    if answer.mistake is not None:
+        word = "" if answer.mistake.is_certain else "probably "
+        return f"{word}{answer.mistake.name}"
+    if answer.verdict == Verdict.NOTHING:
+        return "nothing could be compared"
+    if answer.fault == Fault.NONE:
+        return f"the device computes as {answer.nearest or answer.base}"
+    causes = cause_names(answer)
+    possibly = "possibly " if answer.fault == Fault.OPEN else ""
+    return possibly + listed(causes) if causes else "no hypothesis reproduces every bit"
+
+
+def leading(answer: Answer) -> tuple[Cause, ...]:
+    """Return the causes to name."""
+    explanation = None if answer.findings is None else answer.findings.explanation
+    return () if explanation is None else explanation.exact or explanation.possible
+
+
+def cause_names(answer: Answer) -> list[str]:
+    """Return the causes that reproduce every bit; profiles that fit everything come first."""
+    names = [cause.name for cause in leading(answer)]
+    nearest = answer.nearest
+    if answer.fit is not None and answer.fit.fitting and nearest is not None:
+        names = [nearest, *(name for name in names if name != nearest)]
+    return names
+
+
+def nearest_text(answer: Answer) -> str:
+    """Return the nearest profile, or the mix of profiles."""
+    fit = answer.fit
+    if fit is None or answer.nearest is None:
+        return "none" if answer.mistake is None else f"{answer.base}, without the mistake"
+    if fit.fitting:
+        others = len(fit.fitting) - 1
+        return answer.nearest + (
+            f" reproduces everything, as {others} others do" if others else " reproduces everything"
+        )
+    parts = "; ".join(f"{name} for {', '.join(ops)}" for name, ops in list(fit.parts.items())[:2])
+    unknown = sorted({fit.operators[i] for i in fit.unknown})
+    return parts + (f"; none for {', '.join(unknown)}" if unknown else "")
+
+
+def where_text(answer: Answer) -> str:
+    """Return the first divergent operator and how far it differs."""
+    mistake, findings = answer.mistake, answer.findings
+    if mistake is not None:
+        apart = f"{mistake.before:,} of {mistake.elements:,} elements differ"
+        return f"the {mistake.side.value}: {apart}, {mistake.after:,} without the mistake"
+    located = None if findings is None else findings.explained or findings.first
+    if located is None:
+        return "none"
+    difference = next((d for d in located.differences.values() if not d.same), None)
+    return f"{located.index} {located.op}" + (
+        "" if difference is None else f": {difference.problem or how_far(difference)}"
+    )
+
+
+def certainty_text(answer: Answer) -> str:
+    """Return how reliable the cause is."""
+    if answer.mistake is not None:
+        also = f"; as good: {listed(answer.mistake.also)}" if answer.mistake.also else ""
+        return (
+            "every element agrees without it" if not answer.mistake.after else "nearly every element agrees without it"
+        ) + also
+    explanation = None if answer.findings is None else answer.findings.explanation
+    return "" if explanation is None else cause_text(explanation).rstrip(":")
+
+
+def weight_text(answer: Answer) -> str:
+    """Return how much the difference changes the outputs."""
+    weight = answer.weight
+    if weight is None:
+        return "unknown: the outputs cannot be computed from the evidence"
+    flips = f"arg-max changes in {weight.flipped} of {weight.rows} rows, " if weight.rows else ""
+    return f"{flips}outputs change by up to {weight.effect:.2g} of their largest magnitude"
+
+
+def advice(answer: Answer, model: str, evidence: str) -> str:
+    """Return what to do."""
+    if answer.mistake is not None:
+        name = answer.mistake.name
+        return next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
+    if answer.fault == Fault.RUNTIME and answer.nearest is not None:
+        return f"compare with --profile {answer.nearest} from now on"
+    if answer.fault == Fault.DEVICE:
+        return "report it to the device's makers: --paste prints the text"
+    if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
+        return f"tflq explain {quote(model)} --dump {quote(evidence)} --discriminate apart.npz"
+    return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"
