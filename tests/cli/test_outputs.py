@@ -41,6 +41,7 @@ OUTPUTS = {
     "prove": ("{model}", "--between", "litert-ref", "tflm", "--witnesses"),
     "session": ("{model}", "--html"),
     "bench": ("{model}", "--html"),
+    "learn": ("--dump", "{golden}", "--model", "{model}", "-o"),
     "reduce": ("{model}", "--dump", "{golden}", "-o"),
 }
 

@@ -88,7 +88,7 @@ def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
     for name in ("litert-opt", str(stated)):
         done = tflq("run", path, "--target", "profile:litert-opt", "--profile", name, "--json")
         assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["verdict"] == "passed"
+        assert json.loads(done.stdout)["verdict"] == "passes"
     done = tflq("run", path, "--target", "profile:litert-ref", "--profile", stated)
     assert done.exit_code == 1, done.output
     assert tflq("run", path, "--target", "profile:litert-ref", "--profile", "no-such").exit_code == 2
