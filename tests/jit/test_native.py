@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import struct
 import subprocess
@@ -163,7 +162,8 @@ def test_words_and_types() -> None:
     readonly.flags.writeable = False
     assert typed((x, readonly, transposed, x[:, ::2])) == "<f4:2C,<f4:2Cr,<f4:2F,<f4:2A"
     assert typed(((1, 2.0), Size(1, 2))).endswith("Size(i8,i8)")
-    assert results("u1")(np.array([-1])) == 255
+    assert results("(u1,i2,f4)").unpack(np.array([-1, -300, 0x3F800000]).tobytes()) == (255, -300, 1.0)
+    assert results("n").size == results("()").size == 0
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +206,9 @@ def test_llvm_loads_object_files_where_images_cannot_be(monkeypatch: pytest.Monk
     made = build(_several.linkable(), (1, 1.0))
     assert isinstance(made.body, bytes)
     entry = native.Entry(unpacked(made.packed()), False)
-    memory = (ctypes.c_int64 * 6)(entry.address, *packed((4, 3.0))[1])
-    assert entry.call(ctypes.addressof(memory)) == 0
-    assert entry.result(memory[3:]) == (5, 1.5, True)
+    memory = entry.words_of(packed((4, 3.0))[1])
+    assert entry.call(memory) == 0
+    assert entry.result.unpack_from(memory, 24) == (5, 1.5, True)
 
 
 def test_numba_is_not_imported_for_code_that_is_there(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ array's data, shape and strides there, as every extension module that is compile
 from __future__ import annotations
 
 import ctypes
-import operator
 import struct
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -112,34 +112,15 @@ def reads_arrays() -> bool:
     return (data, told) == (sample.__array_interface__["data"][0], [[2, 5], [20, 2]])
 
 
-def results(text: str) -> Callable[[Sequence[int]], Any]:
-    """Return what makes a Python value of the words of a result of these types: those of `typed` for numbers and tuples
-    of them, or n for none."""
-    if text == "n":
-        return lambda words: None
-    if text.startswith("("):
-        parts = [_RESULTS[part] for part in text[1:-1].split(",") if part]
-        return lambda words: tuple(part(int(word)) for part, word in zip(parts, words, strict=True))
-    part = _RESULTS[text]
-    return lambda words: part(int(words[0]))
+#: How struct reads a number of each type in its word, whose low bytes come first.
+_NUMBERS: Mapping[str, str] = MappingProxyType(
+    {"b": "?7x", "f4": "f4x", "f8": "d", "u1": "B7x", "u2": "H6x", "u4": "I4x", "u8": "Q"}
+    | dict.fromkeys(("i1", "i2", "i4", "i8"), "q")
+)
 
 
-def _float32(word: int) -> float:
-    return ctypes.c_float.from_buffer_copy(struct.pack("<q", word)[:4]).value
-
-
-#: Numbers of words by type.
-_RESULTS: dict[str, Callable[[int], Any]] = {
-    "b": lambda word: bool(word & 1),
-    "f4": _float32,
-    "f8": lambda word: struct.unpack("<d", struct.pack("<q", word))[0],
-    **{f"i{size}": (lambda word: word) for size in (1, 2, 4, 8)},
-    **{f"u{size}": partial(operator.and_, (1 << 8 * size) - 1) for size in (1, 2, 4, 8)},
-}
-
-
-def places(text: str) -> int:
-    """Return the number of words of a result of these types."""
-    if text == "n":
-        return 0
-    return len([part for part in text[1:-1].split(",") if part]) if text.startswith("(") else 1
+def results(text: str) -> struct.Struct:
+    """Return what reads the words of a result: those types of `typed` that are numbers, a tuple of them, or n for
+    none."""
+    parts = text.strip("()").split(",") if text not in ("n", "()") else []
+    return struct.Struct("<" + "".join(_NUMBERS[part] for part in parts))

@@ -55,12 +55,15 @@ class Compiled(Generic[P, R]):
         self.python = function
         self._call: Callable[..., R] | None = None
         self._inner: Any = None
+        self._count: int = self._code.co_argcount
         self._digest = self._origin = ""
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run it, compiling it first if needed."""
-        return (self._call or self.resolve())(*self._all(args, kwargs))
+        call: Any = self._call or self.resolve()
+        result: R = call(*args) if len(args) == self._count else call(*self._all(args, kwargs))
+        return result
 
     def resolve(self) -> Callable[..., R]:
         """Return the callable to use from now on: machine code, or the plain function if compiling is off."""
@@ -75,13 +78,11 @@ class Compiled(Generic[P, R]):
 
     def _bound_call(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], R]:
         call: Any = self._call or self.resolve()
-        return functools.partial(call, *args) if call is self.python else call.bound(self._all(args, {}), whole)
+        return functools.partial(call, *args) if call is self.python else call.bound(args if len(args) == self._count else self._all(args, {}), whole)
 
     def _all(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """Return all arguments by position."""
         code = self._code
-        if len(args) == code.co_argcount:
-            return args
         defaults: Any = self.python.__defaults__ or ()
         names = code.co_varnames[len(args) : code.co_argcount]
         known = dict(zip(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))

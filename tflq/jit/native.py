@@ -5,16 +5,16 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import logging
+import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from struct import pack
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tflq.interrupts import uninterrupted
 from tflq.jit import shipped
-from tflq.jit.arguments import UnknownArgument, packed, places, reads_arrays, results, typed
+from tflq.jit.arguments import UnknownArgument, packed, reads_arrays, results, typed
 from tflq.jit.code_cache import code_folder
 from tflq.jit.compilations import listener
 from tflq.jit.images import Code, load, unpacked
@@ -37,8 +37,16 @@ class Entry:
     def __init__(self, code: Code, frees_threads: bool, call: Callable[[Any], int] | None = None) -> None:
         self.address = 0 if call is not None else load(code.body)
         self.call = call or (_FREEING if frees_threads else _KEEPING)(self.address)
-        self.places = places(code.result)
         self.result = results(code.result)
+        self.places = self.result.size // 8
+        self.is_tuple = code.result.startswith("(")
+        self._words: struct.Struct | None = None
+
+    def words_of(self, words: list[int]) -> bytes:
+        """Return the memory of a call: the address, the words of the arguments, and room for the result."""
+        if self._words is None:
+            self._words = struct.Struct(f"<{1 + len(words)}q{8 * self.places}x")
+        return self._words.pack(self.address, *words)
 
 
 class Native:
@@ -58,14 +66,14 @@ class Native:
         entry, words = self._entry_of(args)
         if entry is None:
             return self._by_numba(*args)
+        memory = entry.words_of(words)
+        if entry.call(memory):
+            return self._by_numba(*args)  # raises what compiled code raised
         if not entry.places:
-            if entry.call(pack(f"{len(words) + 1}q", entry.address, *words)):
-                self._by_numba(*args)  # raises what compiled code raised
             return None
-        memory = (ctypes.c_int64 * (1 + len(words) + entry.places))(entry.address, *words)
-        if entry.call(ctypes.addressof(memory)):
-            return self._by_numba(*args)
-        return entry.result(memory[1 + len(words) :])
+        # Nothing else refers to these bytes, in which compiled code wrote its result.
+        result = entry.result.unpack_from(memory, 8 + 8 * len(words))
+        return result if entry.is_tuple else result[0]
 
     def bound(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], Any]:
         """Bind the call with these arguments; `whole` can cut it into pieces."""
