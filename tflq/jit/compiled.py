@@ -78,7 +78,10 @@ class Compiled(Generic[P, R]):
 
     def _bound_call(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], R]:
         call: Any = self._call or self.resolve()
-        return functools.partial(call, *args) if call is self.python else call.bound(args if len(args) == self._count else self._all(args, {}), whole)
+        if call is self.python:
+            return functools.partial(call, *args)
+        bound: Callable[[], R] = call.bound(args if len(args) == self._count else self._all(args, {}), whole)
+        return bound
 
     def _all(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """Return all arguments by position."""
