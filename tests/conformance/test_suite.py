@@ -82,7 +82,7 @@ def test_the_real_runtime_fails_exactly_where_it_is_said_to(path: Path, resolver
 def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
     stated = tmp_path / "mine.yaml"
     shown = CliRunner().invoke(cli, ["profiles", "show", "litert-opt"])
-    stated.write_text(shown.output.replace("litert-opt", "mine", 1))
+    stated.write_text(shown.output)
     own = tflq("run", path, "--target", "profile:litert-opt", "--json")
     assert json.loads(own.output)["verdict"] == "fails"
     for name in ("litert-opt", str(stated)):
