@@ -16,8 +16,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: Seconds that a process collects for `host`, and seconds after which it is ended.
-_SECONDS, _LIMIT = 9, 40
+#: Seconds of processor time that a process collects for `host`, and seconds after which it is ended.
+_SECONDS, _LIMIT = 12, 60
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]

@@ -66,18 +66,18 @@ def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> Non
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after some seconds: loops that values end may never end on zeros."""
+    """Raise TimeoutError after some seconds of processor time: loops that values end may never end on zeros."""
 
     def end(number: int, frame: object) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def make(names: list[str], folder: Path, jobs: int, seconds: float) -> None:
