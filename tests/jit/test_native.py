@@ -129,8 +129,10 @@ def test_exceptions_are_raised() -> None:
 def test_names_and_defaults() -> None:
     assert _with_default(1) == 15
     assert _with_default(1, 2) == _with_default(1, b=2) == _with_default(b=2, a=1) == 12
-    with pytest.raises((TypeError, KeyError)):
+    with pytest.raises(TypeError):
         _with_default()  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        _with_default(1, 2, b=3)  # type: ignore[misc]
 
 
 def test_what_only_numba_can_pass_or_return() -> None:

@@ -1,4 +1,4 @@
-"""Points of the grammar of requantizers, held against the stages of runtimes and against scalar code."""
+"""Points of the grammar of requantizers, compared with the stages of runtimes and against scalar code."""
 
 from __future__ import annotations
 

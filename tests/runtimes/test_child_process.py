@@ -84,7 +84,7 @@ def test_the_processor_is_named_as_the_system_names_it() -> None:
 
 
 def test_a_large_model_reaches_the_runtime_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same outputs, and no file stays."""
+    """Outputs are the same, and no file stays."""
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     golden = suites.ROOT / "golden" / "singleop"
     model = (golden / "models" / "leaky_relu_01.tflite").read_bytes()

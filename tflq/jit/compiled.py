@@ -14,10 +14,12 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import inspect
 import os
 import threading
 import types
 from collections.abc import Callable, Iterator
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 
@@ -62,7 +64,8 @@ class Compiled(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run it, compiling it first if needed."""
         call: Any = self._call or self.resolve()
-        result: R = call(*args) if len(args) == self._count else call(*self._all(args, kwargs))
+        is_whole = len(args) == self._count and not kwargs
+        result: R = call(*args) if is_whole else call(*self._all(args, kwargs))
         return result
 
     def resolve(self) -> Callable[..., R]:
@@ -84,12 +87,14 @@ class Compiled(Generic[P, R]):
         return bound
 
     def _all(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """Return all arguments by position."""
-        code = self._code
-        defaults: Any = self.python.__defaults__ or ()
-        names = code.co_varnames[len(args) : code.co_argcount]
-        known = dict(zip(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))
-        return (*args, *((known | named)[name] for name in names))
+        """Return all arguments by position.
+
+        Raises:
+            TypeError: They do not fit the function.
+        """
+        bound = inspect.signature(self.python).bind(*args, **named)
+        bound.apply_defaults()
+        return bound.args
 
     def bind(self, **names: Any) -> Compiled[P, R]:
         """Return this function with other values for those globals: code specialised for constants."""
@@ -106,7 +111,7 @@ class Compiled(Generic[P, R]):
     def digest(self) -> str:
         """Return a digest of this bytecode, the constants it reads and every compiled function that it calls."""
         if not self._digest:
-            self._digest = self._hashed(Compiled.digest, _bytecode(self._code))
+            self._digest = self._hashed(methodcaller("digest"), _bytecode(self._code))
         return self._digest
 
     def origin(self) -> str:
@@ -120,7 +125,7 @@ class Compiled(Generic[P, R]):
             code = self._code
             content = _file(code.co_filename)
             place = [content, code.co_name, code.co_firstlineno] if content else _bytecode(code)
-            self._origin = self._hashed(Compiled.origin, place)
+            self._origin = self._hashed(methodcaller("origin"), place)
         return self._origin
 
     @property
@@ -128,10 +133,10 @@ class Compiled(Generic[P, R]):
         """True if its code, or that of a function that it calls, is not compiled from Python."""
         return self.writes_code or any(v.is_written for v in self._globals().values() if isinstance(v, Compiled))
 
-    def _hashed(self, how: Callable[[Compiled[..., Any]], str], source: list[object]) -> str:
+    def _hashed(self, digest: Callable[[Any], str], source: list[object]) -> str:
         parts = [self.python.__defaults__, *source]
         for name, value in sorted(self._globals().items()):
-            parts += [name, getattr(value, how.__name__)() if isinstance(value, Compiled) else _content(value)]
+            parts += [name, digest(value) if isinstance(value, Compiled) else _content(value)]
         if self.frees_threads:
             parts.append("nogil")
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import logging
 import struct
 import threading
@@ -139,7 +138,7 @@ class Native:
             return None
 
     def _file(self, types: str) -> str:
-        return f"{self._name}-{_hashed(self._source.digest(), types, stamp())}.code"
+        return f"{shipped.name_of(self._name, self._source.digest(), types, stamp())}.code"
 
     def _compiled(self, args: tuple[Any, ...]) -> Code | None:
         from tflq.jit.building import NotBuildable, build
@@ -164,7 +163,3 @@ class Native:
 
                 self._numba = numba.njit(error_model="numpy", nogil=self._frees_threads)(self._source.linkable())
         return self._numba(*args)
-
-
-def _hashed(*parts: str) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

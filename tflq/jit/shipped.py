@@ -25,9 +25,10 @@ def is_here() -> bool:
     return bool(_packs())
 
 
-def name_of(function: str, origin: str, types: str) -> str:
-    """Return the name of machine code: the function's, and a digest of its source and the types of its arguments."""
-    return f"{function}-{hashlib.sha256(repr((origin, types)).encode()).hexdigest()[:32]}"
+def name_of(function: str, *parts: str) -> str:
+    """Return the name of machine code: the function's, and a digest of what decides it: its source, the types of its
+    arguments, and the processor unless a file is for one level."""
+    return f"{function}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
 
 def read(name: str) -> bytes | None:
