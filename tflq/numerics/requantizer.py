@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.errors import OptionError, UnknownNameError
+from tflq.errors import OptionError
 from tflq.numerics.divisions import DIVISIONS, ROUNDINGS, Ints
 from tflq.numerics.multiplier import quantize_multipliers
 from tflq.numerics.multipliers_of_scales import MULTIPLIERS, Reals, Scales
 from tflq.numerics.narrow_floats import in_bfloat16
+from tflq.numerics.stated_fields import check_fields
 
 Array = NDArray[Any]
 
@@ -238,11 +239,7 @@ def point_of(stated: Mapping[str, Any]) -> Requantizer:
         UnknownNameError: A field or a value does not exist.
         OptionError: Two fields contradict each other.
     """
-    for field, value in stated.items():
-        if field not in FIELDS:
-            raise UnknownNameError("field of a requantizer", str(field), tuple(FIELDS))
-        if not any(type(known) is type(value) and known == value for known in FIELDS[field]):
-            raise UnknownNameError(f"value of {field}", str(value)[:80], tuple(map(str, FIELDS[field])))
+    check_fields(stated, FIELDS, "a requantizer")
     point = Requantizer(**stated)
     needless = [] if point.is_fixed else [f for f in ("mantissa", "shortened", "first", "left") if f in stated]
     if needless and any(getattr(point, f) != getattr(_DEFAULT, f) for f in needless):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
-from tflq.kernels.families.through_floats import PRECISIONS, QUOTIENTS, Precision, Quotient
+from tflq.kernels.families.through_floats import PRECISIONS, QUOTIENTS, Precision, Quotient, dequantized
 from tflq.numerics.divisions import ROUNDINGS
 from tflq.numerics.narrow_floats import in_float32
 from tflq.numerics.stages import type_range
@@ -84,7 +84,7 @@ class _Quantized:
             spec, value = graph.tensors[tensor], graph.constant(tensor)
             model = with_tensor(model, tensor, replace(spec, type=TensorType.FLOAT32, quantization=None))
             if value is not None:
-                reals = dequantized(value, spec)
+                reals = _reals(value, spec)
                 model = with_constant(model, tensor, reals if tensor in self.biases else rounded(reals))
         return model
 
@@ -116,16 +116,9 @@ def _has_one_scale(spec: TensorSpec) -> bool:
     return q is not None and q.scale.size == q.zero_point.size == 1
 
 
-def dequantized(codes: Array, spec: TensorSpec) -> Array:
-    """Return scale * (code - zero point) in float32."""
-    q = spec.quantization
-    assert q is not None  # guaranteed by _quantized
-    shape = [1] * codes.ndim
-    if codes.ndim and q.scale.size > 1:
-        shape[q.quantized_dimension] = q.scale.size
-    scale = q.scale.reshape(shape) if q.scale.size > 1 else q.scale[0]
-    zeros = q.zero_point.reshape(shape) if q.zero_point.size > 1 else q.zero_point[0]
-    return np.asarray(scale * (codes.astype(np.int64) - zeros).astype(np.float32), np.float32)
+def _reals(codes: Array, spec: TensorSpec) -> Array:
+    assert spec.quantization is not None  # guaranteed by _quantized
+    return dequantized(spec.quantization, codes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +142,7 @@ class _FloatOperator:
     def _computed(self, alone: Part) -> dict[int, Array]:
         graph, operator, codes = alone.graph, alone.op, self.quantized.codes
         inputs = {
-            t: self.precision.operands(dequantized(v, graph.tensors[t])) if t in codes else v
+            t: self.precision.operands(_reals(v, graph.tensors[t])) if t in codes else v
             for t, v in alone.inputs.items()
         }
         if operator.builtin in _SAME_REALS:

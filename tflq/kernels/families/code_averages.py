@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tflq.errors import UnknownNameError
 from tflq.ir import CARRIER
 from tflq.kernels.families import pooling
 from tflq.kernels.geometry.windows import Window
@@ -20,6 +19,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp
 from tflq.numerics.divisions import QUOTIENTS, Ints
+from tflq.numerics.stated_fields import check_fields
 
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -44,11 +44,7 @@ def average_of(stated: Mapping[str, Any]) -> Average:
     Raises:
         UnknownNameError: A field or a value does not exist.
     """
-    for field, value in stated.items():
-        if field not in FIELDS:
-            raise UnknownNameError("field of an average", str(field), tuple(FIELDS))
-        if value not in FIELDS[field]:
-            raise UnknownNameError(f"value of {field}", str(value)[:80], FIELDS[field])
+    check_fields(stated, FIELDS, "an average")
     return Average(**stated)
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.errors import UnknownNameError
-from tflq.ir import CARRIER, TensorType
+from tflq.ir import CARRIER, Quantization, TensorType
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.table import Rows, find
 from tflq.numerics.arithmetic import Arithmetic
@@ -22,6 +21,7 @@ from tflq.numerics.codes import Clamp
 from tflq.numerics.divisions import ROUNDINGS
 from tflq.numerics.narrow_floats import in_bfloat16, in_float16, in_float32
 from tflq.numerics.stages import type_range
+from tflq.numerics.stated_fields import check_fields
 
 CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _BIASES = (TensorType.INT32, TensorType.INT64)
@@ -102,11 +102,7 @@ def floats_of(stated: Mapping[str, Any]) -> Floats:
     Raises:
         UnknownNameError: A field or a value does not exist.
     """
-    for field, value in stated.items():
-        if field not in FIELDS:
-            raise UnknownNameError("field of a float form", str(field), tuple(FIELDS))
-        if value not in FIELDS[field]:
-            raise UnknownNameError(f"value of {field}", str(value)[:80], FIELDS[field])
+    check_fields(stated, FIELDS, "a float form")
     return Floats(**stated)
 
 
@@ -182,14 +178,13 @@ def _in_floats(operand: Operand, point: Floats) -> Operand:
 def _reals(operand: Operand, codes: Array, point: Floats) -> Array:
     if point.reals == "codes" and operand.type in CODES:
         return np.asarray(codes, np.float32)
-    reals = dequantized(operand, codes)
+    assert operand.quantization is not None  # guaranteed by _check and _is_scaled
+    reals = dequantized(operand.quantization, codes)
     return reals if operand.type in _BIASES else PRECISIONS[point.precision].operands(reals)
 
 
-def dequantized(operand: Operand, codes: Array) -> Array:
+def dequantized(q: Quantization, codes: Array) -> Array:
     """Return scale * (code - zero point) in float32."""
-    q = operand.quantization
-    assert q is not None  # prepare saw to it
     shape = [1] * codes.ndim
     if codes.ndim and q.scale.size > 1:
         shape[q.quantized_dimension] = q.scale.size
