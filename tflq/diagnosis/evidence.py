@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.dump import load_dumps, stored_samples
 from tflq.errors import InputError, TypeMismatchError
-from tflq.ir import Model, view
+from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.storage.archive import opened
 from tflq.storage.arrays import load_array
 from tflq.verification.dump import Dump
@@ -46,11 +46,10 @@ def read_evidence(model: Model, path: str | os.PathLike[str], sample: int | None
     if place.suffix == ".npy":
         tensor = graph.outputs[0]
         samples = tuple({tensor: row} for row in rows(load_array(place), graph.tensors[tensor].shape))
-        return (
-            Evidence(samples, tuple(Dump(str(path), one) for one in samples))
-            if _fit(model, samples)
-            else Evidence(samples, None, f"the output is {samples[0][tensor].dtype}{list(samples[0][tensor].shape)}")
-        )
+        if _fit(model, samples):
+            return Evidence(samples, tuple(Dump(str(path), one) for one in samples))
+        first = samples[0][tensor]
+        return Evidence(samples, None, f"the output is {first.dtype}{list(first.shape)}")
     try:
         dumps = load_dumps(model, path, sample)
     except (InputError, TypeMismatchError) as error:
@@ -64,8 +63,6 @@ def read_evidence(model: Model, path: str | os.PathLike[str], sample: int | None
 
 
 def _fit(model: Model, samples: Sequence[dict[int, Array]]) -> bool:
-    from tflq.ir import CARRIER, TensorType
-
     specs = view(model).tensors
     return all(
         value.dtype == CARRIER[TensorType(specs[t].type)] and value.shape == specs[t].shape
