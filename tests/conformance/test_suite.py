@@ -89,6 +89,9 @@ def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
         done = tflq("run", path, "--target", "profile:litert-opt", "--profile", name, "--json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["verdict"] == "passes"
+    done = tflq("run", path, "--target", "profile:litert-opt", "--profile", stated, "--shard", "2/3", "--json")
+    with opened(str(path)) as archive:
+        assert len(json.loads(done.stdout)["cases"]) == len(read_suite(archive).part("standard", (2, 3)).cases)
     done = tflq("run", path, "--target", "profile:litert-ref", "--profile", stated)
     assert done.exit_code == 1, done.output
     assert tflq("run", path, "--target", "profile:litert-ref", "--profile", "no-such").exit_code == 2

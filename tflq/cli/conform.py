@@ -178,7 +178,8 @@ def run_command(
         asked = suite
         if profile is not None:
             asked = os.path.join(folder, "suite.npz")
-            left_out = restate(suite, asked, profile, level)
+            left_out = restate(suite, asked, profile, level, shard)
+            shard = (1, 1)  # the part is the whole of the suite that is asked
             if left_out:
                 click.echo(f"{left_out} cases are left out, which {profile} refuses", err=True)
         if scheduler is None and jobs == 1:

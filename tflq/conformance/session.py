@@ -54,15 +54,15 @@ def make_suite(path: str, order: Order, jobs: int = 1) -> SuiteData:
     return suite_data
 
 
-def restate(path: str, output: str, profile: str, level: str = "standard") -> int:
-    """Write a suite of another profile's results on the same models and inputs; return the number of cases left out.
+def restate(path: str, output: str, profile: str, level: str = "standard", shard: tuple[int, int] = (1, 1)) -> int:
+    """Write a suite of another profile's results on a part of a suite; return the number of cases left out.
 
     Raises:
         InputError: The file is not a suite.
         UnknownNameError: No profile has that name.
     """
     with opened(path) as archive:
-        suite_data = restated(archive, read_suite(archive).part(level), profile)
+        suite_data = restated(archive, read_suite(archive).part(level, shard), profile)
     write_suite(output, suite_data.suite, suite_data.data)
     return suite_data.left_out
 
