@@ -17,7 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 #: Seconds of processor time that a process collects for `host`, and seconds after which it is ended.
-_SECONDS, _LIMIT = 12, 60
+_SECONDS, _LIMIT = 11, 60
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]

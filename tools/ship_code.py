@@ -25,20 +25,23 @@ sys.path.insert(0, str(ROOT))
 
 #: Seconds that a model may take.
 _LONGEST = 60.0
-#: The most common first.
+#: The most common models and profiles first. Of two processes, one makes those of int8 and the other those of uint8.
+FIRST = (
+    *("digits_mobilenet_int8", "conv_u8_0", "fc_i8_0", "conv_u8_2", "average_pool_2d_i8_1", "depthwise_u8_0"),
+    *("mul_i8_3", "average_pool_2d_u8_1", "concat_i8_0", "softmax_u8_1", "logistic_i8_0", "tie_add_u8_1"),
+    *("max_pool_2d_i8_1", "fc_u8_1"),
+)
 PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
 
 
 def work() -> Iterator[tuple[Path, str]]:
     """Yield models and profiles, the most common first."""
-    first = ("digits_mobilenet_int8.tflite", "mobilenet", "int8")
-    models = sorted(
-        (ROOT / "golden/models").glob("*.tflite"),
-        key=lambda path: ([word not in path.name for word in first], path.name),
-    )
+    models = sorted((ROOT / "golden/models").glob("*.tflite"))
     single = sorted((ROOT / "golden/singleop/models").glob("*.tflite"))
+    every = [*models, *single]
+    every.sort(key=lambda path: (FIRST.index(path.stem) if path.stem in FIRST else len(FIRST), "int8" not in path.name))
     for profile in PROFILES:
-        for model in (*models, *single):
+        for model in every:
             yield model, profile
 
 
