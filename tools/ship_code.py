@@ -27,9 +27,9 @@ sys.path.insert(0, str(ROOT))
 _LONGEST = 60.0
 #: The most common models and profiles first. Of two processes, one makes those of int8 and the other those of uint8.
 FIRST = (
-    *("digits_mobilenet_int8", "conv_u8_0", "fc_i8_0", "conv_u8_2", "average_pool_2d_i8_1", "depthwise_u8_0"),
-    *("mul_i8_3", "average_pool_2d_u8_1", "concat_i8_0", "softmax_u8_1", "logistic_i8_0", "tie_add_u8_1"),
-    *("max_pool_2d_i8_1", "fc_u8_1"),
+    *("digits_mobilenet_int8", "conv_u8_0", "softmax_u8_1", "conv_u8_2", "fc_i8_0", "depthwise_u8_0"),
+    *("average_pool_2d_i8_1", "fc_u8_1", "mul_i8_3", "tie_add_u8_1", "concat_i8_0", "average_pool_2d_u8_1"),
+    *("logistic_i8_0", "relu_u8_1", "max_pool_2d_i8_1", "logistic_u8_0"),
 )
 PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
 
