@@ -194,6 +194,10 @@ class InputError(TflqError, ValueError):
         super().__init__(text)
 
 
+class InputWarning(UserWarning):
+    """An input is valid, but probably not what was meant."""
+
+
 class ShapeError(InputError):
     """An array's shape is not the tensor's."""
 

@@ -139,3 +139,31 @@ def test_a_dump_of_outputs_only_leads_to_the_inputs(tmp_path: Path) -> None:
     assert len(load_dumps(MODEL, tmp_path / "d.npz")) == 1
     done = CliRunner().invoke(cli, ["explain", str(PATH), "--dump", str(tmp_path / "d.npz"), "--json"])
     assert "--inputs" in json.dumps(json.loads(done.stdout))
+
+
+def test_the_hint_spreads_an_image_over_all_codes(tmp_path: Path) -> None:
+    result = run(PATH, "--inputs", picture(tmp_path / "grey.png", 7))
+    assert result.exit_code == 2
+    words = result.stderr.rpartition("; ")[2].split()
+    mean, std = (float(words[words.index(word) + 1]) for word in ("--mean", "--std"))
+    codes = preparation(mean, std).apply(SPEC, np.arange(256))
+    assert codes.tolist() == list(range(-128, 128))
+
+
+@pytest.mark.parametrize(("std", "warns"), [("1", True), ("1000000", True), ("255", False)])
+def test_few_codes_for_many_values_are_warned_of(tmp_path: Path, std: str, warns: bool) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    _, height, width, _ = SPEC.shape
+    ramp = np.linspace(0, 255, height * width).reshape(height, width).astype(np.uint8)
+    images.fromarray(ramp).save(tmp_path / "ramp.png")
+    for words in ([], ["--json"]):
+        result = run(PATH, "--inputs", tmp_path / "ramp.png", "--std", std, *words)
+        assert result.exit_code == 0
+        assert result.stderr.count("tflq: warning: ") == warns, result.stderr
+        assert ("codes for" in result.stderr) == warns
+    assert json.loads(result.stdout)
+
+
+def test_one_value_is_not_warned_of(tmp_path: Path) -> None:
+    result = run(PATH, "--inputs", picture(tmp_path / "grey.png", 7), "--std", "255")
+    assert (result.exit_code, result.stderr) == (0, "")

@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 import traceback
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,7 +20,7 @@ import click
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
 from tflq.cli.start import ALIASES, Group, overview, with_verb, write_verbs
-from tflq.errors import FileAccessError, out_of_memory
+from tflq.errors import FileAccessError, InputWarning, out_of_memory
 from tflq.escaping import printable
 from tflq.interrupts import import_whole
 from tflq.report.compiling import compiling
@@ -120,7 +122,7 @@ class Verbs(Group):
     def _run(self, words: list[str], prog_name: str | None, extra: dict[str, Any]) -> int:
         """Run once and return the exit code."""
         try:
-            with compiling(quiet="--quiet" in words or "-q" in words):
+            with compiling(quiet="--quiet" in words or "-q" in words), _said_warnings():
                 code = super().main(words, prog_name or "tflq", **extra)
         except Stopped as stop:
             code = stop.code
@@ -136,6 +138,24 @@ class Verbs(Group):
                 _report_error(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
         return int(code or 0)
+
+
+@contextmanager
+def _said_warnings() -> Iterator[None]:
+    """Print warnings of inputs as lines on standard error, each text once."""
+    said: set[str] = set()
+
+    def say(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, InputWarning):
+            show(message, category, *place, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            say_error(f"tflq: warning: {printable(str(message))}")
+
+    with warnings.catch_warnings():
+        show, warnings.showwarning = warnings.showwarning, say
+        warnings.simplefilter("always", InputWarning)
+        yield
 
 
 def _configured(command: click.Command) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import InputError, TypeMismatchError
+from tflq.errors import InputError, InputWarning, TypeMismatchError
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, TensorSpec, TensorType
 from tflq.kernels.code_limits import code_limits
@@ -25,6 +26,8 @@ Numbers: TypeAlias = "float | Sequence[float]"
 _CODES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 #: Maximum distance of a dequantized value from a whole code, in LSB: it was rounded to float32.
 _NEAR = 0.01
+#: How many different values may become one code, on average, before a warning.
+_MERGED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,11 @@ class Preparation:
         if self.scaling is None and value.dtype.kind != "f":
             return value  # codes
         real = value.astype(np.float32) if self.scaling is None else self.scaling.apply(value)
-        return real if spec.type == TensorType.FLOAT32 else quantized(spec, real)
+        if spec.type == TensorType.FLOAT32:
+            return real
+        codes = quantized(spec, real)
+        _warn_of_few_codes(spec, real, codes)
+        return codes
 
     def checked(self, spec: TensorSpec, value: Any) -> Array:
         """Return the array in the input's form.
@@ -137,11 +144,32 @@ def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
     stored = read_image(path, *shape[1:])[None]
     if how.scaling is None and spec.type not in (TensorType.UINT8, TensorType.FLOAT32):
         raise InputError(
-            "takes codes: --mean and --std (mean=, std=) scale an image's numbers 0 to 255 to real values, "
-            "such as --mean 127.5 --std 127.5 for -1 to 1",
+            "takes codes: --mean and --std (mean=, std=) scale an image's numbers 0 to 255 to real values"
+            + _spread(spec),
             name=name,
         )
     return stored.astype(np.float32) if spec.type == TensorType.FLOAT32 and how.scaling is None else stored
+
+
+def _warn_of_few_codes(spec: TensorSpec, real: Array, codes: Array) -> None:
+    """Warn if many different values became few of the type's codes, as with a wrong mean or standard deviation."""
+    low, high = code_limits(TensorType(spec.type))
+    values, used = min(len(np.unique(real)), high - low + 1), len(np.unique(codes))
+    if used * _MERGED <= values:
+        name, all_ = spec.name or "input", high - low + 1
+        text = f"{name}: uses {used} of {all_} codes for {len(np.unique(real)):,} different values; check mean and std"
+        warnings.warn(InputWarning(text + _spread(spec)), stacklevel=2)
+
+
+def _spread(spec: TensorSpec) -> str:
+    """Return the options that spread an image's numbers over all codes; none if the tensor has no scale."""
+    q = spec.quantization
+    if spec.type not in _CODES or q is None or len(q.scale) != 1 or not q.scale[0] > 0:
+        return ""
+    low, high = code_limits(TensorType(spec.type))
+    step = 255 / (high - low)
+    mean, std = (_zero_point(spec) - low) * step, step / float(q.scale[0])
+    return f"; --mean {mean:.6g} --std {std:.6g} would spread 0 to 255 over all codes"
 
 
 def _zero_point(spec: TensorSpec) -> int:
