@@ -18,7 +18,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflq.ir import Model
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -31,6 +36,8 @@ FIRST = (
     *("average_pool_2d_i8_1", "fc_u8_1", "mul_i8_3", "tie_add_u8_1", "concat_i8_0", "average_pool_2d_u8_1"),
     *("logistic_i8_0", "relu_u8_1", "max_pool_2d_i8_1", "logistic_u8_0"),
 )
+#: A pointwise convolution. Of one pixel, as the last layer of many classifiers, it takes another function.
+POINTWISE = "conv_u8_2"
 PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
 
 
@@ -63,8 +70,19 @@ def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> Non
             rest = min(_LONGEST, max(1.0, seconds - (time.process_time() - start)))
             # Arithmetic on memory that was never written may fail in any way.
             with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(rest):
-                warm([model], profile)
+                warm([model, *([one_pixel(model)] if model.stem == POINTWISE else [])], profile)
     file.write_bytes(pack(collection.entries))
+
+
+def one_pixel(file: Path) -> Model:
+    """Return the pointwise convolution in a file for images of one pixel."""
+    from tflq.api.files import load
+
+    model = load(file)
+    (graph,) = model.subgraphs
+    shapes = {k: (1, 1, 1, graph.tensors[k].shape[-1]) for k in (*graph.inputs, *graph.outputs)}
+    tensors = tuple(replace(spec, shape=shapes.get(k, spec.shape)) for k, spec in enumerate(graph.tensors))
+    return replace(model, subgraphs=(replace(graph, tensors=tensors),))
 
 
 @contextmanager
