@@ -34,7 +34,7 @@ _LONGEST = 60.0
 FIRST = (
     *("digits_mobilenet_int8", "conv_u8_0", "softmax_u8_1", "conv_u8_2", "fc_i8_0", "depthwise_u8_0"),
     *("average_pool_2d_i8_1", "fc_u8_1", "mul_i8_3", "tie_add_u8_1", "concat_i8_0", "average_pool_2d_u8_1"),
-    *("logistic_i8_0", "relu_u8_1", "max_pool_2d_i8_1", "logistic_u8_0"),
+    *("logistic_i8_0", "relu6_u8_0", "max_pool_2d_i8_1", "logistic_u8_0"),
 )
 #: A pointwise convolution. Of one pixel, as the last layer of many classifiers, it takes another function.
 POINTWISE = "conv_u8_2"
