@@ -233,3 +233,24 @@ def test_a_dump_of_another_model_is_bad_input(verb: str, key: str, tmp_path: Pat
     assert result.exit_code in (0, 1, 2, 3)
     if key.startswith("s0_"):
         assert "d.npz" in result.stderr
+
+
+@pytest.mark.parametrize(("samples", "left"), [(10, ""), (11, "1 more sample"), (25, "15 more samples")])
+def test_run_lists_ten_samples_and_counts_the_others(samples: int, left: str, tmp_path: Path) -> None:
+    lines = run("run", INT8, "--samples", samples).stdout.splitlines()
+    listed = [line for line in lines if line.startswith("s")]
+    assert [line.partition("_")[0] for line in listed] == [f"s{k}" for k in range(10)]
+    assert [line for line in lines if line.startswith("not listed")] == (
+        [f"not listed: {left}; -o FILE.npz writes all of them"] if left else []
+    )
+    document = json.loads(run("run", INT8, "--samples", samples, "--json").stdout)
+    assert len(document["arrays"]) == samples
+
+
+def test_run_lists_the_classes_of_ten_images(tmp_path: Path) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    for k in range(12):
+        images.fromarray(np.full((8, 8), 20 * k, np.uint8)).save(tmp_path / f"{k:02}.png")
+    lines = run("run", INT8, "--inputs", tmp_path, "--std", 255).stdout.splitlines()
+    assert sum(line.startswith("top 5 of s") for line in lines) == 10
+    assert any(line.startswith("not listed: 2 more samples") for line in lines)

@@ -41,6 +41,8 @@ Array = NDArray[Any]
 
 #: Largest array whose elements text shows, and number of classes that it lists.
 _SHOWN, _TOP = 10, 5
+#: Samples whose outputs text lists.
+_SAMPLES = 10
 #: Elements of an output that a page draws one by one, and those that it lists.
 _SCORES, _LISTED = 64, 1024
 
@@ -72,16 +74,27 @@ def run_report(ran: Ran, output: str) -> Report:
 
 
 def _blocks(ran: Ran, output: str) -> Iterator[Block]:
-    yield from (Text(top, "strong") for top in ran.tops)
+    samples = ran.inputs.samples
+    yield from (Text(top, "strong") for top in ran.tops if _is_listed(top.partition(" of ")[2], samples))
     seed = "" if ran.inputs.seed is None else f", seed {ran.inputs.seed}"
     yield Fact(f"inputs: {ran.inputs.source}{seed}; profile {ran.profile}")
     for name, value in ran.arrays.items():
+        if not _is_listed(name, samples):
+            continue
         values = "" if value.size > _SHOWN else f" = {value.ravel().tolist()}"
         text = f"{shown(name)}: {value.dtype} {list(value.shape)}, {ran.promises[name]}{values}"
         yield InText([Text(text)])
+    if samples > _SAMPLES:
+        where = "" if output else "; -o FILE.npz writes all of them"
+        yield Text(f"not listed: {counted(samples - _SAMPLES, 'more sample')}{where}")
     if output:
         yield Fact(f"written to {output}")
     yield OnPage(lambda view: _page(view, ran))
+
+
+def _is_listed(name: str, samples: int) -> bool:
+    """Return whether text lists an array: those of the first samples, whose names begin with `s` and the sample."""
+    return samples <= _SAMPLES or name.startswith(tuple(f"s{k}_" for k in range(_SAMPLES)))
 
 
 def top_text(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -> str:
