@@ -226,8 +226,9 @@ class UnknownNameError(InputError):
             names = f"{known[0]} to {known[-1]}"
         elif len(self.known) > 20:
             more = f", ... ({len(self.known)} in all)"
-        near = get_close_matches(str(name), [str(k) for k in self.known], 1)
-        meant = f"; did you mean {shown(near[0])}?" if near else ""
+        lower = {str(k).lower(): str(k) for k in self.known}
+        near = get_close_matches(str(name), lower.values(), 1) or get_close_matches(str(name).lower(), lower, 1)
+        meant = f"; did you mean {shown(lower.get(near[0], near[0]))}?" if near else ""
         super().__init__(f"no {kind} {quoted(name)}{meant}" + (f"; there are: {names}{more}" if self.known else ""))
         self.name = str(name)
 

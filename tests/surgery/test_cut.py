@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,15 @@ def test_litert_gives_the_bits_of_the_whole(path: object, words: list[str]) -> N
     feeds = {t: full.get_tensor(names.index(cut_graph.tensors[t].name)) for t in cut_graph.inputs}
     ours = run(make_plan(part, PROFILES["litert-ref"]), feeds)
     assert all(np.array_equal(ours.values[t], small.get_tensor(t)) for t in cut_graph.outputs)
+
+
+def test_types_are_named_in_any_case_and_suggested() -> None:
+    model = load(MODEL)
+    assert extract(model, ["Conv_2d"])[1] == extract(model, ["CONV_2D"])[1]
+    for word in ("CONV2D", "conv2d"):
+        with pytest.raises(UnknownNameError, match="did you mean CONV_2D"):
+            extract(model, [word])
+    (graph, *_), output = model.subgraphs, view(model).op(1).outputs[0]
+    tensors = tuple(replace(t, name="conv_2d") if k == output else t for k, t in enumerate(graph.tensors))
+    renamed = replace(model, subgraphs=(replace(graph, tensors=tensors),))
+    assert extract(renamed, ["conv_2d"])[1] == (1,), "a tensor's own name goes before a type in another case"

@@ -137,6 +137,7 @@ def _from_target(
     for word in types:
         if word not in TYPES:
             raise UnknownNameError("type of codes", word, TYPES)
+    operators = tuple(word.upper() for word in operators)
     for word in operators:
         if word not in known_operators():
             raise UnknownNameError("operator that can be learned", word, known_operators())

@@ -153,7 +153,10 @@ def _named(model: Model, word: str) -> Sequence[int]:
         if end < start:
             raise OptionError(f"range {word!r}: its last operator, {end}, comes before its first, {start}")
         return range(start, end + 1)
-    alike = [o.index for o in view(model).ops if o.builtin == word]
+    ops = view(model).ops
+    alike = [o.index for o in ops if o.builtin == word]
+    if not alike and not _makers(model, word):
+        alike = [o.index for o in ops if o.builtin.lower() == word.lower()]
     return alike or [_one(model, word)]
 
 
@@ -162,7 +165,13 @@ def _one(model: Model, word: str) -> int:
     graph = view(model)
     if word.isdecimal() and int(word) < len(graph.ops):
         return int(word)
-    for operator in graph.ops:
-        if any(spec is not None and spec.name == word for spec in operator.output_specs):
-            return operator.index
-    raise UnknownNameError("operator", word, (f"0 to {len(graph.ops) - 1}", "names of tensors", "types"))
+    for maker in _makers(model, word):
+        return maker
+    types = sorted({o.builtin for o in graph.ops})
+    raise UnknownNameError("operator", word, (*types, f"0 to {len(graph.ops) - 1}", "names of tensors"))
+
+
+def _makers(model: Model, name: str) -> list[int]:
+    """Return the operators that make a tensor of that name."""
+    made = ((o.index, spec) for o in view(model).ops for spec in o.output_specs)
+    return [index for index, spec in made if spec is not None and spec.name == name]
