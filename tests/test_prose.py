@@ -79,6 +79,7 @@ ALLOWED = (
     "/told.py`",  # a file's name
     "`tells` names profiles",  # a field of suites
     "say: Prints a line.",  # an argument's name
+    "tell: Is called with the progress.",  # an argument's name
     "if nobody can write to it",
     "if nobody reads its own output",
     "hang on newer models",

@@ -13,6 +13,7 @@ from tflq.api.files import load
 from tflq.conformance import causes
 from tflq.conformance.causes import _Found, explained_groups
 from tflq.conformance.jobs import Job
+from tflq.conformance.joint import group_of
 from tflq.conformance.judging import Judged, Result, Verdicts, judge
 from tflq.conformance.making import Order
 from tflq.conformance.session import make_suite, run_suite
@@ -55,9 +56,9 @@ def test_how_many_groups_were_explained_is_said(path: str, tmp_path: Path) -> No
     done, groups = explained_groups(cases)
     assert done == 1 < groups
     verdicts = Verdicts("t", "litert-ref", "standard", cases)
-    assert next(cause_texts(verdicts)).startswith(f"causes sought for 1 of {groups} groups")
+    assert next(cause_texts(verdicts)).startswith(f"causes searched for 1 of {groups} groups")
     assert any(
-        line.text.startswith("causes sought for 1 of") for line in lines_of(conform_report(verdicts, "suite.npz"))
+        line.text.startswith("causes searched for 1 of") for line in lines_of(conform_report(verdicts, "suite.npz"))
     )
     assert verdict_document(verdicts)["explained"] == {"groups": 1, "of": groups}
 
@@ -91,7 +92,7 @@ def test_one_cause_is_compared_with_further_cases_of_its_group(path: str, tmp_pa
     by_group: dict[Any, list[Judged]] = {}
     for one in cases:
         if one.causes:
-            by_group.setdefault(causes.group_of(one), []).append(one)
+            by_group.setdefault(group_of(one), []).append(one)
     assert by_group
     for group in by_group.values():
         assert set(group[0].causes) & set(group[-1].causes)

@@ -228,7 +228,10 @@ def test_the_verb_reports(tmp_path: Path, path: Path) -> None:
     result = tflq(*words, "--junit", report, "--html", page, "--sarif", log)
     assert result.exit_code == 1, result.output
     assert "FULLY_CONNECTED" in result.stdout
-    assert all(word in result.stdout for word in ("level", "there for"))
+    assert result.stdout.startswith("FAILS profile:tflm: ")
+    assert "there for" not in result.stdout
+    shown = tflq(*words, "--table").stdout
+    assert all(word in shown for word in ("level", "there for"))
     assert all(word in page.read_text() for word in ("FAILS", "FULLY_CONNECTED", "there for", "profile:tflm"))
     failing = json.loads(log.read_text())["runs"][0]["results"]
     assert len(failing) == report.read_text().count("<failure")

@@ -63,6 +63,7 @@ VERDICTS: dict[str, Exit] = {
     "fails": Exit.DIFFERS,
     "refuses too much": Exit.UNSUPPORTED,
     "target failed": Exit.RUNTIME_FAILED,
+    "interrupted": Exit.INTERRUPTED,
     # fit
     "fits": Exit.SAME,
     "mix": Exit.DIFFERS,

@@ -85,12 +85,14 @@ def explain_command(
     Of a recording of several signatures, each is explained; a page is about the one with the gravest verdict. Any
     other dump of such a model names tensors of one signature, or needs --signature.
 
-    Without a dump, --element shows how the profile computes one element.
+    Without a dump, --element shows how the profile computes one element. WORK/CASE, a case of a conformance run, is
+    model and dump in one; its suite names the profile.
 
     \b
     tflq explain model.tflite --dump device.npz
     tflq explain model.tflite --dump device.npz --html why.html
     tflq explain model.tflite --op 4 --element 0,3,5,7
+    tflq explain work/00462-fully_connected
     """
     from dataclasses import replace
 
@@ -99,6 +101,8 @@ def explain_command(
     from tflq.ir import only_signed
     from tflq.profiles import by_name
 
+    if dump is None:
+        model, dump, profile = _case(model, profile)
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
     whole = subject(model)
     if dump is None:
@@ -143,6 +147,21 @@ def explain_command(
     else:
         say(shown)
     return exit_of_verdict(findings.verdict)
+
+
+def _case(place: str, profile: str) -> tuple[str, str | None, str]:
+    """Return model, dump and profile of a case's folder; any other path is a model without a dump."""
+    from pathlib import Path
+
+    from tflq.conformance.records import profile_of
+    from tflq.diagnosis.case_folder import MODEL, is_case
+
+    folder = Path(place)
+    if not is_case(folder):
+        return place, None, profile
+    source = click.get_current_context().get_parameter_source("profile")
+    is_given = source is not None and source.name == "COMMANDLINE"
+    return str(folder / MODEL), place, profile if is_given else profile_of(folder.parent) or profile
 
 
 def _work_out(

@@ -2,18 +2,21 @@
 
 A group is the differing cases with the same operator, types and distinguished profiles. One case of a group is
 explained. The causes that reproduce it are then compared with further cases of the group, and of all groups' causes
-those that reproduce most groups are kept. A fault in an explanation is noted, and no verdict is lost.
+those that reproduce most groups are kept. They are also compared with a case of each group that was not explained. A
+fault in an explanation is noted, and no verdict is lost.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflq.api.files import load
 from tflq.conformance.jobs import Job
+from tflq.conformance.joint import group_of
 from tflq.conformance.judging import Judged, Result
+from tflq.conformance.progress import Told, silent
 from tflq.conformance.suite import arrays, model_of
 from tflq.diagnosis.dump import dump_of
 from tflq.diagnosis.findings import investigate
@@ -28,11 +31,8 @@ from tflq.verification.dump import Dump
 
 #: Limits on explained groups, on further cases of each, and on causes that are kept of a case.
 EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
-
-
-def group_of(judged: Judged) -> Hashable:
-    """Return the key that cases of one group share."""
-    return judged.case.op, judged.case.types, judged.case.tells
+#: Limits on groups that are compared with the causes of explained groups, and on these causes.
+_ELSEWHERE, _CARRIED = 200, 8
 
 
 def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
@@ -42,9 +42,9 @@ def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
 
 
 def explained(
-    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED
+    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED, tell: Told = silent
 ) -> tuple[Judged, ...]:
-    """Add causes to cases of the first groups, at most `most` of them."""
+    """Add causes to cases of the first groups, at most `most` of them; `tell` hears of the progress."""
     groups: dict[Hashable, list[int]] = {}
     for position, one in enumerate(judged):
         if one.result == Result.DIFFERS:
@@ -52,7 +52,8 @@ def explained(
     results = list(judged)
     found: dict[int, _Found] = {}
     chosen = list(groups.values())[: max(0, most)]
-    for first, *others in chosen:
+    for number, (first, *others) in enumerate(chosen):
+        tell("searching causes", number, len(chosen))
         results[first] = replace(results[first], is_explained=True)
         try:
             found[first] = _found(job, archive, [judged[i] for i in (first, *others[:_FURTHER])], by_name(profile))
@@ -65,6 +66,10 @@ def explained(
             for number, position in enumerate((first, *others[:_FURTHER])):
                 kept = tuple(name for name in causes if number in found[first].names[name])
                 results[position] = replace(results[position], causes=kept)
+    carried = _carried(found.values(), reach)
+    for first, *_ in list(groups.values())[len(chosen) : len(chosen) + _ELSEWHERE] if carried else ():
+        names = _reproducing(job, archive, judged[first], carried, by_name(profile))
+        results[first] = replace(results[first], causes=names)
     return tuple(results)
 
 
@@ -73,10 +78,12 @@ class _Found:
     """Causes of a group's first case, the likeliest first: the numbers of the cases that each reproduces.
 
     `leading` are the fitting profiles that the case was made to distinguish, else the first names of its causes.
+    `members` are the causes that other cases can be compared with.
     """
 
     names: Mapping[str, tuple[int, ...]]
     leading: tuple[str, ...]
+    members: tuple[Hypothesis, ...] = ()
 
     def chosen(self, reach: Mapping[str, int]) -> tuple[str, ...]:
         """Return the causes that reproduce most cases of the group, and of these the ones with most groups."""
@@ -98,7 +105,24 @@ def _found(job: Job, archive: Archive, cases: Sequence[Judged], profile: Profile
     fitting = {h.name: (0, *(k for k, known in enumerate(parts, 1) if _fits(h, known))) for h in members}
     told = [name for name in cases[0].case.tells if name in fitting]
     leading = told or [cause.name for cause in explanation.exact or explanation.possible]
-    return _Found({**dict.fromkeys(leading, (0,)), **fitting}, tuple(leading))
+    return _Found({**dict.fromkeys(leading, (0,)), **fitting}, tuple(leading), tuple(members))
+
+
+def _carried(found: Iterable[_Found], reach: Mapping[str, int]) -> list[Hypothesis]:
+    """Return the causes that other groups are compared with: those of most groups first."""
+    members = {member.name: member for one in found for member in one.members if member.name in one.chosen(reach)}
+    return sorted(members.values(), key=lambda member: -reach[member.name])[:_CARRIED]
+
+
+def _reproducing(
+    job: Job, archive: Archive, judged: Judged, hypotheses: Sequence[Hypothesis], profile: Profile
+) -> tuple[str, ...]:
+    """Return the names of the hypotheses that reproduce a case; none if it cannot be compared."""
+    try:
+        known = list(_known(_observed(job, archive, judged), profile))
+        return tuple(hypothesis.name for hypothesis in hypotheses if _fits(hypothesis, known))
+    except Exception:  # the verdict is known, and causes of other groups are a bonus
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ class SuiteVerdict(str, Enum):
 
     PASSES = "passes"
     FAILS = "fails"
+    INTERRUPTED = "interrupted"  # cases were left when the run was stopped
     ENDED = "target failed"  # no case fails, but the target ended abnormally after its last answer
     NOTHING = "nothing compared"  # no case was compared: there is none, or the target refused all
     REFUSES = "refuses too much"  # more than the limit
@@ -49,6 +50,7 @@ class Judged:
     differences: tuple[tuple[int, int, Difference], ...] = ()
     is_explained: bool = False  # causes were searched for it
     fault: str = ""  # reason why no cause could be searched
+    mark: str = ""  # digest of the case and its differences, if these were not kept
 
     @property
     def fails(self) -> bool:
@@ -64,7 +66,8 @@ class Verdicts:
     """The results of a target in a suite. `profile` is the one whose outputs the suite expects.
 
     `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is the
-    limit on refused cases; None for any number except all.
+    limit on refused cases; None for any number except all. `stop` is the signal that ended the run before its last
+    `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known.
     """
 
     target: str
@@ -73,15 +76,23 @@ class Verdicts:
     cases: tuple[Judged, ...]
     endings: tuple[str, ...] = ()
     most_refused: int | None = None
+    stop: BaseException | None = None
+    left: int = 0
+    suite: str = ""
+    shard: tuple[int, int] = (1, 1)
 
     @property
     def verdict(self) -> SuiteVerdict:
-        """The worst verdict on the cases and the run."""
+        """The worst verdict on the cases and the run; that of an interrupted run is that it was interrupted."""
+        if self.left:
+            return SuiteVerdict.INTERRUPTED
         return SuiteVerdict.FAILS if self.failing else self.rest
 
     @property
     def rest(self) -> SuiteVerdict:
         """The verdict if every failing case had passed."""
+        if self.left:
+            return SuiteVerdict.INTERRUPTED
         if self.endings:
             return SuiteVerdict.ENDED
         if not self.compared and (self.runnable or not self.cases):

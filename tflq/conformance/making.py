@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import islice
 from multiprocessing import get_context
@@ -18,6 +19,7 @@ from tflq.api.files import load
 from tflq.conformance.draft import Draft, Sample
 from tflq.conformance.grids import drafts
 from tflq.conformance.grids.refused import REFUSED
+from tflq.conformance.progress import Told, silent
 from tflq.conformance.suite import Case, Suite, arrays
 from tflq.errors import TflqError
 from tflq.interpreter import Plan, make_plan, run
@@ -33,8 +35,8 @@ Array = NDArray[Any]
 CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-ref+single-rounding", "litert-ref")
 #: Operators with generated inputs that reach the differences between two profiles.
 _REACHED = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
-
-
+#: Parts of a suite that each process builds; progress is reported after each.
+_TURNS = 16
 #: Names of fused activations in aims.
 _ACTIVATIONS = frozenset(("no activation", "RELU", "RELU6"))
 
@@ -50,18 +52,25 @@ class SuiteData:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The specification of a suite. `every` = n takes every n-th draft, from the second on; 1 takes all."""
+    """The specification of a suite. `every` = n takes every n-th draft, from the second on; 1 takes all.
+
+    `shard` (i, n) takes every n-th case of the level, from the i-th on.
+    """
 
     profile: str = "litert-ref"
     level: str = "standard"
     seed: int = 0
     every: int = 1
+    shard: tuple[int, int] = (1, 1)
 
     def drafts(self) -> Iterator[tuple[int, Draft, str]]:
         """Yield number, draft and level of each case.
 
         The first case of its operator, types and aim, with any activation, belongs to smoke.
         """
+        yield from islice(self._all(), self.shard[0] - 1, None, self.shard[1])
+
+    def _all(self) -> Iterator[tuple[int, Draft, str]]:
         covered: set[tuple[str, ...]] = set()
         for number, draft in islice(enumerate(drafts(self.seed, self.level)), self.every > 1, None, self.every):
             key = (draft.op, draft.types, *(p for p in draft.aim.split("; ") if p not in _ACTIVATIONS))
@@ -71,26 +80,27 @@ class Order:
                 yield number, draft, level
 
 
-def make(order: Order, jobs: int = 1) -> SuiteData:
+def make(order: Order, jobs: int = 1, tell: Told = silent) -> SuiteData:
     """Build a suite of a profile's results in `jobs` processes, whose number changes no byte of it.
 
     Raises:
         UnknownNameError: No profile has that name.
     """
     chosen = by_name(order.profile)
-    if jobs == 1:
-        parts: Iterable[_Part] = [_part(order, 1, 0)]
-    else:
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            parts = list(pool.map(partial(_part, order, jobs), range(jobs)))
     data: dict[str, Array] = {}
     cases: list[Case] = []
-    for part in parts:
-        data |= part.data
-        cases += part.cases
+    left_out, turns = 0, _TURNS * jobs
+    tell("making cases", 0, turns)
+    with ProcessPoolExecutor(jobs, get_context("spawn")) if jobs > 1 else nullcontext() as pool:
+        each = partial(_part, order, turns)
+        for turn, part in enumerate(map(each, range(turns)) if pool is None else pool.map(each, range(turns)), 1):
+            tell("making cases", turn, turns)
+            data |= part.data
+            cases += part.cases
+            left_out += part.left_out
     cases.sort(key=lambda case: case.id)
-    suite = Suite(chosen.name, order.level, order.seed, version("tflq"), tuple(cases))
-    return SuiteData(suite, data, sum(part.left_out for part in parts))
+    suite = Suite(chosen.name, order.level, order.seed, version("tflq"), tuple(cases), order.shard)
+    return SuiteData(suite, data, left_out)
 
 
 def restated(archive: Archive, suite: Suite, profile: str) -> SuiteData:
@@ -122,6 +132,11 @@ def restated(archive: Archive, suite: Suite, profile: str) -> SuiteData:
     return SuiteData(replace(suite, profile=chosen.name, cases=tuple(cases)), data, len(suite.cases) - len(cases))
 
 
+@lru_cache(maxsize=1)
+def _drafts(order: Order) -> tuple[tuple[int, Draft, str], ...]:
+    return tuple(order.drafts())
+
+
 @dataclass(slots=True, eq=False)
 class _Part:
     """The part of a suite that one process builds."""
@@ -131,12 +146,12 @@ class _Part:
     left_out: int = 0
 
 
-def _part(order: Order, jobs: int, turn: int) -> _Part:
-    """Return the cases of one process: every `jobs`-th, from `turn` on."""
+def _part(order: Order, turns: int, turn: int) -> _Part:
+    """Return every `turns`-th case, from `turn` on."""
     profile = by_name(order.profile)
     others = [by_name(name) for name in CONTRASTS if name != order.profile]
     part = _Part([], {})
-    for number, draft, level in islice(order.drafts(), turn, None, jobs):
+    for number, draft, level in islice(_drafts(order), turn, None, turns):
         case = _case(number, draft, profile, others, level, part.data)
         part.left_out += case is None
         part.cases += [] if case is None else [case]

@@ -99,6 +99,16 @@ def check_suite(job: Job, mark: str) -> None:
         )
 
 
+def profile_of(folder: Path) -> str | None:
+    """Return the profile whose outputs the suite of a folder of cases expects; None without a record.
+
+    Raises:
+        InputError: The record is malformed.
+    """
+    found = _read(folder / RECORD)
+    return None if found is None else str(found["profile"])
+
+
 def _read(place: Path) -> dict[str, Any] | None:
     """Return the record of a folder; None if there is none. A target may leave anything there."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,9 +13,10 @@ from tflq.conformance.causes import EXPLAINED, explained
 from tflq.conformance.jobs import Job
 from tflq.conformance.judging import Judged, Verdicts, judge
 from tflq.conformance.making import Order, SuiteData, make, restated
+from tflq.conformance.progress import Told, silent, watched
 from tflq.conformance.records import check_suite, claim, suite_mark
 from tflq.conformance.suite import Case, Suite, read_suite, write_suite
-from tflq.conformance.targets import Target, finish
+from tflq.conformance.targets import Endings, Target, finish
 from tflq.runtimes.children import temporary_folder
 from tflq.storage.archive import Archive, opened
 
@@ -41,14 +43,14 @@ def at_most(count: int) -> MostRefused:
     return lambda _cases: count
 
 
-def make_suite(path: str, order: Order, jobs: int = 1) -> SuiteData:
+def make_suite(path: str, order: Order, jobs: int = 1, tell: Told = silent) -> SuiteData:
     """Build a suite of a profile's results in `jobs` processes, and write it to `path`.
 
     Raises:
         FileAccessError: The path cannot be written.
         UnknownNameError: No profile has that name.
     """
-    suite_data = make(order, jobs)
+    suite_data = make(order, jobs, tell)
     digests = {d for c in suite_data.suite.cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
     write_suite(path, suite_data.suite, {name: suite_data.data[name] for name in digests})
     return suite_data
@@ -75,8 +77,9 @@ def run_suite(
     work: str | None = None,
     batch: int = BATCH,
     most: MostRefused = any_number,
+    tell: Told = silent,
 ) -> Verdicts:
-    """Run a target on a suite and judge it.
+    """Run a target on a suite and judge it. A signal ends the run, and the cases that are answered are judged.
 
     Args:
         path: The suite.
@@ -86,6 +89,7 @@ def run_suite(
         work: A folder that keeps the target's outputs, so that an interrupted run can continue. None: none is kept.
         batch: Cases in one call of the target.
         most: The limit on refused cases.
+        tell: Is called with the progress.
 
     Raises:
         InputError: The file is not a suite, or the folder holds outputs of another suite or target.
@@ -93,47 +97,84 @@ def run_suite(
         RuntimeMissing: There is no such target.
     """
     with opened(path) as archive:
-        whole = read_suite(archive)
-        suite = whole.part(level, shard)
+        whole, mark = read_suite(archive), suite_mark(archive)
+        suite, part = whole.part(level, shard), whole.shard_of(shard)
         if work is not None:
             job = Job(work)
             job.create()
-            claim(job, whole, suite_mark(archive), target.identity())
-            ran = _run(archive, suite, target, work, batch)
+            claim(job, whole, mark, target.identity())
+            ran = _run(archive, suite, target, work, batch, tell=tell)
         else:
-            ran = judged_cases(archive, suite, target, batch)
-        return Verdicts(target.name, suite.profile, suite.level, ran.cases, ran.endings, most(suite.cases))
+            ran = judged_cases(archive, suite, target, batch, tell=tell)
+        left = len(suite.cases) - len(ran.cases)
+        limit = most(suite.cases)
+        found = (target.name, suite.profile, suite.level, ran.cases, ran.endings, limit)
+        return Verdicts(*found, ran.stop, left, mark, part)
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The judged cases of a target, and the errors of its calls after it had answered all of their cases."""
+    """The judged cases of a target, and the errors of its calls after it had answered all of their cases.
+
+    `stop` is the signal that ended the run early.
+    """
 
     cases: tuple[Judged, ...]
     endings: tuple[str, ...]
+    stop: BaseException | None = None
 
 
-def judged_cases(archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED) -> Ran:
+def judged_cases(
+    archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED, tell: Told = silent
+) -> Ran:
     """Run a target on a suite, or some of its cases; at most `groups` groups of failing cases are explained."""
     with temporary_folder() as folder:
         Job(folder).create()
-        return _run(archive, suite, target, folder, batch, groups)
+        return _run(archive, suite, target, folder, batch, groups, tell)
 
 
-def _run(archive: Archive, suite: Suite, target: Target, folder: str, batch: int, groups: int = EXPLAINED) -> Ran:
+def _run(
+    archive: Archive,
+    suite: Suite,
+    target: Target,
+    folder: str,
+    batch: int,
+    groups: int = EXPLAINED,
+    tell: Told = silent,
+) -> Ran:
+    """Run and judge. If a signal arrives, return the cases that the target had answered by then."""
     job = Job(folder)
     judged: list[Judged] = []
     endings: list[str] = []
-    for start in range(0, len(suite.cases), BATCH):
-        part = suite.cases[start : start + BATCH]
-        job.ask_for(part)
-        for case in part:
-            job.add(case, archive)
-        ended = finish(target, job, part, max(1, batch))
-        judged += judge(job, archive, part, ended.by_case)
-        endings += ended.afterwards
-    job.ask_for(suite.cases)
-    return Ran(explained(job, archive, judged, suite.profile, groups), tuple(endings))
+    part: Sequence[Case] = ()
+    try:
+        for start in range(0, len(suite.cases), BATCH):
+            part = suite.cases[start : start + BATCH]
+            with watched(tell, f"running {target.name}", partial(_answered, job, part, start), len(suite.cases)):
+                ended = _asked(archive, job, target, part, batch)
+            judged += judge(job, archive, part, ended.by_case)
+            endings += ended.afterwards
+        job.ask_for(suite.cases)
+        return Ran(explained(job, archive, judged, suite.profile, groups, tell), tuple(endings))
+    except Exception:
+        raise
+    except BaseException as stop:  # a signal: what is known by now is reported
+        answered = [case for case in part if job.is_done(case)] if len(judged) < len(suite.cases) else []
+        known = {one.case.id for one in judged}
+        judged += judge(job, archive, [case for case in answered if case.id not in known], {})
+        return Ran(tuple(judged), tuple(endings), stop)
+
+
+def _asked(archive: Archive, job: Job, target: Target, part: Sequence[Case], batch: int) -> Endings:
+    """Unpack cases and have the target answer them."""
+    job.ask_for(part)
+    for case in part:
+        job.add(case, archive)
+    return finish(target, job, part, max(1, batch))
+
+
+def _answered(job: Job, part: Sequence[Case], before: int) -> int:
+    return before + sum(map(job.is_done, part))
 
 
 def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", shard: tuple[int, int] = (1, 1)) -> int:
@@ -161,6 +202,7 @@ def check(
     level: str = "standard",
     shard: tuple[int, int] = (1, 1),
     most: MostRefused = any_number,
+    tell: Told = silent,
 ) -> Verdicts:
     """Judge a folder that was packed and that a device filled.
 
@@ -168,11 +210,10 @@ def check(
         InputError: The file is not a suite, or the folder's cases belong to another one.
     """
     with opened(path) as archive:
-        suite = read_suite(archive).part(level, shard)
+        whole, mark = read_suite(archive), suite_mark(archive)
+        suite, part = whole.part(level, shard), whole.shard_of(shard)
         job = Job(folder)
-        check_suite(job, suite_mark(archive))
-        judged = judge(job, archive, suite.cases, {})
-        name = f"folder {Path(folder).name}"
-        return Verdicts(
-            name, suite.profile, suite.level, explained(job, archive, judged, suite.profile), (), most(suite.cases)
-        )
+        check_suite(job, mark)
+        judged = explained(job, archive, judge(job, archive, suite.cases, {}), suite.profile, tell=tell)
+        found = (f"folder {Path(folder).name}", suite.profile, suite.level, judged, (), most(suite.cases))
+        return Verdicts(*found, None, 0, mark, part)

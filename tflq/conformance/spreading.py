@@ -14,6 +14,8 @@ from typing import Any
 
 from tflq.conformance.causes import EXPLAINED
 from tflq.conformance.judging import Verdicts
+from tflq.conformance.progress import Told, silent
+from tflq.conformance.records import suite_mark
 from tflq.conformance.session import MostRefused, Ran, any_number, judged_cases
 from tflq.conformance.suite import Suite, read_suite
 from tflq.conformance.targets import target_of
@@ -151,7 +153,12 @@ def on_cluster(parts: Sequence[Any], scheduler: str, work: Any = do) -> Iterator
 
 
 def spread(
-    whole: Part, name: str, jobs: int = 1, scheduler: str | None = None, most: MostRefused = any_number
+    whole: Part,
+    name: str,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    most: MostRefused = any_number,
+    tell: Told = silent,
 ) -> Verdicts:
     """Judge a target, reported as `name`, on a suite: on a cluster, or in `jobs` processes.
 
@@ -163,10 +170,20 @@ def spread(
     """
     parts = parts_of(whole)
     done = in_processes(parts, jobs) if scheduler is None else on_cluster(parts, scheduler)
-    ran = list(done)
+    total = sum(part.stop - part.start for part in parts)
+    ran: list[Ran] = []
+    stop: BaseException | None = None
+    try:
+        for one in done:
+            ran.append(one)
+            tell(f"running {name}", sum(len(part.cases) for part in ran), total)
+    except Exception:
+        raise
+    except BaseException as signal:  # what is known by now is reported
+        stop = signal
     judged = sorted((one for part in ran for one in part.cases), key=lambda one: one.case.id)
     endings = tuple(ending for part in ran for ending in part.endings)
     with opened(whole.suite) as archive:
-        suite = read_suite(archive)
-    allowed = most([one.case for one in judged])
-    return Verdicts(name, suite.profile, suite.level, tuple(judged), endings, allowed)
+        suite, mark = read_suite(archive), suite_mark(archive)
+    found = (name, suite.profile, whole.level, tuple(judged), endings, most([one.case for one in judged]))
+    return Verdicts(*found, stop, total - len(judged), mark, suite.shard_of(whole.shard))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import InputError
+from tflq.errors import InputError, OptionError
 from tflq.storage.archive import Archive, write_arrays
 from tflq.storage.arrays import digest
 from tflq.storage.documents import read_json
@@ -55,18 +55,29 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """All cases, and the profile whose outputs are expected."""
+    """All cases, and the profile whose outputs are expected; `shard` (i, n): the suite is the i-th of n parts."""
 
     profile: str
     level: str
     seed: int
     version: str  # of tflq
     cases: tuple[Case, ...]
+    shard: tuple[int, int] = (1, 1)
 
     def part(self, level: str, shard: tuple[int, int] = (1, 1)) -> Suite:
         """Return the cases up to that level; shard (i, n) takes every n-th of them, from the i-th on."""
         kept = [c for c in self.cases if LEVELS.index(c.level) <= LEVELS.index(level)]
-        return Suite(self.profile, level, self.seed, self.version, tuple(kept[shard[0] - 1 :: shard[1]]))
+        return replace(self, level=level, cases=tuple(kept[shard[0] - 1 :: shard[1]]))
+
+    def shard_of(self, shard: tuple[int, int]) -> tuple[int, int]:
+        """Return which part of the whole suite a shard of this one is.
+
+        Raises:
+            OptionError: This suite is a part itself, and the shard is not all of it.
+        """
+        if self.shard != (1, 1) and shard != (1, 1):
+            raise OptionError(f"--shard: the suite is part {self.shard[0]}/{self.shard[1]} itself: leave --shard out")
+        return self.shard if shard == (1, 1) else shard
 
 
 def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:
@@ -79,6 +90,8 @@ def write_suite(path: str, suite: Suite, data: Mapping[str, Array]) -> None:
         "version": suite.version,
         "cases": [[getattr(c, name) for name in Case.__slots__] for c in suite.cases],
     }
+    if suite.shard != (1, 1):
+        document["shard"] = list(suite.shard)
     text = json.dumps(document, separators=(",", ":")).encode()
     arrays = {MANIFEST: np.frombuffer(text, np.uint8)}
     write_arrays(path, arrays | {f"data/{d}": data[d] for d in sorted(data)}, compress=True)
@@ -104,7 +117,10 @@ def read_suite(archive: Archive) -> Suite:
     cases = tuple(_case(row, archive) for row in manifest["cases"])
     if len({case.id for case in cases}) != len(cases):
         raise InputError("has two cases of the same name", name=source)
-    return Suite(str(words[0]), str(words[1]), seed, str(words[2]), cases)
+    shard = manifest.get("shard", [1, 1])
+    if not isinstance(shard, list) or len(shard) != 2 or not all(type(n) is int and 1 <= n <= shard[1] for n in shard):
+        raise InputError("is a malformed part of a suite", name=source, got=f"{shard!r:.80}")
+    return Suite(str(words[0]), str(words[1]), seed, str(words[2]), cases, (shard[0], shard[1]))
 
 
 def _case(row: Any, archive: Archive) -> Case:

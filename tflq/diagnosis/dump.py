@@ -5,6 +5,7 @@ A dump has one of these forms:
 - an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples;
 - a golden file;
 - a folder of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
+- a folder of one conformance case;
 - a file of tflite-micro's layer_by_layer.
 
 A dump may hold any part of the tensors. Every character of a name except letters, digits, `.`, `_` and `-` may be
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.c_arrays import Numbers, c_arrays
+from tflq.diagnosis.case_folder import case_samples, is_case
 from tflq.diagnosis.layer_by_layer import layer_by_layer_tensors
 from tflq.errors import FileAccessError, InputError, OptionError, ShapeError
 from tflq.interpreter.arrays import admit, open_shape
@@ -94,6 +96,8 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     if not place.exists():
         raise FileAccessError(place, "does not exist")
     if place.is_dir():
+        if is_case(place):
+            return tuple(_named(model, path, entries) for entries in case_samples(model, place))
         return (_named(model, path, _folder(place)),)
     if place.suffix in _C_FILES:
         return (_named(model, path, {numbers.name: numbers for numbers in _c_file(place)}),)

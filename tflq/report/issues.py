@@ -131,7 +131,7 @@ def issues_of_verdicts(verdicts: Verdicts, suite: str) -> Iterator[Issue]:
         case, result = judged.case, judged.result.value
         causes = f"; reproduced by {', '.join(judged.causes[:3])}" if judged.causes else ""
         message = f"{case.op} {case.types} ({case.aim}): {result}: {judged.reason}{causes}"
-        key = f"conform:{verdicts.profile}:{case.id}:{result}:{_of_case(judged)}"
+        key = f"conform:{verdicts.profile}:{case.id}:{result}:{mark_of_case(judged)}"
         yield Issue(key, f"case-{result}", f"A case of the suite {result}.", "error", message, suite, case.id, "fails")
     if verdicts.rest != SuiteVerdict.PASSES:
         word = verdicts.rest.value
@@ -146,10 +146,11 @@ def compared_of_verdicts(verdicts: Verdicts) -> dict[str, int]:
     return {f"conform:{verdicts.profile}:{j.case.id}": 1 for j in verdicts.cases if j.result in seen}
 
 
-def _of_case(judged: Judged) -> str:
+def mark_of_case(judged: Judged) -> str:
+    """Return a digest of a case and of all that is known of its differences; other bits give another digest."""
     case = judged.case
     known: Iterable[object] = [[sample, output, _facts(d)] for sample, output, d in judged.differences]
-    return _digest(case.model, case.samples, case.expected, judged.result.value, known)
+    return judged.mark or _digest(case.model, case.samples, case.expected, judged.result.value, known)
 
 
 def issues_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Iterator[Issue]:

@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.conformance.causes import explained_groups
+from tflq.conformance.joint import joint_causes, refusals
 from tflq.conformance.judging import Judged, Result, Verdicts
-
-SCHEMA = "tflq/conform/1"
+from tflq.conformance.merging import SCHEMA
+from tflq.report.issues import mark_of_case
 
 
 def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
@@ -19,11 +20,19 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "profile": verdicts.profile,
         "level": verdicts.level,
         "verdict": verdicts.verdict.value,
+        "suite": verdicts.suite,
+        "shard": list(verdicts.shard),
+        "left": verdicts.left,
         "compared": {"cases": verdicts.compared, "of": verdicts.runnable},
         "max_refused": verdicts.most_refused,
         "endings": list(verdicts.endings),
         "explained": dict(zip(("groups", "of"), explained_groups(verdicts.cases), strict=True)),
         "counts": {result.value: verdicts.count(result) for result in Result},
+        "joint": [asdict(cause) for cause in joint_causes(verdicts.cases)],
+        "refusals": [
+            {"reason": one.reason, "cases": len(one.cases), "operators": list(one.operators)}
+            for one in refusals(verdicts.cases)
+        ],
         "cases": [case_document(judged) for judged in verdicts.cases],
     }
 
@@ -38,6 +47,7 @@ def case_document(judged: Judged) -> dict[str, Any]:
         "level": case.level,
         "aim": case.aim,
         "tells": list(case.tells),
+        "must_be_refused": case.is_refused,
         "result": judged.result.value,
         "reason": judged.reason or None,
         "sample": judged.sample,
@@ -51,5 +61,7 @@ def case_document(judged: Judged) -> dict[str, Any]:
             "first": None if difference.first is None else asdict(difference.first),
         },
         "causes": list(judged.causes),
+        "is_explained": judged.is_explained,
         "fault": judged.fault or None,
+        "mark": mark_of_case(judged),
     }

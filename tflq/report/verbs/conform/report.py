@@ -1,12 +1,12 @@
-"""The report of a target that ran a suite: a table by operator, types, level and rounding, what fails and why."""
+"""The report of a target that ran a suite: the verdict, causes, refusals by reason, and a table of operators."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from tflq.conformance.causes import explained_groups
+from tflq.conformance.joint import joint_causes, refusals, unexplained
 from tflq.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
 from tflq.report.blocks import (
     Bar,
@@ -33,6 +33,7 @@ _COLUMNS = [
 _STYLES = {
     SuiteVerdict.PASSES: "good",
     SuiteVerdict.FAILS: "bad",
+    SuiteVerdict.INTERRUPTED: "warning",
     SuiteVerdict.ENDED: "bad",
     SuiteVerdict.NOTHING: "bad",
     SuiteVerdict.REFUSES: "warning",
@@ -41,6 +42,8 @@ _STYLES = {
 _ROUNDINGS = ("ties", "odd", "a multiplier", "saturation", "small multipliers", "zero points")
 #: Failing cases that text lists and that a page shows; JSON and JUnit have all.
 _LISTED, _SHOWN = 20, 500
+#: Rows of causes and of reasons.
+_CAUSES = 8
 _BARS = {Result.PASSES: "good", Result.REFUSED: "unknown"}
 
 
@@ -55,33 +58,90 @@ def packed_report(suite: str, folder: str, cases: int) -> Report:
     return Report("conform", [Verdict(f"{cases:,} cases", "", subject=folder), steps])
 
 
-def conform_report(verdicts: Verdicts, suite: str) -> Report:
-    """Build the report of a target that ran the suite at `suite`. Its text ends with the verdict."""
-    return Report(
-        "conform",
-        list(_blocks(verdicts, suite)),
-        about=(Code(verdicts.target), " ", Code(suite), f" level {verdicts.level}"),
-        title=f"{verdicts.target}: tflq conform",
-    )
+def conform_report(verdicts: Verdicts, suite: str, *, work: str | None = None, has_table: bool = False) -> Report:
+    """Build the report of a target that ran the suite at `suite`: verdict, causes, refusals by reason.
+
+    Text has the table of operators if `has_table`; pages always have it. `work` is the folder that keeps the cases.
+    """
+    about = (Code(verdicts.target), " ", Code(suite), f" level {verdicts.level}")
+    blocks = list(_blocks(verdicts, suite, work, has_table=has_table))
+    return Report("conform", blocks, about=about, title=f"{verdicts.target}: tflq conform")
 
 
-def _blocks(verdicts: Verdicts, suite: str) -> Iterator[Block]:
-    failing = sorted(verdicts.failing, key=lambda judged: not judged.causes)
+def _blocks(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) -> Iterator[Block]:
+    failing = sorted(verdicts.failing, key=lambda judged: (judged.result != Result.DIFFERS, not judged.causes))
+    yield Verdict(_counts_text(verdicts), _STYLES[verdicts.verdict], verdicts.verdict.value.upper(), verdicts.target)
+    if verdicts.left:
+        yield Fact(f"interrupted: {verdicts.left:,} of {counted(_all(verdicts), 'case')} were not judged", "warning")
+    yield from (Fact(f"after its last answer the target ended with {end}", "bad") for end in verdicts.endings[:_LISTED])
+    if failing:
+        yield Section("causes", "Causes", list(_cause_blocks(verdicts)))
+    yield from _refusals(verdicts)
+    yield Next(_next(verdicts, suite, work, has_table=has_table))
+    if failing:
+        yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
     yield _results(verdicts)
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
-    operators: list[Block] = [
-        InText([Table(_COLUMNS, _rows(verdicts))]),
-        Fold("every type and level", [every], opened=True),
-    ]
-    yield Section("operators", "Operators", operators)
-    if failing:
-        yield Gap()
-        yield _failing(failing)
-    yield from (Fact(f"after its last answer the target ended with {end}", "bad") for end in verdicts.endings[:_LISTED])
-    yield Section("causes", "Causes", [*(Text(text, "warning") for text in cause_texts(verdicts)), _causes(failing)])
-    if failing:
-        yield Next([f"tflq conform run {quote(suite)} --target CMD --junit report.xml"])
-    yield Verdict(_counts_text(verdicts), _STYLES[verdicts.verdict], verdicts.verdict.value.upper(), verdicts.target)
+    rows = [Gap(), Table(_COLUMNS, _rows(verdicts))] if has_table else []
+    yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every], opened=True)])
+
+
+def _all(verdicts: Verdicts) -> int:
+    return verdicts.left + len(verdicts.cases)
+
+
+def _cause_blocks(verdicts: Verdicts) -> Iterator[Block]:
+    """Yield the joint causes, the failing cases without a cause, and how many groups were searched."""
+    causes, left = joint_causes(verdicts.cases), unexplained(verdicts.cases)
+    if causes:
+        columns = (("cause", "<"), ("groups", ">"), ("failing", ">"), ("operators", "<"), ("look at", "<"))
+        rows = [
+            (
+                cause.name + (f" (also {_some(cause.others, 3)})" if cause.others else ""),
+                f"{cause.groups:,}",
+                f"{cause.failing:,}",
+                _some(cause.operators, 4),
+                cause.first,
+            )
+            for cause in causes
+        ]
+        yield Table(columns, rows, most=_CAUSES, rest="and {left} more causes (--json has all)")
+    if left:
+        columns = (("no cause known", "<"), ("result", "<"), ("failing", ">"), ("look at", "<"), ("as", "<"))
+        rows = [(f"{g.op} {g.types}", g.result.value, f"{g.failing:,}", g.first, g.reason) for g in left]
+        yield Table(columns, rows, most=_CAUSES, rest="and {left} more (--table lists all cases)")
+    yield from (Text(text, "faint") for text in cause_texts(verdicts))
+
+
+def _refusals(verdicts: Verdicts) -> Iterator[Block]:
+    groups = refusals(verdicts.cases)
+    if groups:
+        rows = [(f"{len(g.cases):,}", g.reason, _some(g.operators, 3)) for g in groups]
+        columns = (("refused", ">"), ("reason", "<"), ("operators", "<"))
+        table = Table(columns, rows, most=_CAUSES, rest="and {left} more reasons (--json has all)")
+        yield Section("refused", "Refused, by reason", [table])
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    more = f", {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _next(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) -> list[str]:
+    """Return the commands that lead on, the most useful one first."""
+    asked = f"tflq conform run {quote(suite)} --target {quote(verdicts.target)}"
+    kept = work or "WORK"
+    commands = []
+    if verdicts.left:
+        commands.append(f"{asked} --work {quote(kept)}")
+    differing = next((one for one in verdicts.failing if one.result == Result.DIFFERS), None)
+    if differing is not None:
+        if work is None:
+            commands.append(f"{asked} --work {kept}")
+        commands.append(f"tflq explain {quote(kept)}/{differing.case.id}")
+    if verdicts.failing and not has_table:
+        commands.append(f"{asked} --table")
+    return list(dict.fromkeys(commands))
 
 
 def _results(verdicts: Verdicts) -> Section:
@@ -90,23 +150,27 @@ def _results(verdicts: Verdicts) -> Section:
     return Section("results", "Results", [Bars("result", "cases", bars)])
 
 
-def _failing(failing: Sequence[Judged]) -> Section:
-    columns = [(name, "<") for name in ("case", "operator", "result", "there for", "what", "reproduced by")]
-    rows = [
-        (j.case.id, f"{j.case.op} {j.case.types}", j.result.value, j.case.aim, j.reason, "\n".join(j.causes[:3]))
-        for j in failing[:_SHOWN]
-    ]
-    rest = f"and {counted(len(failing) - _LISTED, 'more case')}; --json and --junit have all"
-    title = counted(len(failing), "failing case") + (f", the first {_SHOWN}" if len(failing) > _SHOWN else "")
-    return Section("failing", title, [Table(columns, rows, most=_LISTED, rest=rest)])
+_FAILING = [(name, "<") for name in ("case", "operator", "result", "there for", "what", "reproduced by")]
 
 
-def _causes(failing: Sequence[Judged]) -> Fold:
-    """Return the number of explained cases that each cause reproduces, for pages."""
-    counts = Counter(cause for judged in failing for cause in judged.causes)
-    rows = [(cause, f"{count:,}") for cause, count in counts.most_common(_LISTED)]
-    columns = [("what reproduces failing cases", "<"), ("explained cases", ">")]
-    return Fold("causes by the cases that they explain", [Table(columns, rows)], opened=True)
+def _row_of(judged: Judged) -> tuple[str, ...]:
+    case, causes = judged.case, "\n".join(judged.causes[:3])
+    return case.id, f"{case.op} {case.types}", judged.result.value, case.aim, judged.reason, causes
+
+
+def _listed(failing: Sequence[Judged]) -> Table:
+    rest = "and {left} more failing cases; --json and --junit have all"
+    return Table(_FAILING, [_row_of(one) for one in failing], most=_LISTED, rest=rest)
+
+
+def _cases(failing: Sequence[Judged]) -> Iterator[Block]:
+    """Yield a table for each result, for pages: cases that differ are apart from those without an answer."""
+    for result in Result:
+        rows = [_row_of(one) for one in failing if one.result == result]
+        if rows:
+            title = f"{result.value}: {counted(len(rows), 'case')}"
+            title += f", the first {_SHOWN}" if len(rows) > _SHOWN else ""
+            yield Fold(title, [Table(_FAILING, rows[:_SHOWN])], opened=True)
 
 
 def verdict_text(verdicts: Verdicts) -> str:
@@ -136,10 +200,10 @@ def cause_texts(verdicts: Verdicts) -> Iterator[str]:
     """Yield how many groups of failing cases were explained, and the faults that came up."""
     done, groups = explained_groups(verdicts.cases)
     if groups:
-        yield f"causes sought for {done:,} of {counted(groups, 'group')} of failing cases (alike in operator and types)"
+        yield f"causes searched for {done:,} of {counted(groups, 'group')} of failing cases (of one operator and types)"
     faults = [judged for judged in verdicts.cases if judged.fault]
     for judged in faults[:_LISTED]:
-        yield f"no cause of {judged.case.id} could be sought: {judged.fault}"
+        yield f"no cause of {judged.case.id} could be searched: {judged.fault}"
 
 
 def _rows(verdicts: Verdicts, *, whole: bool = False) -> list[tuple[str, ...]]:

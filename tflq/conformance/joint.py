@@ -1,0 +1,135 @@
+"""Joint causes of failing cases: the fewest causes that reproduce all explained groups, and what is left.
+
+`Judged.causes` names the causes of a case, of any kind; this module only counts them. So a new kind of cause needs no
+change here: it is one more name of the cases that it reproduces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from tflq.conformance.judging import Judged, Result
+
+#: A number of a version or a size, not a part of a word such as int8.
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
+
+
+@dataclass(frozen=True, slots=True)
+class JointCause:
+    """One cause of several groups of failing cases.
+
+    `others` reproduce the same groups. `groups` and `cases` are the groups and the compared cases that it reproduces;
+    `failing` is the number of failing cases of these groups. `first` is the id of a case to look at.
+    """
+
+    name: str
+    others: tuple[str, ...]
+    groups: int
+    cases: int
+    failing: int
+    operators: tuple[str, ...]
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A group of failing cases without a cause: `result` and `failing` cases of one operator and types."""
+
+    op: str
+    types: str
+    result: Result
+    failing: int
+    first: str
+    reason: str
+
+
+def group_of(judged: Judged) -> Hashable:
+    """Return the key that cases of one group share."""
+    return judged.case.op, judged.case.types, judged.case.tells
+
+
+def joint_causes(cases: Sequence[Judged]) -> tuple[JointCause, ...]:
+    """Return the causes of differing cases: first the one with most groups, then that with most of the others.
+
+    A group counts for one cause only. Ties are broken by the number of cases, then by the order in the first case.
+    """
+    groups = _groups(cases)
+    reproduced = {key: Counter(name for one in group for name in one.causes) for key, group in groups.items()}
+    waiting = [key for key, names in reproduced.items() if names]
+    found = []
+    while waiting:
+        reach: Counter[str] = Counter(name for key in waiting for name in reproduced[key])
+        weight: Counter[str] = sum((reproduced[key] for key in waiting), Counter())
+        name = max(reach, key=lambda name: (reach[name], weight[name]))
+        own = [key for key in waiting if name in reproduced[key]]
+        others = tuple(o for o in reach if o != name and all(o in reproduced[key] for key in own))
+        members = [one for key in own for one in groups[key]]
+        first = next(one for one in members if name in one.causes)
+        operators = tuple(dict.fromkeys(one.case.op for one in members))
+        found.append(JointCause(name, others, len(own), weight[name], len(members), operators, first.case.id))
+        waiting = [key for key in waiting if key not in own]
+    return tuple(found)
+
+
+def unexplained(cases: Sequence[Judged]) -> tuple[Unexplained, ...]:
+    """Return the failing cases without a cause by operator, types and result, the most numerous first."""
+    known = {key for key, group in _groups(cases).items() if any(one.causes for one in group)}
+    left: dict[tuple[str, str, Result], list[Judged]] = {}
+    for one in cases:
+        if one.fails and not (one.result == Result.DIFFERS and group_of(one) in known):
+            left.setdefault((one.case.op, one.case.types, one.result), []).append(one)
+    rows = [
+        Unexplained(op, types, result, len(group), group[0].case.id, group[0].reason)
+        for (op, types, result), group in left.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.failing))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Cases that the target refused for one reason.
+
+    In it, OP and TYPES represent those of each case, and N a number that differs among them.
+    """
+
+    reason: str
+    cases: tuple[Judged, ...]
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The operators of the cases with their types, in alphabetical order."""
+        return tuple(sorted({f"{one.case.op} {one.case.types}" for one in self.cases}))
+
+
+def refusals(cases: Sequence[Judged]) -> tuple[Refusals, ...]:
+    """Return the refused cases by the target's reason, largest group first.
+
+    Reasons are equal if they differ only in the case's operator and types, in numbers, or after a semicolon.
+    """
+    reasons: dict[str, list[Judged]] = {}
+    for one in cases:
+        if one.result == Result.REFUSED:
+            reasons.setdefault(_NUMBER.sub("N", _reason(one)), []).append(one)
+    ordered = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    return tuple(Refusals(_shared(pattern, group), tuple(group)) for pattern, group in ordered)
+
+
+def _shared(pattern: str, group: Sequence[Judged]) -> str:
+    texts = {_reason(one) for one in group}
+    return pattern if len(texts) > 1 else texts.pop()
+
+
+def _reason(one: Judged) -> str:
+    text = one.reason.split("; ")[0].replace(one.case.types, "TYPES")
+    return re.sub(rf"\b{re.escape(one.case.op)}\b", "OP", text) or "no reason given"
+
+
+def _groups(cases: Sequence[Judged]) -> dict[Hashable, list[Judged]]:
+    groups: dict[Hashable, list[Judged]] = {}
+    for one in cases:
+        if one.result == Result.DIFFERS:
+            groups.setdefault(group_of(one), []).append(one)
+    return groups
