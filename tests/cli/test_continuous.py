@@ -122,3 +122,29 @@ def test_the_hooks_and_the_action_run(tmp_path: Path) -> None:
                 ["bash", "-ec", command], cwd=tmp_path, env=environment, capture_output=True, text=True
             )
             assert ended.returncode == code, ended.stderr
+
+
+def test_the_action_takes_patterns(tmp_path: Path) -> None:
+    action = yaml.safe_load((suites.ROOT / ".github/actions/verify/action.yml").read_text())
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "tflq").write_text(f'#!/bin/sh\nexec {sys.executable} -m tflq.cli.main "$@"\n')
+    (tmp_path / "bin" / "tflq").chmod(0o755)
+    for name, wrong in (("a", 0), ("deep/b c", 1)):
+        place = tmp_path / "models" / f"{name}.tflite"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(MODEL.read_bytes())
+        golden_of(tmp_path / f"{place.stem}.npz", wrong)
+    words = {"GOLDEN": "{stem}.npz", "PROFILE": "litert-ref", "BASELINE": ""}
+    base = {**os.environ, "PYTHONPATH": str(suites.ROOT), **{f"TFLQ_{name}": word for name, word in words.items()}}
+    base["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    patterns = (("models/*.tflite", 0), ("models/**/*.tflite", 1), ("models/a.tflite\nmodels/deep/*", 1), ("none/*", 2))
+    for pattern, code in patterns:
+        command = ["bash", "-ec", action["runs"]["steps"][-1]["run"]]
+        ended = subprocess.run(
+            command, cwd=tmp_path, env={**base, "TFLQ_MODEL": pattern}, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == code, ended.stderr
+    log = json.loads((tmp_path / "tflq-verify.sarif").read_text())
+    assert [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in log["runs"][0]["results"]] == [
+        "models/deep/b%20c.tflite"
+    ]

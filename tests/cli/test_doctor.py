@@ -13,6 +13,8 @@ from tflq.cli.main import cli
 from tflq.conformance import doctor
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
+from tflq.report.render.text import lines_of
+from tflq.report.verbs.doctor import doctor_report
 from tflq.runtimes import RUNTIMES, Description
 
 
@@ -31,6 +33,13 @@ def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
     assert found["self_test"]["cases"] > 10
     (runtime,) = found["runtimes"]
     assert runtime["version"] is None or runtime["profile"] == "litert-ref" or runtime["reason"]
+
+
+def test_reasons_are_printed_whole() -> None:
+    reason = "no module; " + "install it there, or name a Python that has it, " * 4
+    row = doctor.Found("tflm", "", "", reason)
+    lines = [line.text for line in lines_of(doctor_report(replace(doctor.examine(), runtimes=(row,))))]
+    assert any(reason.strip() in line for line in lines)
 
 
 def test_a_self_test_of_nothing_does_not_pass(few: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import numpy as np
@@ -42,19 +43,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_several_models_get_a_summary_and_one_exit_code(folder: Path) -> None:
-    done = tflq("verify", "a.tflite", "b.tflite", "missing.tflite", "--baseline", "{stem}.npz")
+    done = tflq("verify", "a.tflite", "b.tflite", "missing.tflite", "--golden", "{stem}.npz")
     lines = done.stdout.splitlines()
     assert done.exit_code == 1
     assert lines[0] == "DIFFERS 3 models: 1 differs, 1 failed, 1 same"
     assert lines[1].startswith("First: b.tflite: ")
     assert lines[2] == "Next: tflq verify b.tflite --golden b.npz"
     assert [line.split()[0] for line in lines[3:]] == ["verdict", "same", "differs", "failed"]
-    assert tflq("verify", "a.tflite", "missing.tflite", "--baseline", "{stem}.npz").exit_code == 2
-    assert tflq("verify", "a.tflite", "a.tflite", "--baseline", "{stem}.npz").exit_code == 0
+    assert tflq("verify", "a.tflite", "missing.tflite", "--golden", "{stem}.npz").exit_code == 2
+    assert tflq("verify", "a.tflite", "a.tflite", "--golden", "{stem}.npz").exit_code == 0
 
 
 def test_the_summary_is_a_document_too(folder: Path) -> None:
-    done = tflq("verify", "a.tflite", "b.tflite", "missing.tflite", "--baseline", "{stem}.npz", "--json")
+    done = tflq("verify", "a.tflite", "b.tflite", "missing.tflite", "--golden", "{stem}.npz", "--json")
     found = json.loads(done.stdout)
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     jsonschema.validate(found, json.loads(data_text("verify-summary.schema.json")))
@@ -184,6 +185,56 @@ def test_options_of_one_model_are_refused_for_several(folder: Path, words: tuple
     done = tflq(words[0], "a.tflite", "b.tflite", *words[1:])
     assert done.exit_code == 2
     assert "for one model only, but 2 are given" in done.stderr
+
+
+def test_several_models_have_one_junit_one_log_and_one_baseline(folder: Path) -> None:
+    models = ("a.tflite", "b.tflite", "missing.tflite")
+    words = ("verify", *models, "--golden", "{stem}.npz")
+    assert tflq(*words, "--junit", "j.xml", "--sarif", "s.json").exit_code == 1
+    root = ElementTree.parse("j.xml").getroot()
+    assert [suite.get("name") for suite in root] == [f"tflq verify {model}" for model in models]
+    assert (root.get("failures"), root.get("errors")) == ("1", "1")
+    log = json.loads(Path("s.json").read_text())
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["bits-differ", "failed"]
+    known = ("--baseline", "known.json")
+    until = ("--accept-until", "2999-12-31", "--reason", "x")
+    assert tflq(*words, *known, *until).exit_code == 2  # a model that cannot be read is not accepted
+    two = ("verify", "a.tflite", "b.tflite", "--golden", "{stem}.npz")
+    assert tflq(*two).exit_code == 1
+    assert tflq(*two, *known).exit_code == 0
+
+
+def test_one_golden_is_not_compared_with_several_models(folder: Path) -> None:
+    done = tflq("verify", "a.tflite", "b.tflite", "--golden", "a.npz")
+    assert (done.exit_code, "name a pattern" in done.stderr) == (2, True)
+
+
+def test_goldens_may_still_be_named_as_a_baseline(folder: Path) -> None:
+    assert tflq("verify", "a.tflite", "b.tflite", "--baseline", "{stem}.npz").exit_code == 1
+    done = tflq("verify", "a.tflite", "--baseline", "{stem}.npz", "--golden", "a.npz")
+    assert (done.exit_code, "accepted differences" in done.stderr) == (2, True)
+
+
+def test_lint_of_several_models_has_one_junit_and_one_log(folder: Path) -> None:
+    shutil.copy(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite", "c.tflite")
+    words = ("lint", "a.tflite", "c.tflite", "missing.tflite", "--target", "tflm")
+    done = tflq(*words, "--junit", "j.xml", "--sarif", "s.json")
+    assert done.exit_code in (1, 2)
+    root = ElementTree.parse("j.xml").getroot()
+    assert (len(root), root.get("errors")) == (3, "1")
+    found = json.loads(Path("s.json").read_text())["runs"][0]["results"]
+    assert "failed" in [result["ruleId"] for result in found]
+    until = ("--accept-until", "2999-12-31", "--reason", "x")
+    assert tflq(*words, "--baseline", "k.json", *until).exit_code == 2
+
+
+def test_more_than_ten_samples_are_summarized(folder: Path) -> None:
+    Path("labels.txt").write_text("\n".join("abc"))
+    done = tflq("run", "a.tflite", "--samples", "25", "--labels", "labels.txt")
+    assert done.exit_code == 0
+    assert len(done.stdout.splitlines()) < 30
+    assert "and 15 more arrays of 25 samples; -o FILE writes all" in done.stdout
+    assert "more array" not in tflq("run", "a.tflite", "--samples", "10").stdout
 
 
 def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:

@@ -61,6 +61,8 @@ def test_a_golden_that_holds_passes(tmp_path: Path) -> None:
 def test_a_changed_bit_is_told_with_operator_element_and_cause(tmp_path: Path) -> None:
     done = run(tmp_path, all_tensors(tmp_path), profile="litert-opt")
     assert "2 failed" in done.stdout, done.stdout
+    assert done.stdout.count("operator 0 CONV_2D: differs under litert-opt") == 1
+    assert "another exception" not in done.stdout
     assert "operator 0 CONV_2D: differs under litert-opt" in done.stdout
     assert "expected" in done.stdout
     assert "cause: the golden has the bits of litert-ref" in done.stdout

@@ -3,7 +3,7 @@
 [tool.tflq]
 profile = "litert-xnnpack"
 inputs = "tests/inputs.npz"
-baseline = "goldens/{stem}.npz"            # verify compares with this golden file of MODEL
+golden = "goldens/{stem}.npz"              # verify compares with this golden file of MODEL
 tolerances = { CONV_2D = 1, "12" = 2 }     # LSB or ULP, by operator or its index; "*" for all
 
 [tool.tflq.explain]                        # options of one verb, by their long names
@@ -22,9 +22,9 @@ import click
 from tflq.errors import FileAccessError, OptionError, UnknownNameError
 
 #: Options that apply to every verb that has them: key -> the option's parameter.
-KEYS = {"profile": "profile", "inputs": "inputs", "baseline": "baseline", "tolerances": "tolerances"}
-#: Keys of verbs whose option of that name has another meaning: a baseline of `lint` is a list of findings.
-ONLY_OF = {"baseline": ("verify",)}
+KEYS = {name: name for name in ("profile", "inputs", "golden", "baseline", "tolerances")}
+#: Keys that apply to some verbs only: other verbs have another golden, or findings of their own.
+ONLY_OF = {"golden": ("verify",), "baseline": ("verify",)}
 FILE = "pyproject.toml"
 
 

@@ -84,7 +84,9 @@ VERDICTS: dict[str, Exit] = {
 
 
 def exit_of_verdict(verdict: Enum | str) -> Exit:
-    """Return the exit code of a verdict; the only conversion between them."""
+    """Return the exit code of a verdict; the only conversion between them. An exit code is its own."""
+    if isinstance(verdict, Exit):
+        return verdict
     return VERDICTS[verdict.value if isinstance(verdict, Enum) else verdict]
 
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
-from tflq.cli.exits import exit_of_verdict
-from tflq.cli.files import check_files, force_option, write_page
+from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
+from tflq.cli.files import check_files, force_option, write_page, write_text
 from tflq.cli.options import html_option, json_option, signature_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
 
 if TYPE_CHECKING:
-    from tflq.linting import Finding
+    from collections.abc import Callable
+
+    from tflq.linting import Finding, Lint
 
 
 @click.command("lint")
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 @baseline_option
 @signature_option
 @continuous_options
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
 @html_option
 @force_option
 @json_option
@@ -43,6 +46,7 @@ def lint_command(
     sarif: str | None,
     accept_until: date | None,
     reason: str,
+    junit: str | None,
     html: str | None,
     force: bool,
     as_json: bool,
@@ -63,13 +67,14 @@ def lint_command(
     from tflq.linting import lint
     from tflq.report.verbs.lint import lint_document, lint_report
 
-    only_of_one(models, (("--fix", fix), ("--html", html), ("--sarif", sarif), ("--baseline", baseline)))
+    only_of_one(models, (("--fix", fix), ("--html", html)))
+    check_files([fix, html, sarif, junit], [*models, baseline], force=force)
+    kept = Continuous(baseline, sarif, accept_until, reason)
     if len(models) > 1:
-        return each_model(
-            "lint", models, _COLUMNS, lambda path: _row(path, target or "", signature, portable), as_json=as_json
+        return _lint_several(
+            models, lambda path: lint(path, target or "", signature, is_portable=portable), junit, kept, as_json=as_json
         )
     model = models[0]
-    check_files([fix, html, sarif], [model, baseline], force=force)
     result = lint(model, target or "", signature, is_portable=portable)
     corrected: tuple[Finding, ...] = ()
     if fix is not None:
@@ -87,20 +92,56 @@ def lint_command(
         say(shown)
     from tflq.report.issues import issues_of_lint
 
+    issues = list(issues_of_lint(result, corrected))
+    if junit is not None:
+        from tflq.report.junit import issue_suite
+
+        write_text(junit, issue_suite("lint", model, issues))
     verdict = "findings" if len(result.failing) > len(corrected) else "clean"
-    kept = Continuous(baseline, sarif, accept_until, reason)
-    return exit_of_run(verdict, "clean", issues_of_lint(result, corrected), {}, kept)
+    return exit_of_run(verdict, "clean", issues, {}, kept)
 
 
 #: Columns of the summary of several models.
 _COLUMNS = (("errors", ">"), ("warnings", ">"), ("first", "<"))
 
 
-def _row(path: str, target: str, signature: str | None, portable: bool) -> Found:
-    from tflq.linting import Level, lint
+def _lint_several(
+    models: tuple[str, ...], one: Callable[[str], Lint], junit: str | None, kept: Continuous, *, as_json: bool
+) -> int:
+    """Check each model and print a summary. A model that cannot be read is one row, and no baseline accepts it."""
+    from tflq.report.issues import Issue, issues_of_failure, issues_of_lint
+
+    issues: list[Issue] = []
+    suites: list[str] = []
+    failed: list[Exit] = []
+
+    def row(path: str) -> Found:
+        from tflq.report.junit import failed_suite, issue_suite
+
+        try:
+            result = one(path)
+        except Exception as error:
+            issues.extend(issues_of_failure("lint", path, str(error)))
+            suites.append(failed_suite("lint", path, error))
+            failed.append(exit_of(error))
+            raise
+        own = list(issues_of_lint(result))
+        issues.extend(own)
+        suites.append(issue_suite("lint", path, own))
+        return _row(result)
+
+    code = each_model("lint", models, _COLUMNS, row, as_json=as_json)
+    if junit is not None:
+        from tflq.report.junit import joined
+
+        write_text(junit, joined("lint", suites))
+    return exit_of_run(code, gravest([Exit.SAME, *failed]), issues, {}, kept)
+
+
+def _row(result: Lint) -> Found:
+    from tflq.linting import Level
     from tflq.report.verbs.lint import lint_document
 
-    result = lint(path, target, signature, is_portable=portable)
     errors = sum(finding.level is Level.ERROR for finding in result.findings)
     warnings = sum(finding.level is Level.WARNING for finding in result.findings)
     first = next(iter(sorted(result.findings, key=lambda finding: finding.level is not Level.ERROR)), None)

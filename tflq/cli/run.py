@@ -118,7 +118,7 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
     from tflq.interpreter import make_plan, run
     from tflq.ir import signed, view
     from tflq.profiles import by_name
-    from tflq.report.verbs.run import Ran, top_text
+    from tflq.report.verbs.run import Ran, Top, top
     from tflq.verification.inputs import from_files, make_inputs
     from tflq.verification.preparation import image_paths, preparation
 
@@ -134,7 +134,7 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
     else:
         fed = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
     tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, files))
-    texts: list[str] = []
+    texts: list[Top | None] = []
     chosen = by_name(options["profile"])
     graph = view(target.model)
     values: dict[int, Any] = {}
@@ -157,8 +157,8 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
         if tops:
-            texts += [top_text(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
-    shown = list(filter(None, texts))
+            texts += [top(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
+    shown = [one for one in texts if one is not None]
     return Ran(target.facts, chosen.name, fed.facts, arrays, promises, shown, values, promised)
 
 

@@ -18,14 +18,14 @@ def run_signatures(
     """Run steps of the signatures; arrays are named s<step>_SIGNATURE/OUTPUT, SIGNATURE/OUTPUT if there is one step."""
     from tflq.api.steps import Stepper
     from tflq.profiles import by_name
-    from tflq.report.verbs.run import Ran, top_text
+    from tflq.report.verbs.run import Ran, Top, top
     from tflq.verification.preparation import preparation
 
     how = preparation(options["mean"], options["std"], options["quantize_inputs"])
     feeds, chosen = _feeds(parts, options, how), by_name(options["profile"])
     arrays: dict[str, Any] = {}
     promises: dict[str, Any] = {}
-    texts: list[str] = []
+    texts: list[Top | None] = []
     page: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
     steps = 0
     for sequence in feeds.sequences():
@@ -44,13 +44,13 @@ def run_signatures(
             arrays |= {prefix + name: value for name, (value, _) in named.items()}
             promises |= {prefix + name: promise for name, (_, promise) in named.items()}
             if options["labels"] is not None:
-                texts += [
-                    top_text(prefix + n, graph.tensors[t], result.outputs[n], words) for n, t in result.named.items()
-                ]
+                texts += [top(prefix + n, graph.tensors[t], result.outputs[n], words) for n, t in result.named.items()]
             if first:
                 page = dict(result.tensors), {t: result.trace.promise(t) for t in graph.outputs}
             steps += 1
-    return Ran(target.facts, chosen.name, feeds.facts, arrays, promises, list(filter(None, texts)), *page)
+    return Ran(
+        target.facts, chosen.name, feeds.facts, arrays, promises, [one for one in texts if one is not None], *page
+    )
 
 
 def _feeds(parts: Sequence[Signed], options: Mapping[str, Any], how: Any) -> Feeds:

@@ -9,7 +9,6 @@ import click
 
 from tflq.cli.certificate import say_check
 from tflq.cli.continuous import Continuous, continuous_options, exit_of_run
-from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
 from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_page, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
@@ -25,7 +24,8 @@ from tflq.cli.options import (
     tolerance_option,
 )
 from tflq.cli.output import say, say_document
-from tflq.cli.several import filled, models_argument
+from tflq.cli.several import filled, models_argument, only_of_one
+from tflq.cli.verified import verify_several
 
 if TYPE_CHECKING:
     from tflq.verification import Report
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 @models_argument
 @click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
 @click.option(
-    "--golden", metavar="FILE", type=click.Path(), callback=from_stdin, help="Compare with a golden file instead."
+    "--golden",
+    metavar="FILE",
+    type=click.Path(),
+    callback=from_stdin,
+    help="Compare with a golden file instead. For several models a pattern: {stem} is a model's name without .tflite, "
+    "{folder} its folder.",
 )
-@click.option(
-    "--baseline",
-    metavar="PATTERN",
-    help="Golden files of several models: {stem} is a model's name without .tflite, {folder} its folder. "
-    "Or a file of accepted differences (.json): then only new ones fail.",
-)
+@click.option("--baseline", metavar="FILE", help="Known and accepted differences (.json): only new ones fail.")
 @click.option("--certificate", metavar="FILE", type=click.Path(), help="Prove the statements of a certificate again.")
 @click.option(
     "--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated, if all tensors are known]"
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @tolerance_option
 @python_option
 @click.option("--all", "all_operators", is_flag=True, help="List exact operators too.")
-@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML (for one model).")
+@click.option("--junit", metavar="FILE", type=click.Path(), help="Also write JUnit XML.")
 @continuous_options
 @html_option
 @overlay_option
@@ -105,31 +105,27 @@ def verify_command(
     tflq verify model.tflite --golden model.npz
     tflq verify decoder.tflite --signature decode
     tflq verify model.tflite --certificate certificate.json
-    tflq verify models/*.tflite --baseline 'goldens/{stem}.npz'
+    tflq verify models/*.tflite --golden 'goldens/{stem}.npz' --junit report.xml
     """
     from tflq.errors import OptionError
 
-    known = baseline if baseline is not None and baseline.endswith(".json") else None
-    baseline = None if known else baseline
-    if (against or golden) and not _typed(context, "baseline"):
-        baseline = None  # from a configuration, which the command line overrides
-    if (golden or baseline) and not _typed(context, "inputs"):
-        options["inputs"] = None  # likewise: golden files bring their own
-    if sum(word is not None for word in (against, golden, baseline)) > 1:
-        raise OptionError("give one of --against, --golden and --baseline")
+    golden, baseline = _golden_and_baseline(context, against, golden, baseline)
+    if golden and not _typed(context, "inputs"):
+        options["inputs"] = None  # from a configuration; golden files bring their own
     if certificate is not None:
-        if against or golden or _typed(context, "baseline") or len(models) > 1:
+        if against or _typed(context, "golden") or _typed(context, "baseline") or len(models) > 1:
             raise OptionError("--certificate is for one model, and goes without --against, --golden and --baseline")
         return say_check(models[0], certificate, as_json=as_json)
-    if len(models) > 1 and (golden or junit or html or overlay or sarif or known):
-        raise OptionError(
-            "--golden, --junit, --html, --overlay, --sarif and a .json baseline are for one model; "
-            "--baseline 'folder/{stem}.npz' is for several"
-        )
+    only_of_one(models, (("--html", html), ("--overlay", overlay)))
     check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"]], force=force)
+    kept = Continuous(baseline, sarif, accept_until, reason)
     if len(models) > 1:
-        return _verify_several(models, against, baseline, options, as_json=as_json)
-    report = _verified(models[0], against, golden or _golden_of(models[0], baseline), options)
+        if golden and filled(golden, "a/b.tflite") == golden:
+            raise OptionError("--golden: for several models, name a pattern such as 'goldens/{stem}.npz'")
+        return verify_several(
+            models, lambda path: _verified(path, against, golden, options), junit, kept, as_json=as_json
+        )
+    report = _verified(models[0], against, golden, options)
     if junit:
         from tflq.report.verbs.verify.junit import junit as junit_text
 
@@ -151,42 +147,37 @@ def verify_command(
         say(shown)
     from tflq.report.issues import compared_of_report, issues_of_report
 
-    kept = Continuous(known, sarif, accept_until, reason)
     return exit_of_run(report.verdict, report.rest, issues_of_report(report), compared_of_report(report), kept)
+
+
+def _golden_and_baseline(
+    context: click.Context, against: str | None, golden: str | None, baseline: str | None
+) -> tuple[str | None, str | None]:
+    """Return the golden to compare with and the baseline of accepted differences.
+
+    The command line overrides a configuration. A baseline that is no .json file is a pattern of goldens, as before
+    --golden took patterns.
+    """
+    from tflq.errors import OptionError
+
+    if baseline is not None and not baseline.endswith(".json"):
+        if _typed(context, "baseline") and (against or golden):
+            raise OptionError("give one of --against and --golden; --baseline names accepted differences (.json)")
+        golden, baseline = golden or (None if against else baseline), None
+    if against and golden:
+        if _typed(context, "golden") and _typed(context, "against"):
+            raise OptionError("give one of --against and --golden")
+        golden = golden if _typed(context, "golden") else None
+    return golden, baseline
 
 
 def _verified(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:
     from tflq.report.progress import progress_bar
     from tflq.verification import verify
 
+    golden = golden and filled(golden, model)
     with progress_bar() as progress:
         return verify(model, golden_place(golden) if golden else against or "litert-ref", progress=progress, **options)
-
-
-def _verify_several(
-    models: tuple[str, ...], against: str | None, baseline: str | None, options: dict[str, Any], *, as_json: bool
-) -> int:
-    """Return one summary; a model that fails is one row of it."""
-    from tflq.report.verbs.verify.summary import Outcome, summary_document, summary_report
-
-    outcomes = []
-    for model in models:
-        try:
-            report = _verified(model, against, _golden_of(model, baseline), options)
-            outcomes.append(Outcome(model, report, None, exit_of_verdict(report.verdict)))
-        except Exception as error:
-            outcomes.append(Outcome(model, None, error, exit_of(error)))
-    code = gravest(Exit(outcome.code) for outcome in outcomes)
-    if as_json:
-        say_document(summary_document(outcomes, code))
-    else:
-        say(summary_report(outcomes))
-    return code
-
-
-def _golden_of(model: str, baseline: str | None) -> str | None:
-    """Return the golden file of a model, from a pattern."""
-    return None if baseline is None else filled(baseline, model)
 
 
 def _typed(context: click.Context, option: str) -> bool:

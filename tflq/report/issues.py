@@ -122,6 +122,13 @@ def no_longer_compared(before: Mapping[str, int], now: Mapping[str, int], baseli
         yield Issue(key, "no-longer-compared", summary, "warning", message, baseline, "", Verdict.INCOMPLETE.value)
 
 
+def issues_of_failure(verb: str, path: str, problem: str) -> Iterator[Issue]:
+    """Yield the complaint about a model that could not be read or run."""
+    message = f"{path}: {problem}"
+    key = f"{verb}:{os.path.basename(path)}:failed:{_digest(path, problem)}"
+    yield Issue(key, "failed", "It could not be read or run.", "error", message, path, "", Verdict.INCOMPLETE.value)
+
+
 # --- conform and lint -------------------------------------------------------------------------------------------------
 
 

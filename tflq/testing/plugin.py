@@ -100,4 +100,5 @@ def _reported(check: Callable[[], Any]) -> Any:
     try:
         return check()
     except AssertionError as error:
-        pytest.fail(str(error), pytrace=False)
+        problem = str(error)
+    pytest.fail(problem, pytrace=False)  # outside of the handler: pytest prints an exception's context, too

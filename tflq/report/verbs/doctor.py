@@ -10,9 +10,6 @@ from tflq.conformance.doctor import Examination
 from tflq.report.blocks import Block, Fact, Report, Table, Verdict
 from tflq.report.numbers import counted
 
-#: Characters of a reason that text shows.
-_REASON = 90
-
 
 def doctor_report(examination: Examination) -> Report:
     """Build the report of an examination."""
@@ -23,7 +20,7 @@ def _blocks(examination: Examination) -> Iterator[Block]:
     versions = f"tflq {examination.tflq}, Python {examination.python}, NumPy {examination.numpy}"
     yield Fact(f"{versions}, numba {examination.numba}, {examination.platform}")
     yield Fact(f"integer products by: {examination.kernels}; machine code in {examination.machine_code}")
-    rows = [(r.name, r.version or "not there", r.profile, r.reason[:_REASON]) for r in examination.runtimes]
+    rows = [(r.name, r.version or "not there", r.profile, r.reason) for r in examination.runtimes]
     yield Table([("runtime", "<"), ("version", "<"), ("profile", "<"), ("", "<")], rows)
     yield _self_test(examination)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,15 +43,23 @@ Array = NDArray[Any]
 
 #: Largest array whose elements text shows, and number of classes that it lists.
 _SHOWN, _TOP = 10, 5
-#: Samples whose outputs text lists.
+#: Samples whose outputs text lists; more are summarized.
 _SAMPLES = 10
 #: Elements of an output that a page draws one by one, and those that it lists.
 _SCORES, _LISTED = 64, 1024
 
 
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The likeliest class of an output, and a line about the likeliest few."""
+
+    label: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """One model's outputs by name, with their promises and a line about the classes of each classifier.
+    """One model's outputs by name, with their promises and the likeliest classes of each classifier.
 
     `values` are all tensors of the first sample by index, and `promised` the promises of its outputs, if they were kept
     for a page.
@@ -60,7 +70,7 @@ class Ran:
     inputs: InputFacts
     arrays: Mapping[str, Array]
     promises: Mapping[str, Exactness]
-    tops: Sequence[str] = ()
+    tops: Sequence[Top] = ()
     values: Mapping[int, Array] = field(default_factory=dict)
     promised: Mapping[int, Exactness] = field(default_factory=dict)
 
@@ -74,39 +84,43 @@ def run_report(ran: Ran, output: str) -> Report:
 
 
 def _blocks(ran: Ran, output: str) -> Iterator[Block]:
-    samples = ran.inputs.samples
-    yield from (Text(top, "strong") for top in ran.tops if _is_listed(top.partition(" of ")[2], samples))
+    yield from (Text(top.text, "strong") for top in ran.tops[:_SAMPLES])
+    if len(ran.tops) > _SAMPLES:
+        yield Text(_likeliest(ran.tops), "strong")
     seed = "" if ran.inputs.seed is None else f", seed {ran.inputs.seed}"
     yield Fact(f"inputs: {ran.inputs.source}{seed}; profile {ran.profile}")
-    for name, value in ran.arrays.items():
-        if not _is_listed(name, samples):
-            continue
+    outputs = max(1, len(ran.arrays) // max(1, ran.inputs.samples))
+    for name, value in islice(ran.arrays.items(), outputs * _SAMPLES):
         values = "" if value.size > _SHOWN else f" = {value.ravel().tolist()}"
         text = f"{shown(name)}: {value.dtype} {list(value.shape)}, {ran.promises[name]}{values}"
         yield InText([Text(text)])
-    if samples > _SAMPLES:
+    if ran.inputs.samples > _SAMPLES:
         where = "" if output else "; -o FILE.npz writes all of them"
-        yield Text(f"not listed: {counted(samples - _SAMPLES, 'more sample')}{where}")
+        yield Text(f"not listed: {counted(ran.inputs.samples - _SAMPLES, 'more sample')}{where}")
     if output:
         yield Fact(f"written to {output}")
     yield OnPage(lambda view: _page(view, ran))
 
 
-def _is_listed(name: str, samples: int) -> bool:
-    """Return whether text lists an array: those of the first samples, whose names begin with `s` and the sample."""
-    return samples <= _SAMPLES or name.startswith(tuple(f"s{k}_" for k in range(_SAMPLES)))
-
-
-def top_text(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -> str:
-    """Return the classes with the largest values of an output [1, N], in real units; "" for other outputs."""
+def top(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -> Top | None:
+    """Return the classes with the largest values of an output [1, N], in real units; None for other outputs."""
     if value.size < 2 or value.size != value.shape[-1] or value.dtype.kind not in "iuf":
-        return ""
+        return None
     real, q = value.ravel().astype(np.float64), spec.quantization
     if q is not None and len(q.scale) == 1 and value.dtype.kind != "f":
         real = (real - int(q.zero_point[0] if len(q.zero_point) else 0)) * float(q.scale[0])
     best = np.argsort(-real, kind="stable")[:_TOP]
-    texts = (f"{labels[k] if k < len(labels) else k} {real[k]:.4g}" for k in map(int, best))
-    return f"top {len(best)} of {shown(name)}: {', '.join(texts)}"
+    names = [labels[k] if k < len(labels) else str(k) for k in map(int, best)]
+    texts = (f"{label} {real[k]:.4g}" for label, k in zip(names, map(int, best), strict=True))
+    return Top(names[0], f"top {len(best)} of {shown(name)}: {', '.join(texts)}")
+
+
+def _likeliest(tops: Sequence[Top]) -> str:
+    """Return how often each class is the likeliest, the most frequent first."""
+    counts = Counter(one.label for one in tops).most_common()
+    texts = [f"{label} in {count:,}" for label, count in counts[:_SAMPLES]]
+    more = f", {len(counts) - _SAMPLES} more classes" if len(counts) > _SAMPLES else ""
+    return f"likeliest of {counted(len(tops), 'output')}: {', '.join(texts)}{more}"
 
 
 def _page(view: ModelView, ran: Ran) -> Iterator[Block]:
