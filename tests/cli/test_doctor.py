@@ -37,7 +37,7 @@ def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
 
 def test_reasons_are_printed_whole() -> None:
     reason = "no module; " + "install it there, or name a Python that has it, " * 4
-    row = doctor.Found("tflm", "", "", reason)
+    row = doctor.Found("tflm", "tflite-micro", "", "", reason)
     lines = [line.text for line in lines_of(doctor_report(replace(doctor.examine(), runtimes=(row,))))]
     assert any(reason.strip() in line for line in lines)
 
