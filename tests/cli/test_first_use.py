@@ -254,3 +254,4 @@ def test_run_lists_the_classes_of_ten_images(tmp_path: Path) -> None:
     lines = run("run", INT8, "--inputs", tmp_path, "--std", 255).stdout.splitlines()
     assert sum(line.startswith("top 5 of s") for line in lines) == 10
     assert any(line.startswith("not listed: 2 more samples") for line in lines)
+    assert sum(line.startswith("likeliest of 12 outputs: ") for line in lines) == 1

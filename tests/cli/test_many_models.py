@@ -228,15 +228,6 @@ def test_lint_of_several_models_has_one_junit_and_one_log(folder: Path) -> None:
     assert tflq(*words, "--baseline", "k.json", *until).exit_code == 2
 
 
-def test_more_than_ten_samples_are_summarized(folder: Path) -> None:
-    Path("labels.txt").write_text("\n".join("abc"))
-    done = tflq("run", "a.tflite", "--samples", "25", "--labels", "labels.txt")
-    assert done.exit_code == 0
-    assert len(done.stdout.splitlines()) < 30
-    assert "and 15 more arrays of 25 samples; -o FILE writes all" in done.stdout
-    assert "more array" not in tflq("run", "a.tflite", "--samples", "10").stdout
-
-
 def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:
     Path("pyproject.toml").write_text('[tool.tflq]\nbaseline = "{stem}.npz"\n')
     assert tflq("lint", "a.tflite").exit_code == 0
