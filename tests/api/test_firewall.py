@@ -98,6 +98,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(index=VALUES, value=VALUES, subgraph=VALUES)
 def test_arbitrary_arguments(index: object, value: object, subgraph: object) -> None:

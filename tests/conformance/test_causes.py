@@ -119,6 +119,7 @@ class Answers:
         return self.made[case.id]
 
 
+@pytest.mark.slow
 def test_one_cause_is_named_for_all_groups_of_a_float_runtime(tmp_path: Path) -> None:
     place = str(tmp_path / "suite.npz")
     make_suite(place, Order(level="smoke"))

@@ -51,6 +51,7 @@ def test_parts_that_are_run_give_the_verdict_on_the_whole(folder: Path, tmp_path
     assert "0 new" in text.stderr
 
 
+@pytest.mark.slow
 def test_parts_that_are_made_give_the_verdict_on_the_whole(tmp_path: Path) -> None:
     whole = tmp_path / "whole.npz"
     make_suite(str(whole), Order(every=900))

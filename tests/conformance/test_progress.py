@@ -43,6 +43,7 @@ def test_a_slow_call_is_reported_while_it_lasts(monkeypatch: pytest.MonkeyPatch)
     assert heard[0] == ("running", 2, 5)
 
 
+@pytest.mark.slow
 def test_runs_and_suites_report_progress(path: str, tmp_path: Path) -> None:
     heard: list[tuple[str, int, int]] = []
     make_suite(str(tmp_path / "s.npz"), Order(every=2000), tell=lambda *words: heard.append(words))

@@ -79,6 +79,7 @@ def test_the_real_runtime_fails_exactly_where_it_is_said_to(path: Path, resolver
     assert bool(failing) == (resolver == "litert-opt")
 
 
+@pytest.mark.slow
 def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
     stated = tmp_path / "mine.yaml"
     shown = CliRunner().invoke(cli, ["profiles", "show", "litert-opt"])

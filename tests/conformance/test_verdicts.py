@@ -193,6 +193,7 @@ def test_a_packed_folder_is_taken_by_one_target(path: Path, done: Path, tmp_path
     assert (result.exit_code, "another device" in result.stderr) == (2, True), result.output
 
 
+@pytest.mark.slow
 def test_a_baseline_accepts_a_case_as_it_was(path: Path, done: Path, tmp_path: Path) -> None:
     known = ("--baseline", tmp_path / "k.json")
     wrong = ("run", path, "--target", script(tmp_path / "t.py", done, "wrong"), *known)

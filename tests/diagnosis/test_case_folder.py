@@ -30,6 +30,7 @@ def differing(work: Path) -> Path:
     return work / next(c["id"] for c in json.loads(done.stdout)["cases"] if c["result"] == "differs")
 
 
+@pytest.mark.slow
 def test_a_case_is_explained_under_the_suites_profile(work: Path) -> None:
     case = differing(work)
     done = tflq("explain", case, "--json")

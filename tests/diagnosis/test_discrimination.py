@@ -114,6 +114,7 @@ def twice(total: int, real: float) -> int:
     return int(math.copysign((abs(high) + (1 << -shift - 1)) >> -shift, high))
 
 
+@pytest.mark.slow
 def test_the_command_writes_inputs_that_run_takes(tmp_path: Path) -> None:
     model = str(MODEL.with_name("digits_mobilenet_int8.tflite"))
     dump, apart = str(tmp_path / "dump.npz"), str(tmp_path / "apart.npz")

@@ -64,6 +64,7 @@ def test_one_signature_of_a_recording(wrong: Path) -> None:
         tflq.explain(DECODER, wrong, signature="x")
 
 
+@pytest.mark.slow
 def test_fit_needs_one_signature(recording: Path) -> None:
     with pytest.raises(InputError, match="of several signatures: choose one with --signature"):
         tflq.fit(DECODER, recording)

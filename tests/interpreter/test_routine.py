@@ -30,7 +30,7 @@ WHOLE = sorted((ROOT / "golden" / "models").glob("digits_*.tflite"))
 @pytest.mark.parametrize(
     ("profile", "step"),
     [
-        ("litert-ref", 8),
+        ("litert-ref", 24),
         pytest.param("litert-ref", 1, marks=pytest.mark.slow),
         pytest.param("litert-xnnpack", 1, marks=pytest.mark.slow),
     ],

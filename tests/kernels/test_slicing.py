@@ -47,6 +47,7 @@ def random_entries(rng: np.random.Generator, rank: int, size: int) -> tuple[Any,
     return begin, end, strides, masks
 
 
+@pytest.mark.slow
 def test_strided_slice_with_every_mask() -> None:
     rng = np.random.default_rng(11)
     compared = empty = 0

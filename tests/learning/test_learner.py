@@ -47,6 +47,7 @@ def exact(found: Findings, target: Any, folder: Path) -> tuple[int, int]:
     return same, elements
 
 
+@pytest.mark.slow
 def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     found = learn(planted(9), subjects(["int8"], AVERAGES), QUICK)

@@ -23,6 +23,7 @@ def asked(target: PlantedTarget, op: str = "CONV_2D") -> Requantized:
             return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 7, 15, 19, 27, 31])
 def test_a_device_inside_the_grammar_is_never_lost(seed: int) -> None:
     fields, fault = drawn(seed)

@@ -128,6 +128,7 @@ def test_the_verb_takes_a_list_and_files(tmp_path: Path) -> None:
     assert found.exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_verb_lists_few_rows_for_many_profiles() -> None:
     lines = run(DIGITS, "--all").stdout.splitlines()
     assert lines[0].startswith("42 profiles: 20 operators: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from support.float_graphs import FloatGraph, samples
 from tflq.ir import Model, view
@@ -54,6 +55,7 @@ def quantized(model: Model) -> Result:
     return quantize(model, given, replace(read_recipe("fast"), portable=RUNTIMES))
 
 
+@pytest.mark.slow
 def test_products_that_are_added_have_portable_scales() -> None:
     result = quantized(gated())
     multiplied = [op for op in view(result.model).ops if op.name == "MUL"]
@@ -63,6 +65,7 @@ def test_products_that_are_added_have_portable_scales() -> None:
     assert result.report.portable.proof.word == Word.EQUAL
 
 
+@pytest.mark.slow
 def test_scales_of_sums_do_not_run_away() -> None:
     model = quantized(gated()).model
     sums = [op.output().quantization for op in view(model).ops if op.name in ("MUL", "ADD")]

@@ -140,6 +140,7 @@ def test_an_objective_is_what_its_definition_says(objective: Objective) -> None:
         assert cost(range_)[0] == pytest.approx(judged(objective, x, range_), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["values", "histogram", "reservoir"])
 @pytest.mark.parametrize("objective", Objective)
 def test_each_objective_wins_against_min_max(objective: Objective, data: str) -> None:

@@ -109,6 +109,7 @@ def test_an_interrupted_run_goes_on_to_the_same_file_with_less_work(
     assert not journal.exists()
 
 
+@pytest.mark.slow
 def test_sensitivities_and_trials_of_a_budget_are_not_made_again(tmp_path: Path, operators_run: list[int]) -> None:
     least = tflq.quantize(FLOAT, rows(), RECIPE).report.comparison.sqnr
     recipe = replace(RECIPE, budget=Budget(least_sqnr=least + 3))

@@ -68,6 +68,7 @@ def scales(model: Model) -> dict[str, tuple[np.ndarray, np.ndarray, bool]]:
     }
 
 
+@pytest.mark.slow
 def test_the_counts_are_those_of_the_runtimes_that_run_the_file(made: dict[str, Any]) -> None:
     result = made["three"]
     held_back = [[sample[0]] for sample in parted([{0: row[0]} for row in images(48)])[1]]

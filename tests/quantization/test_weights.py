@@ -200,6 +200,7 @@ def test_models_that_are_no_decoders() -> None:
         tflq.quantize_weights(FLOAT, TEXT, "int8")
 
 
+@pytest.mark.slow
 def test_the_live_runtime_runs_what_is_written(tmp_path: Path) -> None:
     interpreter = pytest.importorskip("ai_edge_litert.interpreter")
     for mode in MODES:
@@ -216,6 +217,7 @@ def run(*words: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     text, out = tmp_path / "text.txt", tmp_path / "out.tflite"
     text.write_text("the quick brown fox jumps over the lazy dog. " * 12)

@@ -176,6 +176,7 @@ def test_outputs_alone_are_compared_without_a_search(tmp_path: Path) -> None:
     assert [runtime["elements"] for runtime in json.loads(file.read_text())["runtimes"]] == [50, 50]
 
 
+@pytest.mark.slow
 @live
 def test_only_tensors_and_runtimes_of_the_certificate_decide(tmp_path: Path) -> None:
     runtimes = ["--runtimes", "litert-ref", "litert-xnnpack"]

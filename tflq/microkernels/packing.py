@@ -17,7 +17,7 @@ from tflq.jit.mapped import release
 from tflq.microkernels.forms import Form, Tile
 
 #: Elements of weights that are widened at a time.
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)

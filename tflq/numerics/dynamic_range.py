@@ -12,15 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Array, Int, Real, compiled
-from tflq.jit.pieces import in_pieces
+from tflq.jit.mapped import release
+from tflq.jit.pieces import in_pieces, matmul
+from tflq.numerics.byte_rows import FEW, LARGE, in_place, row_product
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
+
+#: Elements of weights that are widened at a time.
+_BLOCK = 1 << 20
 
 Floats = NDArray[np.float32]
 Ints8 = NDArray[np.int8]
@@ -157,13 +163,13 @@ def are_finite(x: Floats) -> bool:
 
 @compiled
 def add_quantized(
-    x: Floats, asymmetric: bool, weights: Ints8, lost: Ints8, row_sums: Ints32, scale: Floats, out: Floats
+    x: Floats, asymmetric: bool, weights: Ints8, losing: Int, row_sums: Ints32, scale: Floats, out: Floats
 ) -> None:
     """Add the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers to `out`, as
     ByteMatrix.accumulate does.
 
-    The caller guarantees: `x` is (B, K) and finite, `weights` (N, K), `lost` the same or empty, `row_sums` and `scale`
-    (N), `out` (B, N).
+    The caller guarantees: `x` is (B, K) and finite, `weights` (N, K), `losing` at most K, `row_sums` and `scale` (N),
+    `out` (B, N).
     """
     rows, depth = x.shape
     codes, scales = np.empty((rows, depth), np.int16), np.empty(rows, np.float32)
@@ -172,26 +178,15 @@ def add_quantized(
         _quantize_asymmetric(x, codes, scales, zero_points)
     else:
         _quantize_symmetric(x, codes, scales)
-    for b in range(rows):
-        for n in range(out.shape[1]):
-            total = np.int32(0)
-            for k in range(depth):
-                total += np.int32(codes[b, k]) * np.int32(weights[n, k])
-            if lost.size > 0:
-                for k in range(depth):
-                    total += np.int32(min(codes[b, k], 0)) * np.int32(lost[n, k]) * np.int32(256)
-            total -= zero_points[b] * row_sums[n]
+    for n in range(out.shape[1]):
+        for b in range(rows):
+            total = row_product(codes[b], weights[n], losing) - zero_points[b] * row_sums[n]
             out[b, n] += np.float32(np.int32(total)) * (scales[b] * scale[n])
 
 
-Integers = tuple[Ints8, Ints8, Ints32, Floats]
+Integers = tuple[Ints8, int, Ints32, Floats]
 #: An empty matrix, for compiled code that takes either this or floats.
-NO_INTEGERS: Integers = (
-    np.zeros((0, 0), np.int8),
-    np.zeros((0, 0), np.int8),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.float32),
-)
+NO_INTEGERS: Integers = (np.zeros((0, 0), np.int8), 0, np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,42 +194,45 @@ class ByteMatrix:
     """Constant 8-bit weights (N, K), their scale, and the tables that the helpers derive from them."""
 
     scale: np.float32 | Floats  # one, or one a row
-    products: Contraction
+    codes: Ints8  # as they lie in the file
     row_sums: Ints32  # (N,): sums over K as the helper computes them
-    lowest: Contraction | None  # 256 where a weight is -128 and loses its sign; None if there is none
-    tiles: Callable[[Ints8], Ints32] | None = None  # products on the integer units, in place of `products`
+    losing: int  # weights of a row, the first ones, that lose their sign if they are -128; 0 if none of them is
+    floats: Callable[[], Contraction]  # the codes, made when first used
+    lowest: Callable[[], Contraction]  # 256 where a weight loses its sign
+    tiles: Callable[[Ints8], Ints32] | None = None  # products on the integer units, in place of `floats`
 
     @classmethod
     def of(cls, weights: Array, scale: np.float32 | Floats, keeps_signs: bool = False) -> ByteMatrix:
         """Read `weights` of any type as int8. `keeps_signs` is for products that the helpers do not compute."""
         codes = np.ascontiguousarray(weights).view(np.int8)
-        grouped = codes.shape[1] & ~15
-        lost = (codes == -128) & (np.arange(codes.shape[1]) < grouped)
-        return cls(
-            scale=scale,
-            products=Contraction.of(codes.T, (-128, 127)),
-            row_sums=row_sums(codes),
-            lowest=Contraction.of(lost.T * np.int16(256), (-128, 0)) if lost.any() and not keeps_signs else None,
-        )
+        grouped = 0 if keeps_signs else codes.shape[1] & ~15
+        losing = grouped if codes[:, :grouped].min(initial=0) == -128 else 0
+        floats = cache(lambda: Contraction.of(codes.T, (-128, 127)))
+        lowest = cache(lambda: Contraction.of((codes[:, :losing] == -128).T * np.int16(256), (-128, 0)))
+        return cls(scale, codes, row_sums(codes), losing, floats, lowest)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows N and columns K."""
+        return self.codes.shape[0], self.codes.shape[1]
 
     def integers(self) -> Integers:
-        """Return the operands of add_quantized: codes (N, K), lost signs (empty: none), sums and scales of rows."""
-        codes = np.concatenate(self.products.matrices).T.astype(np.int8, order="C")
-        lost = np.zeros((0, 0), np.int8)
-        if self.lowest is not None:
-            lost = (np.concatenate(self.lowest.matrices).T != 0).astype(np.int8, order="C")
-        return codes, lost, np.array(self.row_sums), np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
+        """Return the operands of add_quantized: codes (N, K), the number of losing ones, sums and scales of rows."""
+        return (
+            self.codes,
+            self.losing,
+            self.row_sums,
+            np.array(np.broadcast_to(self.scale, len(self.codes)), np.float32),
+        )
 
     def sums(self, codes: Ints8) -> Ints32:
         """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""
-        if self.tiles is not None:
-            sums = self.tiles(codes)
-        else:
-            sums = accumulators_int32(self.products(codes.astype(self.products.real)))
-        if self.lowest is not None:
+        if self.codes.size >= LARGE and len(codes) <= FEW:
+            return in_place(codes.astype(np.int16), self.codes, self.losing)
+        sums = _sums(self.floats(), codes) if self.tiles is None else self.tiles(codes)
+        if self.losing:
             # |x| * -128 instead of x * -128 where x is negative, in whole groups of sixteen
-            negative = np.minimum(codes, 0).astype(self.lowest.real)
-            sums += accumulators_int32(self.lowest(negative))
+            sums += _sums(self.lowest(), np.minimum(codes[:, : self.losing], 0))
         return sums
 
     def accumulate(self, rows: Rows, out: Floats) -> None:
@@ -247,16 +245,28 @@ class ByteMatrix:
         out += sums.astype(np.float32) * (rows.scale[:, None] * self.scale)
 
 
+def _sums(contraction: Contraction, codes: Ints8) -> Ints32:
+    return accumulators_int32(contraction(codes.astype(contraction.real)))
+
+
 def row_sums(codes: Ints8) -> Ints32:
     """Return the sums over the rows of `codes` (N, K), eight lanes of which are 16 bits wide and wrap.
 
     Source: SseReductionSumVector. Whole groups of sixteen add pairs, a group of eight adds singles, the rest in int32.
     """
     units, depth = codes.shape
-    wide = codes.astype(np.int32)
+    sums = np.empty(units, np.int32)
     pairs, singles = depth & ~15, depth & ~7
-    lanes = wide[:, :pairs].reshape(units, -1, 8, 2).sum(axis=(1, 3))
-    if singles > pairs:
-        lanes = lanes + wide[:, pairs:singles]
-    wrapped = lanes.astype(np.int16).astype(np.int32)
-    return np.asarray(wrapped.sum(axis=1) + wide[:, singles:].sum(axis=1), np.int32)
+    # Sums of floats below 2**24 are exact, and BLAS makes them much faster than NumPy sums integers.
+    one = np.ones((1, pairs // 16), np.float32 if pairs < 1 << 20 else np.float64)
+    step = max(1, _BLOCK // max(1, depth))
+    for start in range(0, units, step):
+        part = codes[start : start + step]
+        columns = matmul(one, part[:, :pairs].astype(one.dtype).reshape(len(part), -1, 16))
+        lanes = columns.reshape(-1, 8, 2).sum(axis=2).astype(np.int32)
+        if singles > pairs:
+            lanes += part[:, pairs:singles]
+        wrapped = lanes.astype(np.int16).sum(axis=1, dtype=np.int32)
+        sums[start : start + step] = wrapped + part[:, singles:].sum(axis=1, dtype=np.int32)
+        release(part)
+    return sums

@@ -129,7 +129,7 @@ def eval_per_tensor(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     matrix: ByteMatrix = data.weights((x, w, bias))
     out = np.empty(data.shape, np.float32)
     flat, added = out.reshape(-1, data.shape[3]), np.ascontiguousarray(bias).reshape(-1)
-    for first, patches in blocks(len(flat), matrix.products.shape[0], np.dtype(np.int8)):
+    for first, patches in blocks(len(flat), matrix.shape[1], np.dtype(np.int8)):
         patches_into(codes, 0, data.window, first, 0, patches)
         block = flat[first : first + len(patches)]
         block[...] = matrix.sums(patches)

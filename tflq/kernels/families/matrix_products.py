@@ -19,6 +19,7 @@ from tflq.kernels.families.operand_rows import Rows
 from tflq.kernels.filling import Call, in_turn
 from tflq.kernels.kernel import Array
 from tflq.microkernels.product import Codes, IntegerProduct, fused, summed
+from tflq.numerics.byte_rows import FEW, LARGE, in_place
 from tflq.numerics.contract import centred_range
 from tflq.numerics.stages import type_range
 
@@ -54,7 +55,7 @@ class SummedProducts:
     """On the integer units, block by block, with int32 sums of a block in memory before its output is computed."""
 
     rows: Rows
-    groups: tuple[tuple[IntegerProduct, Any], ...]  # with their geometries
+    groups: tuple[tuple[IntegerProduct | RowsInPlace, Any], ...]  # with their geometries
     output: Output
 
     def into(self, x: Array, out: Array) -> Call:
@@ -72,6 +73,29 @@ class SummedProducts:
             self.output.into(sums[: len(part)], part)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsInPlace:
+    """Sums of few rows times large weights (N, K) that are left where they lie."""
+
+    rows: Rows
+    weights: Array
+
+    def __call__(self, out: Array, first_row: int, codes: Array, geometry: Any) -> None:
+        """Fill `out` (R, N), int32, with the sums of the rows from `first_row` on."""
+        centred = np.empty((len(out), self.weights.shape[1]), np.int16)
+        self.rows.fill(codes, first_row, 0, centred)
+        out[...] = in_place(centred, self.weights)
+
+
+def _lies_by_columns(matrix: Array) -> bool:
+    return matrix.dtype == np.int8 and matrix.size >= LARGE and matrix.T.flags.c_contiguous
+
+
+def _fits(codes: Codes, bias: Array) -> bool:
+    """Return whether centred codes fit int16, and an accumulator of the bias's type wraps as int32 does."""
+    return bias.dtype == np.int32 and codes.largest < 1 << 15
+
+
 def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count: int, output: Output) -> Products:
     """Return the best way to multiply `count` rows of codes by centred `matrices`, one (K, C / G) a group.
 
@@ -80,6 +104,8 @@ def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count:
     source = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
     bias = output.bias[: sum(matrix.shape[1] for matrix in matrices)]
     geometries = [rows.geometry(group) for group in range(len(matrices))]
+    if len(matrices) == 1 and count <= FEW and _lies_by_columns(matrices[0]) and _fits(source, bias):
+        return SummedProducts(rows, ((RowsInPlace(rows, matrices[0].T), geometries[0]),), output)
     if kernels := fused(source, matrices, count, bias, output.pipeline):
         return FusedProducts(rows, tuple(zip(kernels, geometries, strict=True)))
     if kernels := summed(source, matrices, count, bias.dtype):

@@ -147,7 +147,7 @@ def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array | None = None)
     out = np.zeros(data.shape, np.float32)
     if bias is not None:
         out[...] = bias.reshape(-1)
-    length, units = data.matrix.products.shape
+    units, length = data.matrix.shape
     if out.size and not is_zero(x):
         sums = out.reshape(-1, units)
         rows = quantize_rows(
