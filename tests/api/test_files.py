@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.errors import FileAccessError, FormatError
+from tflq.errors import FileAccessError, FormatError, LimitError
+from tflq.flatbuf import Limits, read, write
+from tflq.flatbuf.writer import file_size, parts
 from tflq.ir import view
 
 PATH = next((suites.ROOT / "golden" / "singleop").rglob("conv*.tflite"))
@@ -90,8 +93,9 @@ def test_what_is_no_source_is_a_type_error(source: object) -> None:
 
 
 def test_save_writes_what_it_returns(tmp_path: Path) -> None:
-    data = tflq.save(tflq.load(PATH), tmp_path / "out.tflite")
-    assert (tmp_path / "out.tflite").read_bytes() == data
+    size = tflq.save(tflq.load(PATH), tmp_path / "out.tflite")
+    assert (tmp_path / "out.tflite").read_bytes() == tflq.save(tflq.load(PATH))
+    assert size == (tmp_path / "out.tflite").stat().st_size
     assert os.listdir(tmp_path) == ["out.tflite"]
 
 
@@ -126,3 +130,21 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         tflq.save(tflq.load(PATH), path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.tflite"]
+
+
+def test_a_file_that_would_be_refused_does_not_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"old")
+    monkeypatch.setattr("tflq.flatbuf.writer.read", partial(read, limits=Limits(tables=3)))
+    with pytest.raises(LimitError, match="the file would be refused"):
+        tflq.save(tflq.load(PATH), tmp_path / "m.tflite")
+    assert os.listdir(tmp_path) == ["m.tflite"]
+    assert (tmp_path / "m.tflite").read_bytes() == b"old"
+
+
+def test_constants_outside_the_tables_are_written_from_where_they_are() -> None:
+    model = tflq.load(PATH)
+    pieces = parts(model, max_inside=0)
+    constants = [b.data for b in model.buffers if b.data is not None and b.data.size]
+    assert all(any(np.shares_memory(c, np.frombuffer(p, np.uint8)) for p in pieces) for c in constants)
+    assert b"".join(pieces) == write(model, max_inside=0)
+    assert file_size(model) == len(write(model))

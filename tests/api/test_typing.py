@@ -35,7 +35,7 @@ changed: list[int] = [o.index for o in tflq.profile_effects("model.tflite").oper
 golden = tflq.record("model.tflite", all_tensors=True)
 samples: int = len(golden.observations)
 made = tflq.quantize("float.tflite", np.zeros((8, 4), np.float32), tflq.Recipe("int8", turns=2), std=2.0)
-made.save("int8.tflite")
+written: int = made.save("int8.tflite")
 decibels: float = tflq.compare("float.tflite", made.model, np.zeros((8, 4), np.float32)).sqnr
 outputs = tflq.run_many(made.model, [np.zeros((1, 4), np.float32)], threads=2)
 print(outputs[0][0].shape, tflq.save(tflq.load("model.tflite"))[:4])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias, overload
 
 from tflq.errors import FileAccessError, FormatError
 from tflq.flatbuf import read
 from tflq.ir import Model
-from tflq.storage.output import write_file
+from tflq.storage.output import written
 from tflq.storage.reading import open_file
 
 if TYPE_CHECKING:
@@ -138,22 +138,48 @@ def _frozen(data: bytes | bytearray | memoryview) -> bytes | memoryview:
     return view.cast("B") if owner_is_constant and view.c_contiguous else view.tobytes()
 
 
-def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes:
-    """Return the bytes of a `.tflite` file for `model`, and write them to `path` if one is given.
+@overload
+def save(model: Model, path: None = None) -> bytes: ...
 
-    An existing file is replaced; the new one appears complete or not at all (see `tflq.storage.output.written`).
+
+@overload
+def save(model: Model, path: str | os.PathLike[str]) -> int: ...
+
+
+def save(model: Model, path: str | os.PathLike[str] | None = None) -> bytes | int:
+    """Return the bytes of a `.tflite` file for `model`; or write them to `path`, and return their number.
+
+    An existing file is replaced; the new one appears complete or not at all (see `tflq.storage.output.written`). It is
+    read back before it appears. Constants of more than 2 GB are written from where they are, without a copy in memory.
 
     Raises:
         FileAccessError: The path cannot be written.
+        FormatError: A value does not fit the file.
 
     Example:
         >>> model = tflq.load("golden/models/digits_lstm_int8.tflite")
-        >>> tflq.save(model, "copy.tflite") == tflq.save(model)
+        >>> tflq.save(model, "copy.tflite") == len(tflq.save(model))
         True
     """
-    from tflq.flatbuf import write
+    from tflq.flatbuf.writer import check, parts, write
 
-    data: bytes = write(model)
-    if path is not None:
-        write_file(path, data)
-    return data
+    if path is None:
+        return write(model)
+    pieces = parts(model)
+    with written(path) as file:
+        for piece in pieces:
+            file.write(piece)
+        file.flush()
+        check(_content(file))
+    return sum(map(len, pieces))
+
+
+def _content(file: IO[bytes]) -> mmap.mmap | bytes:
+    """Return the bytes of an open file, mapped where that prevents nothing."""
+    file.seek(0)
+    if os.name == "nt":  # a map would prevent giving the file its name
+        return file.read()
+    try:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):  # in memory, or of a file system without maps
+        return file.read()

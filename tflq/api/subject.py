@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflq.api.files import Source, loaded, save
 from tflq.ir import Model
@@ -76,3 +76,13 @@ def subject(source: Source | Model) -> Subject:
         model, data = loaded(source, mapped_from=_MAPPED_FROM)
     check_structure(model)
     return Subject(ModelFacts(path, len(data), Digest(data)), data, model)
+
+
+def stored(model: Model, path: str) -> ModelFacts:
+    """Write a model, and return the facts of its file, of which the digest is computed when it is asked for.
+
+    Raises:
+        FileAccessError, FormatError: See `save`.
+    """
+    save(model, path)
+    return replace(subject(path if os.path.isfile(path) else model).facts, path=path)

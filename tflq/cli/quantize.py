@@ -180,7 +180,7 @@ def quantize_command(
     tflq quantize decoder.tflite --mode mixed -o mixed.tflite \\
         --calibration book.txt --tokenizer tokenizer.json
     """
-    from tflq.api.subject import subject
+    from tflq.api.subject import stored
     from tflq.ir.signatures import is_plain
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.calibration.labels import read_labels
@@ -246,8 +246,7 @@ def quantize_command(
             labels=known,
             resume=journal,
         )
-    output_facts = subject(result.save(output)).facts
-    making = Making(source.facts, replace(output_facts, path=output), calibration, scaling, result)
+    making = Making(source.facts, stored(result.model, output), calibration, scaling, result)
     if html is not None:
         write_page(html, quantize_report(making), source.model)
     if overlay is not None:

@@ -139,10 +139,12 @@ def _save(output: str, model: Model, sample: Sample, outputs: Sample) -> None:
     import hashlib
 
     from tflq.api.files import save
+    from tflq.storage.output import write_file
     from tflq.verification.golden import Golden, Observation
     from tflq.verification.results import InputFacts
 
-    data = save(model, f"{output}.tflite")
+    data = save(model)
+    write_file(f"{output}.tflite", data)
     golden = Golden(
         (Observation(sample, outputs),), False, InputFacts("reduced", None, 1), {}, hashlib.sha256(data).hexdigest()
     )

@@ -40,7 +40,7 @@ def quantize_weights_of(source: Subject, choice: Choice) -> int:
     Raises:
         OptionError: An option does not apply.
     """
-    from tflq.api.subject import subject
+    from tflq.api.subject import stored
     from tflq.quantization.weights.quantizing import quantize_weights
     from tflq.report.progress import progress_bar
     from tflq.report.verbs.quantize.weights import weights_document, weights_report
@@ -50,7 +50,7 @@ def quantize_weights_of(source: Subject, choice: Choice) -> int:
     words = tokenizer_of(choice.tokenizer, choice.model)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         result = quantize_weights(source.model, choice.calibration, recipe, progress, tokenizer=words)
-    written = replace(subject(result.save(choice.output)).facts, path=choice.output)
+    written = stored(result.model, choice.output)
     shown = weights_report(source.facts, written, choice.calibration, result.report)
     if choice.html is not None:
         write_page(choice.html, shown)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tflq.errors import FormatError, LimitError
 from tflq.flatbuf.binding import BINDINGS
 from tflq.flatbuf.layout import NUMBERS, Field, Kind, Layout, Number, layout, members
-from tflq.flatbuf.reader import read
+from tflq.flatbuf.reader import Readable, read
 from tflq.ir import Buffer, Model, Record, UnknownField
 from tflq.ir.schema import schema
 
@@ -49,25 +49,43 @@ def write(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INS
             an offset, which is meaningless in another file. `drop_unknown` leaves the latter out instead.
         LimitError: The tables take more than 2 GiB, or more than the reader's limits allow.
     """
-    data = _written(model, drop_unknown, max_inside)
-    try:
-        read(data)
-    except FormatError as error:
-        raise type(error)(f"the file would be refused: {error}") from error
+    data = b"".join(parts(model, drop_unknown=drop_unknown, max_inside=max_inside))
+    check(data)
     return data
 
 
-def _written(model: Model, drop_unknown: bool, max_inside: int) -> bytes:
+def parts(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INSIDE) -> Sequence[bytes | memoryview]:
+    """Return the file of `model` in parts, of which large constants are the model's own memory; see `write`.
+
+    It has not been read back: see `check`.
+    """
     constants = _sizes_inside(model)
     outside = _Outside(all_buffers=sum(constants) > max_inside)
     room = _ROOM if outside.all_buffers else _ROOM + sum(constants) + _ALIGNMENT * len(constants)
     tables = _build(model, outside, room, drop_unknown)
     if not outside.chunks:
-        return tables
+        return [tables]
     # The size of the tables does not depend on the offsets in them; now that it is known, write the offsets.
     outside = _Outside(all_buffers=outside.all_buffers, start=_aligned(len(tables)))
     tables = _build(model, outside, room, drop_unknown)
-    return b"".join([tables, bytes(outside.start - len(tables)), *outside.chunks, bytes(_TAIL)])
+    return [tables, bytes(outside.start - len(tables)), *outside.chunks, bytes(_TAIL)]
+
+
+def file_size(model: Model) -> int:
+    """Return the number of bytes of the file of `model`; raises what `write` raises for values."""
+    return sum(map(len, parts(model)))
+
+
+def check(data: Readable) -> None:
+    """Read a written file back.
+
+    Raises:
+        FormatError, LimitError: It would be refused.
+    """
+    try:
+        read(data)
+    except FormatError as error:
+        raise type(error)(f"the file would be refused: {error}") from error
 
 
 def _sizes_inside(model: Model) -> list[int]:
@@ -79,14 +97,14 @@ def _sizes_inside(model: Model) -> list[int]:
     return [b.data.nbytes for b in buffers if isinstance(b.data, np.ndarray)]
 
 
-def _build(model: Model, outside: _Outside, room: int, drop_unknown: bool) -> bytes:
+def _build(model: Model, outside: _Outside, room: int, drop_unknown: bool) -> memoryview:
     try:
         builder = Builder(room)
         root = _Writer(builder, outside, drop_unknown).table(layout(schema()["root"]), model)
         builder.Finish(root, file_identifier=schema()["file_identifier"].encode())
     except BuilderSizeError:
         raise LimitError("the tables take more than 2 GiB") from None
-    return bytes(memoryview(builder.Bytes)[builder.Head() :])
+    return memoryview(builder.Bytes)[builder.Head() :]
 
 
 @dataclass(slots=True)

@@ -96,7 +96,7 @@ def quantize(
     Example:
         >>> rows = np.load("golden/models/digits_test.npz")["images"][:32]
         >>> made = tflq.quantize("golden/models/digits_autoencoder_float.tflite", rows, "fast", std=16)
-        >>> made.report.recipe.mode.value, made.save("int8.tflite")[4:8]
+        >>> made.report.recipe.mode.value, tflq.save(made.model)[4:8]
         ('int8', b'TFL3')
     """
     check_jobs(jobs)

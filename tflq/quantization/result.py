@@ -64,6 +64,6 @@ class Result:
     model: Model
     report: Report
 
-    def save(self, path: str | os.PathLike[str]) -> bytes:
-        """Write the model and return the bytes written."""
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model; return the number of bytes."""
         return save(self.model, path)

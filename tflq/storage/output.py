@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import IO, TypeAlias
 
-from tflq.errors import FileAccessError
+from tflq.errors import FileAccessError, TflqError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -83,6 +83,8 @@ def written(path: PathLike) -> Iterator[IO[bytes]]:
         finally:
             with suppress(OSError):
                 os.unlink(beside)
+    except TflqError:
+        raise
     except (OSError, ValueError) as error:
         raise _refused(path, error) from error
 

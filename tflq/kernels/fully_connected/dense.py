@@ -33,7 +33,7 @@ from tflq.numerics.codes import NumberClamp, ZeroPoint
 from tflq.numerics.stages import OutputStage
 
 #: Elements of weights that are turned at a time.
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)

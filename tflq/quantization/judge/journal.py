@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import FileAccessError, InputError, TflqError
-from tflq.flatbuf import write
+from tflq.flatbuf.writer import parts
 from tflq.ir import Model
 from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.recipe.files import digest, plain
@@ -128,17 +128,14 @@ def _read(line: bytes) -> dict[str, Any]:
 
 def run_facts(model: Model, recipe: Recipe, samples: Iterable[Sample]) -> dict[str, str]:
     """Return the inputs on which a run depends: digests of model, recipe and samples, and the version of tflq."""
-    data = hashlib.sha256()
+    file, data = hashlib.sha256(), hashlib.sha256()
+    for part in parts(model):
+        file.update(part)
     for sample in samples:
         for tensor, values in sample.items():
             data.update(f"{tensor} {values.dtype.str} {values.shape} ".encode())
             data.update(np.ascontiguousarray(values).data if values.size else b"")
-    return {
-        "model": hashlib.sha256(write(model)).hexdigest(),
-        "recipe": digest(recipe),
-        "samples": data.hexdigest(),
-        "tflq": version("tflq"),
-    }
+    return {"model": file.hexdigest(), "recipe": digest(recipe), "samples": data.hexdigest(), "tflq": version("tflq")}
 
 
 def entry_key(what: str, methods: Methods) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tflq.api.files import Source, save
 from tflq.display import displayed_by
 from tflq.errors import ModelError, TflqError, UnknownNameError
+from tflq.flatbuf.writer import file_size
 from tflq.ir import Model, Subgraph, TensorType
 from tflq.profiles import by_name
 from tflq.quantization.judge.check import Check
@@ -67,8 +68,8 @@ class WeightResult:
     model: Model
     report: WeightReport
 
-    def save(self, path: str | os.PathLike[str]) -> bytes:
-        """Write the model and return the bytes written."""
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model; return the number of bytes."""
         return save(self.model, path)
 
 
@@ -122,8 +123,8 @@ def quantize_weights(
         tuple(map(work.facts, weights)),
         signature_counts([steps_of(decoder, window) for window in windows]),
         len(windows),
-        len(save(source)),
-        len(save(finished)),
+        file_size(source),
+        file_size(finished),
         _checked(finished, chosen),
     )
     return WeightResult(finished, report)
