@@ -72,7 +72,7 @@ def test_parts_that_are_made_give_the_verdict_on_the_whole(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("numbers", "words"), [((1, 3), "parts are missing"), ((1, 2, 2), "another document holds"), ((3,), "1/3, 2/3")]
+    ("numbers", "words"), [((1, 3), "3 parts; missing: 2/3"), ((1, 2, 2), "another document holds"), ((3,), "1/3, 2/3")]
 )
 def test_parts_that_are_not_the_whole_are_refused(numbers: tuple[int, ...], words: str, folder: Path) -> None:
     done = tflq("merge", *parts(folder, *numbers))

@@ -23,6 +23,7 @@ from tflq.runtimes import RUNTIMES, ProcessRuntime, Step
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.runtimes.children import temporary_folder
 from tflq.runtimes.timed import Contestant, Job, tflq_contestant
+from tflq.statements import Statement
 from tflq.verification.feeding import Feed, Feeds, make_feeds
 from tflq.verification.preparation import PLAIN, Preparation
 
@@ -115,7 +116,8 @@ class Benchmark:
             for part in self._parts:
                 steps = _steps_of(part, self._feeds)
                 if not steps:
-                    notes.append(f"{part.name}: not timed, since no inputs are given for it")
+                    text = f"{part.name}: not timed, since no inputs are given for it"
+                    notes.append(Statement(text, "not-timed", signature=part.name))
                     self.result.notes = tuple(notes)
                     continue
                 limits = current_limits()

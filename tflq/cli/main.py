@@ -18,7 +18,15 @@ from typing import Any
 import click
 
 from tflq.cli.exits import Exit, exit_of
-from tflq.cli.output import STANDARD_OUTPUT, accept_all_text, end_output, forget_the_reader, say_document, say_error
+from tflq.cli.output import (
+    STANDARD_OUTPUT,
+    accept_all_text,
+    end_output,
+    forget_the_reader,
+    say_document,
+    say_error,
+    say_warning,
+)
 from tflq.cli.start import ALIASES, Group, overview, with_verb, write_verbs
 from tflq.errors import FileAccessError, InputWarning, out_of_memory
 from tflq.escaping import printable
@@ -143,14 +151,12 @@ class Verbs(Group):
 @contextmanager
 def _said_warnings() -> Iterator[None]:
     """Print warnings of inputs as lines on standard error, each text once."""
-    said: set[str] = set()
 
     def say(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if not issubclass(category, InputWarning):
             show(message, category, *place, **more)
-        elif str(message) not in said:
-            said.add(str(message))
-            say_error(f"tflq: warning: {printable(str(message))}")
+        else:
+            say_warning(message.args[0] if isinstance(message, Warning) else message)
 
     with warnings.catch_warnings():
         show, warnings.showwarning = warnings.showwarning, say

@@ -10,12 +10,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tflq.errors import FileAccessError
+from tflq.escaping import printable
+from tflq.statements import facts_of, subject_of
 
 if TYPE_CHECKING:
     from tflq.report.blocks import Report
 
 #: The path that printing errors name.
 STANDARD_OUTPUT = "standard output"
+#: Where a command keeps the warnings that it has printed.
+_WARNED = "tflq.warnings"
 
 
 def say(report: Report) -> None:
@@ -32,16 +36,26 @@ def say(report: Report) -> None:
 
 def is_quiet() -> bool:
     """Return whether --quiet was given: only the verdict is printed, and no progress."""
+    return bool(_context().get("tflq.quiet"))
+
+
+def _context() -> dict[str, Any]:
+    """Return what the parts of this command share; outside of a command, an empty table."""
     import click
 
     context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get("tflq.quiet"))
+    return {} if context is None else context.meta
 
 
 def say_document(document: Mapping[str, Any]) -> None:
-    """Print a JSON document, in ASCII unless standard output is UTF-8."""
+    """Print a JSON document, in ASCII unless standard output is UTF-8.
+
+    Warnings that were printed on standard error are rows of its `facts`, too.
+    """
     from tflq.report.json import dumps
 
+    if warned := _context().get(_WARNED):
+        document = {**document, "facts": [*document.get("facts", ()), *facts_of(warned)]}
     encoding = getattr(sys.stdout, "encoding", None) or ""
     _print(dumps(document, ascii_only=encoding.lower().replace("-", "") != "utf8") + "\n")
 
@@ -49,6 +63,14 @@ def say_document(document: Mapping[str, Any]) -> None:
 def say_text(text: str) -> None:
     """Print text unchanged, and end its last line."""
     _print(text + "\n")
+
+
+def say_warning(warning: str) -> None:
+    """Print a warning on standard error, once for each kind and input, and keep it for the document of --json."""
+    warned = _context().setdefault(_WARNED, [])
+    if subject_of(warning) not in map(subject_of, warned):
+        warned.append(warning)
+        say_error(f"tflq: warning: {printable(str(warning))}")
 
 
 def say_error(line: str) -> None:

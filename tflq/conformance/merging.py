@@ -15,6 +15,8 @@ from tflq.storage.reading import read_bytes
 
 #: The schema of these documents.
 SCHEMA = "tflq/conform/1"
+#: Missing parts that an error lists.
+_LISTED = 5
 
 
 def merged(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
@@ -53,7 +55,8 @@ def _check_parts(paths: Sequence[str], parts: Sequence[Verdicts]) -> None:
         raise InputError("is a part that another document holds", name=twice[0], got=f"{part.shard[0]}/{count}")
     missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in numbers]
     if missing:
-        raise InputError("parts are missing: give the documents of all parts", name=paths[0], got=", ".join(missing))
+        listed = ", ".join(missing[:_LISTED]) + (f" and {len(missing) - _LISTED} more" if missing[_LISTED:] else "")
+        raise InputError(f"give the documents of all {count} parts; missing: {listed}", name=paths[0])
     marks = {part.suite for part in parts}
     if len(marks) not in (1, len(parts)):  # one suite that was run in parts, or parts that were made
         raise InputError("are of different suites", name=", ".join(paths))

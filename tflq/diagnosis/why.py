@@ -21,6 +21,7 @@ from tflq.errors import InputError, TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
+from tflq.statements import Statement
 from tflq.verification.dump import Dump
 from tflq.verification.results import Verdict
 from tflq.verification.scaling import Scaling
@@ -192,9 +193,10 @@ def _output(model: Model, profile: Profile, inputs: dict[int, Array]) -> Array:
     return np.asarray(run(plan, inputs).values[view(model).outputs[0]])
 
 
-def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[str]:
+def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[Statement]:
     """Return hints that an input was prepared for another range."""
-    found, graph = [], view(model)
+    found: list[Statement] = []
+    graph = view(model)
     for tensor in graph.inputs:
         spec = graph.tensors[tensor]
         values = [np.asarray(one[tensor]).reshape(-1) for one in samples if tensor in one]
@@ -203,5 +205,6 @@ def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[str]:
         used = len(np.unique(np.concatenate(values)))
         span = 256 if values[0].dtype.itemsize == 1 else 65536
         if used <= span * _FEW and values[0].dtype.kind in "iu" and span == 256:
-            found.append(f"input {spec.name or tensor} uses {used} of {span} codes: was it scaled for another range?")
+            text = f"input {spec.name or tensor} uses {used} of {span} codes: was it scaled for another range?"
+            found.append(Statement(text, "few-codes", tensor=tensor, name=spec.name or "", used=used, codes=span))
     return found

@@ -19,6 +19,7 @@ from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Description, Runtime, Step
 from tflq.runtimes import by_name as runtime_by_name
+from tflq.statements import Statement
 from tflq.surgery.tap import tapped_signatures, visible
 
 #: Before the name of a runtime, to distinguish it from the profile of the same name.
@@ -87,7 +88,8 @@ class RuntimeEngine:
         names: Mapping[Root, Mapping[str, int]] = {}
         self.notes = ()
         if tensors and _size(self.subject, steps) > current_limits().memory:
-            self.notes = (f"{self.name}: the results of operators of all steps exceed the memory limit; only outputs",)
+            text = f"{self.name}: the results of operators of all steps exceed the memory limit; only outputs"
+            self.notes = (Statement(text, "only-outputs", runtime=self.name),)
         elif tensors:
             tapped, names = tapped_signatures(self.subject.model)
             models.append(save(tapped))

@@ -16,6 +16,7 @@ from tflq.runtimes import Step
 from tflq.sessions.engines import Engine
 from tflq.sessions.roles import Decoder, Roles, decoder_of
 from tflq.sessions.script import decoder_steps, stream_steps, with_tokens
+from tflq.statements import Statement
 from tflq.storage.archive import opened
 from tflq.verification.generators import GENERATORS, generate
 
@@ -87,14 +88,16 @@ def _of_decoder(
     given = prompt is not None
     if prompt is None:
         prompt = random_prompt(decoder, seed)
-        notes.append(f"the prompt is {len(prompt)} random tokens (seed {seed}); --prompt or --tokens gives a text")
+        said = f"the prompt is {len(prompt)} random tokens (seed {seed}); --prompt or --tokens gives a text"
+        notes.append(Statement(said, "random-prompt", tokens=len(prompt), seed=seed))
     known = tuple(map(int, (*prompt, *follow)))
     count = steps if steps is not None else len(follow) or _room(decoder, len(prompt))
     script = decoder_steps(decoder, known[: len(prompt)], known[len(prompt) :], count)
     positions, steps_ = zip(*script, strict=True)
     if decoder.prefills and all(step.signature == decoder.decode.signature for step in steps_):
         least = decoder.prefills[-1]
-        notes.append(f"the prompt has fewer than {least.count} tokens, so {least.signature} does not run")
+        said = f"the prompt has fewer than {least.count} tokens, so {least.signature} does not run"
+        notes.append(Statement(said, "short-prompt", least=least.count, signature=least.signature))
     text = known if given else ()
     return Plan(steps_, positions, decoder.decode.caches, decoder, text, len(prompt), tuple(notes))
 

@@ -214,7 +214,7 @@ def _comparison(part: Signed, rows: Sequence[Sequence[Located]], outputs: Output
     """Return one signature's comparison; its results name it."""
     operators = tuple(replace(_operator(part.model, i, row), signature=part.name) for i, row in enumerate(rows))
     results = tuple(replace(result, signature=part.name) for result in outputs.results())
-    notes = tuple(f"{part.name}: {note}" if part.name else note for note in outputs.notes())
+    notes = tuple(note.of(part.name) for note in outputs.notes())
     return Comparison(operators, results, notes)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tflq.errors import UnknownNameError
 from tflq.profiles import Profile, by_name
 from tflq.runtimes import Description
+from tflq.statements import Statement
 
 #: Prefixes of the names of profiles for a package's releases.
 _FAMILIES = {
@@ -40,7 +41,7 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
         return profile, ""
     said = f"{name} {version}".strip()
     note = f"there is no profile of {said}: {profile.name} is compared; --profile names another"
-    return profile, note
+    return profile, Statement(note, "nearest-profile", runtime=name, version=version, profile=profile.name)
 
 
 def _facts(runtime: Description | Mapping[str, object]) -> tuple[str, str, str, str, str]:

@@ -8,29 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import Model
+from tflq.statements import Statement
 from tflq.verification.golden import Golden
 
 Array = NDArray[Any]
 
 
-def guards(model: Model, golden: Golden) -> tuple[str, ...]:
+def guards(model: Model, golden: Golden) -> tuple[Statement, ...]:
     """Return notes about the outputs: all constant, NaN, infinite, saturated, or equal for different inputs."""
     notes, golden = [], golden.plain()
     outputs = [value for o in golden.observations for value in o.outputs if value is not None]
     filled = [value for value in outputs if value.size > 1 and value.dtype.kind != "O"]
     if filled and all(_constant(value) for value in filled):
-        notes.append("all outputs are constant: every element of each has one value, so they can reveal little")
+        text = "all outputs are constant: every element of each has one value, so they can reveal little"
+        notes.append(Statement(text, "constant-outputs", outputs=len(filled)))
     elif golden.observations and len(golden.observations) > 1 and _all_equal(golden):
-        notes.append("all samples have the same outputs although their inputs differ, so they can reveal little")
+        text = "all samples have the same outputs although their inputs differ, so they can reveal little"
+        notes.append(Statement(text, "equal-outputs", samples=len(golden.observations)))
     floats = [value for value in outputs if value.dtype.kind == "f"]
     nans = sum(int(np.count_nonzero(np.isnan(value))) for value in floats)
     infinite = sum(int(np.count_nonzero(np.isinf(value))) for value in floats)
     if nans:
-        notes.append(f"{nans} output element(s) are NaN; NaN counts as equal to NaN")
+        text = f"{nans} output element(s) are NaN; NaN counts as equal to NaN"
+        notes.append(Statement(text, "nan-outputs", elements=nans))
     if infinite:
-        notes.append(f"{infinite} output element(s) are infinite")
+        notes.append(Statement(f"{infinite} output element(s) are infinite", "infinite-outputs", elements=infinite))
     if not any(value.size for value in outputs):
-        notes.append("the outputs hold no elements")
+        notes.append(Statement("the outputs hold no elements", "empty-outputs"))
     return tuple(notes)
 
 

@@ -13,6 +13,7 @@ from tflq.inspection.difference import difference
 from tflq.ir import Root, input_names, output_names, view
 from tflq.runtimes import Execution, Runtime, Stepped
 from tflq.runtimes.runtime import Array, Content
+from tflq.statements import Statement
 from tflq.surgery.tap import all_outputs, tapped_signatures
 from tflq.verification.feeding import Fed, Feeds
 from tflq.verification.golden import Golden, Observation
@@ -116,7 +117,8 @@ def _changed(fed: Fed, one: Observation) -> int:
 
 
 def _note(changed: int) -> str:
-    return (
+    text = (
         f"reading all tensors changed {changed} output(s) of this runtime: the tensors compared here are those of the "
         "observed run, not of the plain one"
     )
+    return Statement(text, "observed-outputs", outputs=changed)

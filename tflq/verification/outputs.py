@@ -19,6 +19,7 @@ from tflq.interpreter import Plan, State, Trace, make_plan, run
 from tflq.ir import Model, TensorSpec, TensorType, view
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.profiles import Profile
+from tflq.statements import Statement
 from tflq.verification.compared import UNKNOWN, require_shape
 from tflq.verification.golden import Observation
 from tflq.verification.results import Located, TensorResult
@@ -147,11 +148,18 @@ class Outputs:
             covered_by=None if row.apart or not row.covered else maker,
         )
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Statement, ...]:
         """Return a note for each output with two different values in a recording."""
         return tuple(
-            f"output {k}: the recorded output is not the recorded result of operator {self._makers[tensor]} in "
-            f"{row.contradictory} of {self._samples} samples: it was compared with a run of the whole model"
+            Statement(
+                f"output {k}: the recorded output is not the recorded result of operator {self._makers[tensor]} in "
+                f"{row.contradictory} of {self._samples} samples: it was compared with a run of the whole model",
+                "contradictory-output",
+                output=k,
+                operator=self._makers[tensor],
+                contradictory=row.contradictory,
+                samples=self._samples,
+            )
             for k, (row, tensor) in enumerate(zip(self._rows, self._graph.outputs, strict=True))
             if row.contradictory
         )

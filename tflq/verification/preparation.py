@@ -16,6 +16,7 @@ from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, TensorSpec, TensorType
 from tflq.kernels.code_limits import code_limits
 from tflq.numerics.affine import affine_codes
+from tflq.statements import Statement
 from tflq.verification.pictures import SUFFIXES, read_image
 from tflq.verification.scaling import Scaling
 
@@ -145,7 +146,7 @@ def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
     if how.scaling is None and spec.type not in (TensorType.UINT8, TensorType.FLOAT32):
         raise InputError(
             "takes codes: --mean and --std (mean=, std=) scale an image's numbers 0 to 255 to real values"
-            + _spread(spec),
+            + _spread(spec)[0],
             name=name,
         )
     return stored.astype(np.float32) if spec.type == TensorType.FLOAT32 and how.scaling is None else stored
@@ -158,18 +159,21 @@ def _warn_of_few_codes(spec: TensorSpec, real: Array, codes: Array) -> None:
     if used * _MERGED <= values:
         name, all_ = spec.name or "input", high - low + 1
         text = f"{name}: uses {used} of {all_} codes for {len(np.unique(real)):,} different values; check mean and std"
-        warnings.warn(InputWarning(text + _spread(spec)), stacklevel=2)
+        hint, spread = _spread(spec)
+        stated = Statement(text + hint, "few-codes", name=name, used=used, codes=all_, values=values, **spread)
+        warnings.warn(InputWarning(stated), stacklevel=2)
 
 
-def _spread(spec: TensorSpec) -> str:
-    """Return the options that spread an image's numbers over all codes; none if the tensor has no scale."""
+def _spread(spec: TensorSpec) -> tuple[str, dict[str, float]]:
+    """Return the options that spread an image's numbers over all codes, and their values; none without a scale."""
     q = spec.quantization
     if spec.type not in _CODES or q is None or len(q.scale) != 1 or not q.scale[0] > 0:
-        return ""
+        return "", {}
     low, high = code_limits(TensorType(spec.type))
     step = 255 / (high - low)
     mean, std = (_zero_point(spec) - low) * step, step / float(q.scale[0])
-    return f"; --mean {mean:.6g} --std {std:.6g} would spread 0 to 255 over all codes"
+    text = f"; --mean {mean:.6g} --std {std:.6g} would spread 0 to 255 over all codes"
+    return text, {"mean": mean, "std": std}
 
 
 def _zero_point(spec: TensorSpec) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tflq.profiles import Profile
 from tflq.runtimes import Description
+from tflq.statements import Statement
 
 
 def matched(profile: Profile, runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
@@ -22,7 +23,8 @@ def matched(profile: Profile, runtime: Description | Mapping[str, object]) -> tu
     expected = profile.source.vectors
     if not (is_x86 and expected and vectors) or vectors == expected:
         return profile, ""
-    return profile, f"profile: {expected}; here: {vectors}: results of float operators may differ"
+    text = f"profile: {expected}; here: {vectors}: results of float operators may differ"
+    return profile, Statement(text, "other-vectors", profile=profile.name, expected=expected, here=vectors)
 
 
 _FACTS = ("vectors", "first_level_cache", "platform")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -18,6 +18,7 @@ from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
+from tflq.statements import Statement
 from tflq.storage.remote import is_url
 from tflq.verification.bundle import is_bundle_name
 from tflq.verification.comparison import Progress, compared
@@ -251,7 +252,8 @@ def _late(tolerances: tuple[Tolerance, ...], today: date) -> tuple[Tolerance, ..
 
 
 def _expired(tolerance: Tolerance) -> str:
-    return f"the tolerance of {tolerance.operator} expired on {tolerance.expires}: {tolerance.reason}"
+    text = f"the tolerance of {tolerance.operator} expired on {tolerance.expires}: {tolerance.reason}"
+    return Statement(text, "expired-tolerance", **asdict(tolerance))
 
 
 def _tolerating(operator: OperatorResult, tolerances: Mapping[str, int]) -> OperatorResult:

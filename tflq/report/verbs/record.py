@@ -28,6 +28,7 @@ from tflq.report.blocks import (
 from tflq.report.documents import RECORD, model_document, runtime_document
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
+from tflq.statements import facts_of
 from tflq.verification.golden import Golden
 
 if TYPE_CHECKING:
@@ -105,4 +106,5 @@ def record_document(model: ModelFacts, golden: Golden, path: str) -> dict[str, A
         "samples": len(golden.observations),
         "tensors": golden.tensors,
         "notes": list(golden.notes),
+        "facts": facts_of(golden.notes),
     }

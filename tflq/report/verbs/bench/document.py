@@ -7,6 +7,7 @@ from typing import Any
 
 from tflq.benchmark.results import Benched, Case, Side, ratio
 from tflq.report.documents import model_document, runtime_document
+from tflq.statements import facts_of
 
 
 def bench_document(found: Benched) -> dict[str, Any]:
@@ -20,6 +21,7 @@ def bench_document(found: Benched) -> dict[str, Any]:
         "limits": {kind: asdict(limit) for kind, limit in found.limits.items()},
         "missing": dict(found.missing),
         "notes": list(found.notes),
+        "facts": facts_of(found.notes),
         "interrupted": found.interrupted,
         "cases": [_case(case) for case in found.cases],
     }

@@ -9,6 +9,7 @@ from tflq.report.documents import difference_document, model_document
 from tflq.report.json import json_value
 from tflq.report.verbs.session.report import verdict_word
 from tflq.sessions.results import ComparedStep, SessionComparison
+from tflq.statements import facts_of
 
 
 def session_document(found: SessionComparison) -> dict[str, Any]:
@@ -28,6 +29,7 @@ def session_document(found: SessionComparison) -> dict[str, Any]:
         "first": None if found.first is None else _first(found),
         "steps": [_step(step) for step in found.steps],
         "notes": list(found.notes),
+        "facts": facts_of(found.notes),
     }
 
 

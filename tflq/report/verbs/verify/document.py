@@ -13,6 +13,7 @@ from tflq.report.documents import (
     promise_document,
     runtime_document,
 )
+from tflq.statements import facts_of
 from tflq.verification.coverage import Coverage
 from tflq.verification.report import Report
 from tflq.verification.results import OperatorResult, TensorResult
@@ -41,6 +42,7 @@ def verify_document(report: Report) -> dict[str, Any]:
         "operators": [_operator(operator) for operator in report.operators],
         "outputs": [_tensor(tensor) for tensor in report.outputs],
         "notes": list(report.notes),
+        "facts": facts_of(report.notes),
     }
 
 

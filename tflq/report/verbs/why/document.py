@@ -8,6 +8,7 @@ from tflq.diagnosis.why import Answer
 from tflq.report.verbs.explain.document import explain_document
 from tflq.report.verbs.why.report import reduced_name
 from tflq.report.verbs.why.texts import advice, cause_names, certainty_text, headline
+from tflq.statements import facts_of
 
 
 def why_document(answer: Answer, model: str, evidence: str) -> dict[str, Any]:
@@ -40,5 +41,6 @@ def why_document(answer: Answer, model: str, evidence: str) -> dict[str, Any]:
         "advice": advice(answer, model, evidence),
         "reduced": reduced_name(answer, model) or None,
         "warnings": list(answer.warnings),
+        "facts": facts_of(answer.warnings),
         "findings": None if findings is None else explain_document(model, evidence, findings),
     }
