@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -95,14 +96,14 @@ def test_profiles_of_several_models() -> None:
 
 @pytest.mark.slow
 def test_several_models_against_one(rows: Path) -> None:
-    done = run("compare", FLOAT, INT8, WIDE, "--data", rows)
+    done = run("compare", FLOAT, INT8, WIDE, "--inputs", rows)
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[0] == "COMPARED 2 models: 2 compared"
-    single = run("compare", FLOAT, WIDE, "--data", rows).stdout.splitlines()[0]
+    single = run("compare", FLOAT, WIDE, "--inputs", rows).stdout.splitlines()[0]
     decibels = lines[-1].split("%", 1)[1].split()[0]
-    assert f"outputs {decibels} dB" in single
-    assert run("compare", FLOAT, INT8, WIDE, "--data", rows, "--all").exit_code == 2
+    assert f"SQNR of the outputs {decibels} dB" in single
+    assert run("compare", FLOAT, INT8, WIDE, "--inputs", rows, "--all").exit_code == 2
 
 
 @pytest.mark.slow
@@ -114,7 +115,7 @@ def test_every_verb_that_knows_operators_writes_an_overlay(device: Path, rows: P
         "fit": ("fit", INT8, "--dump", device),
         "profiles": ("profiles", "litert-ref", "litert-opt", "--model", INT8),
         "diff": ("diff", FLOAT, INT8),
-        "compare": ("compare", FLOAT, INT8, "--data", rows),
+        "compare": ("compare", FLOAT, INT8, "--inputs", rows),
         "quantize": (
             "quantize",
             FLOAT,
@@ -255,3 +256,24 @@ def test_run_lists_the_classes_of_ten_images(tmp_path: Path) -> None:
     assert sum(line.startswith("top 5 of s") for line in lines) == 10
     assert any(line.startswith("not listed: 2 more samples") for line in lines)
     assert sum(line.startswith("likeliest of 12 outputs: ") for line in lines) == 1
+
+
+def test_earlier_names_of_options_are_accepted_and_not_listed(rows: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((1, 8, 8, 1), np.int8))
+    name = "serving_default_args_0:0"
+    earlier = run("run", INT8, "--input", f"{name}={tmp_path / 'x.npy'}")
+    assert earlier.exit_code == 0
+    assert run("run", INT8, "--inputs", f"{name}={tmp_path / 'x.npy'}").stdout == earlier.stdout
+    assert run("compare", FLOAT, INT8, "--data", rows).stdout == run("compare", FLOAT, INT8, "--inputs", rows).stdout
+    for verb in ("compare", "view", "run"):
+        assert not re.search(r"--data\b|--input\b", run(verb, "--help").stdout)
+    missing = run("compare", FLOAT, INT8)
+    assert ("'--inputs'" in missing.stderr, "--data" in missing.stderr) == (True, False)
+
+
+def test_a_source_of_all_inputs_excludes_others(tmp_path: Path) -> None:
+    np.save(tmp_path / "a=b.npy", np.zeros((1, 8, 8, 1), np.int8))
+    assert run("run", INT8, "--inputs", tmp_path / "a=b.npy").exit_code == 0
+    for words in (("random", "smooth"), ("random", "x=x.npy")):
+        refused = run("run", INT8, "--inputs", words[0], "--inputs", words[1])
+        assert (refused.exit_code, "once for each input" in refused.stderr) == (2, True)

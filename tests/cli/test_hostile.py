@@ -44,7 +44,7 @@ VERBS = {
     "explain": "explain {model} --dump {golden} --html {out} -f",
     "element": "explain {model} --element 0,0,0,0 --op 0",
     "fit": "fit {model} --dump {golden} --html {out} -f",
-    "compare": "compare {base} {model} --data {golden} --html {out} -f",
+    "compare": "compare {base} {model} --inputs {golden} --html {out} -f",
     "reduce": "reduce {model} --dump {golden} -o {out} -f",
     "quantize": "quantize {model} --calibration {golden} -o {out} -f --recipe fast",
 }
@@ -97,7 +97,7 @@ def test_inputs_of_any_kind_are_told_of(recordings: list[Path], tmp_path: Path) 
     for number, golden in enumerate(recordings):
         files = files_of(tmp_path, CONV.read_bytes(), CONV, golden)
         told("run {model} --inputs {golden}", files, as_json=bool(number % 2))
-        told("compare {base} {model} --data {golden} --labels {golden}", files, as_json=bool(number % 2))
+        told("compare {base} {model} --inputs {golden} --labels {golden}", files, as_json=bool(number % 2))
 
 
 def test_xml_and_pages_hold_any_name(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ RECORDED = suites.ROOT / "golden" / "singleop" / "recorded" / "tie_conv_i8_0.npz
 WORDS = {
     "run": f"{CONV}",
     "verify": f"{CONV} --golden {RECORDED}",
-    "compare": f"{FLOAT} {INT8} --data {{data}}",
+    "compare": f"{FLOAT} {INT8} --inputs {{data}}",
     "explain": f"{CONV} --dump {RECORDED}",
     "fit": f"{CONV} --dump {RECORDED}",
     "reduce": f"{CONV} --dump {RECORDED} -o {{out}}",

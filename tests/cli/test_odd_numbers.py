@@ -40,13 +40,13 @@ READERS = {
     "run": "run {model} --inputs {odd}",
     "run quantizing": "run {model} --inputs {odd} --quantize-inputs",
     "element": "explain {model} --element 0,0,0,0 --inputs {odd}",
-    "compare": "compare {model} {model} --data {odd}",
+    "compare": "compare {model} {model} --inputs {odd}",
 }
 #: Verbs that read samples of a float model, and labels.
 SAMPLES = {
     "quantize": "quantize {float} --calibration {odd} -o {out} -f --recipe {recipe}",
-    "compare": "compare {float} {float} --data {odd}",
-    "compare labels": "compare {float} {float} --data {whole} --labels {odd}",
+    "compare": "compare {float} {float} --inputs {odd}",
+    "compare labels": "compare {float} {float} --inputs {whole} --labels {odd}",
     "record": "record {float} --inputs {odd} -o {out}.npz -f",
     "run": "run {float} --inputs {odd} --mean {odd} --labels {odd}",
 }

@@ -35,7 +35,7 @@ OUTPUTS = {
     "explain --html": ("{model}", "--dump", "{golden}", "--html"),
     "why": ("{model}", "{golden}", "--html"),
     "explain --discriminate": ("{model}", "--dump", "{golden}", "--discriminate"),
-    "compare": ("{model}", "{model}", "--data", "{golden}", "--html"),
+    "compare": ("{model}", "{model}", "--inputs", "{golden}", "--html"),
     "quantize": ("{model}", "--calibration", "{golden}", "-o"),
     "quantize --html": ("{model}", "--calibration", "{golden}", "-o", "{folder}/new.tflite", "--html"),
     "prove": ("{model}", "--between", "litert-ref", "tflm", "--witnesses"),

@@ -143,9 +143,9 @@ def test_compare_needs_a_signature(tmp_path: Path) -> None:
     }
     data = tmp_path / "data.npz"
     np.savez(data, decode_tokens=np.full((1, 1), 5, np.int32), decode_input_pos=np.zeros(1, np.int32), **caches)
-    refused = tflq("compare", other, DECODER, "--data", data)
+    refused = tflq("compare", other, DECODER, "--inputs", data)
     assert (refused.exit_code, "choose one with --signature" in refused.stderr) == (2, True)
-    assert tflq("compare", other, DECODER, "--data", data, "--signature", "decode").exit_code == 0
+    assert tflq("compare", other, DECODER, "--inputs", data, "--signature", "decode").exit_code == 0
 
 
 def test_view_draws_one_signature(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ SLOW = {
     "effects": "profiles --model {int8} --all",
     "since": "profiles --since tflite-2.13 --model {int8}",
     "prove": "prove {int8} --between litert-ref litert-opt",
-    "compare": "compare {float} {int8} --data {rows} --all",
+    "compare": "compare {float} {int8} --inputs {rows} --all",
     "quantize": "quantize {float} --calibration {rows} --recipe fast --sensitivity -f -o {folder}/q.tflite",
     "extract": "extract {int8} 2..5 -f -o {folder}/part.tflite",
     "golden": "golden show {dump}",

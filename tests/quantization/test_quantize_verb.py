@@ -104,7 +104,7 @@ def test_the_first_screen(folder: Path) -> None:
     first = result.stdout.splitlines()
     assert first[0].startswith(f"{out}: int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
     assert f"The best of {len(PRESETS['fast'].candidates)} configurations" in result.stdout
-    assert first[-1] == f"Next: tflq compare {FLOAT} {out} --data {folder / 'rows.npz'}"
+    assert first[-1] == f"Next: tflq compare {FLOAT} {out} --inputs {folder / 'rows.npz'}"
 
 
 def test_options_replace_what_the_recipe_says(folder: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_file_is_replaced_only_on_demand(folder: Path, tmp_path: Path) -> None
 
 
 def test_compare_takes_any_pair(folder: Path, tmp_path: Path) -> None:
-    words = ["compare", FLOAT, INT8, "--data", folder / "rows.npz"]
+    words = ["compare", FLOAT, INT8, "--inputs", folder / "rows.npz"]
     found = document("compare", tflq(*words, "--json"))
     assert (found["reference"]["path"], found["comparison"]["samples"]) == (str(FLOAT), 24)
     assert found["comparison"]["agreement"]["accuracy"] is None
@@ -251,24 +251,24 @@ def test_compare_takes_any_pair(folder: Path, tmp_path: Path) -> None:
 
 def test_compare_takes_two_integer_models(folder: Path, tmp_path: Path) -> None:
     rows = np.random.default_rng(0).integers(-128, 128, (4, *SHAPE), np.int8)
-    words = ["compare", INT8, folder / "int8.tflite", "--data", saved(tmp_path, rows)]
+    words = ["compare", INT8, folder / "int8.tflite", "--inputs", saved(tmp_path, rows)]
     found = document("compare", tflq(*words, "--json"))
     assert (found["comparison"]["samples"], found["comparison"]["unmatched"]) == (4, 0)
-    same = document("compare", tflq("compare", INT8, INT8, "--data", saved(tmp_path, rows), "--json"))
+    same = document("compare", tflq("compare", INT8, INT8, "--inputs", saved(tmp_path, rows), "--json"))
     assert same["comparison"]["sqnr"] == "Infinity"
 
 
 @pytest.mark.parametrize("labels", ["1 2 3", "1 " * 25, "a b", ""])
 def test_labels_are_one_a_sample(labels: str, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text(labels)
-    words = ["--data", folder / "rows.npz", "--labels", tmp_path / "labels.txt"]
+    words = ["--inputs", folder / "rows.npz", "--labels", tmp_path / "labels.txt"]
     result = tflq("compare", FLOAT, INT8, *words)
     assert result.exit_code == 2
     assert "labels" in result.stderr
 
 
 def test_models_with_other_inputs_cannot_be_compared(folder: Path) -> None:
-    result = tflq("compare", FLOAT, GOLDEN / "digits_autoencoder_int8.tflite", "--data", folder / "rows.npz")
+    result = tflq("compare", FLOAT, GOLDEN / "digits_autoencoder_int8.tflite", "--inputs", folder / "rows.npz")
     assert result.exit_code == 2
     assert "inputs" in result.stderr or "outputs" in result.stderr
 

@@ -206,7 +206,7 @@ def test_the_live_runtime_runs_what_is_written(tmp_path: Path) -> None:
     for mode in MODES:
         path = tmp_path / f"{mode}.tflite"
         tflq.quantize_weights(FLOAT, TEXT, mode).save(path)
-        found = tflq.compare_sessions(path, between=("litert-ref", "live:litert-ref"), prompt=TEXT[0][:10], steps=4)
+        found = tflq.compare_sessions(path, between=("litert-ref", "runtime:litert-ref"), prompt=TEXT[0][:10], steps=4)
         assert found.same
         resolver = interpreter.OpResolverType.BUILTIN
         interpreter.Interpreter(str(path), experimental_op_resolver_type=resolver).allocate_tensors()

@@ -48,7 +48,7 @@ PAGES = {
     "pair": "profiles litert-ref litert-opt",
     "diff": "diff {float} {int8}",
     "lint": "lint {uint8} --target tflm",
-    "compare": "compare {float} {int8} --data {rows}",
+    "compare": "compare {float} {int8} --inputs {rows}",
     "quantize": "quantize {float} --calibration {rows} --recipe fast --sensitivity -o {folder}/q.tflite",
     "bench": "bench {int8} --against none --seconds 0",
     "unet": "inspect {unet}",

@@ -66,7 +66,7 @@ def test_a_keras_file_is_quantized_and_compared(made: tuple[Path, str], tmp_path
     words = [str(folder / "m.keras"), "--calibration", str(folder / "x.npy"), "--recipe", "fast", "--python", python]
     done = CliRunner().invoke(cli, ["quantize", *words, "-o", out])
     assert done.exit_code == 0, done.output
-    again = ["compare", str(folder / "m.keras"), out, "--data", str(folder / "x.npy"), "--python", python]
+    again = ["compare", str(folder / "m.keras"), out, "--inputs", str(folder / "x.npy"), "--python", python]
     assert "same top-1 in 12 of 12 samples" in CliRunner().invoke(cli, again).stdout
     api = tflq.quantize(folder / "saved", folder / "x.npy", "fast", python=python)
     assert api.report.comparison.sqnr > 25

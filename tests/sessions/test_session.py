@@ -85,10 +85,10 @@ def test_a_session_is_the_same_as_steps_by_hand() -> None:
 @pytest.mark.parametrize("runtime", ["litert-ref", "litert-opt", "litert-xnnpack"])
 def test_a_live_runtime_runs_the_same_session(runtime: str) -> None:
     pytest.importorskip("ai_edge_litert")
-    found = tflq.compare_sessions(INT8, between=("live:litert-ref", f"live:{runtime}"), prompt=PROMPT, steps=4)
+    found = tflq.compare_sessions(INT8, between=("runtime:litert-ref", f"runtime:{runtime}"), prompt=PROMPT, steps=4)
     assert found.same == (runtime == "litert-ref")
     assert found.agreement[1] == 5
-    ours = tflq.compare_sessions(INT8, between=("litert-ref", "live:litert-ref"), prompt=PROMPT, steps=4)
+    ours = tflq.compare_sessions(INT8, between=("litert-ref", "runtime:litert-ref"), prompt=PROMPT, steps=4)
     assert ours.same
     assert all(not band.differing for step in ours.steps for band in step.bands)
     assert sum(band.compared for step in ours.steps for band in step.bands) > 300
@@ -205,8 +205,8 @@ def test_tokens_and_inputs_that_do_not_fit(options: dict[str, object], pattern: 
 
 
 def test_names_that_do_not_exist() -> None:
-    with pytest.raises(UnknownNameError, match="live:litert-ref"):
-        tflq.compare_sessions(INT8, between=("litert-ref", "live:litert"))
+    with pytest.raises(UnknownNameError, match="litert-ref"):
+        tflq.compare_sessions(INT8, between=("litert-ref", "runtime:litert"))
     with pytest.raises(UnknownNameError, match="profile"):
         tflq.compare_sessions(INT8, between=("litert", "litert-ref"))
     with pytest.raises(UnknownNameError, match="signature"):
@@ -337,7 +337,7 @@ def test_greedy_steps_need_an_earlier_output() -> None:
 def test_a_recorded_session_verifies_without_the_runtime(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert")
     golden = tmp_path / "session.npz"
-    code, output = run(INT8, "--between", "litert-ref", "live:litert-ref", "--steps", 3, "--record", golden)
+    code, output = run(INT8, "--between", "litert-ref", "runtime:litert-ref", "--steps", 3, "--record", golden)
     assert code == 0, output
     report = tflq.verify(INT8, golden)
     assert report.verdict.value == "same"
@@ -345,6 +345,6 @@ def test_a_recorded_session_verifies_without_the_runtime(tmp_path: Path) -> None
     code, output = run(INT8, "--between", *REF, "--record", tmp_path / "other.npz")
     assert code == 2
     assert "--record needs" in output
-    code, output = run(INT8, "--between", "litert-ref", "live:litert-ref", "--record", golden)
+    code, output = run(INT8, "--between", "litert-ref", "runtime:litert-ref", "--record", golden)
     assert code == 2
     assert "exists already" in output

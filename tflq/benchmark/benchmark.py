@@ -12,7 +12,7 @@ from tflq.api.files import Source, package
 from tflq.api.subject import Subject, subject
 from tflq.benchmark.race import Race, Told
 from tflq.benchmark.results import Benched, Case, Limit, OperatorTime, Side
-from tflq.errors import OptionError, RuntimeMissing, UnknownNameError
+from tflq.errors import OptionError, RuntimeMissing
 from tflq.inspection.operators import macs_with_calls
 from tflq.interpreter.limits import current_limits
 from tflq.ir import Model, OperatorView, Signed, TensorType, signed, view
@@ -21,6 +21,7 @@ from tflq.microkernels.forms import chosen
 from tflq.profiles import by_name as profile_by_name
 from tflq.runtimes import RUNTIMES, ProcessRuntime, Step
 from tflq.runtimes import by_name as runtime_by_name
+from tflq.runtimes import named as runtime_named
 from tflq.runtimes.children import temporary_folder
 from tflq.runtimes.timed import Contestant, Job, tflq_contestant
 from tflq.statements import Statement
@@ -90,8 +91,7 @@ class Benchmark:
         if not profiles:
             raise OptionError("give at least one profile")
         for name in against or ():
-            if name not in RUNTIMES:
-                raise UnknownNameError("runtime", name, tuple(RUNTIMES))
+            runtime_named(name)
         self._names = [str(name) for name in dict.fromkeys(profiles)]
         names = tuple(profile_by_name(name).name for name in self._names)
         self._subject = subject(model)

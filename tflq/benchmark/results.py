@@ -43,8 +43,8 @@ class Side:
 
     @property
     def label(self) -> str:
-        """The name in reports: a real runtime's begins with "live:", as in sessions."""
-        return self.name if self.is_tflq else f"live:{self.name}"
+        """The name in reports: a real runtime's begins with "runtime:", as in sessions."""
+        return self.name if self.is_tflq else f"runtime:{self.name}"
 
     @property
     def times(self) -> list[float]:

@@ -9,6 +9,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.cli.options import (
+    Renamed,
     html_option,
     json_option,
     limit_options,
@@ -26,7 +27,10 @@ from tflq.cli.sources import float_subject
 @click.argument("reference", metavar="FLOAT", type=click.Path())
 @click.argument("others", metavar="INT8...", nargs=-1, required=True, type=click.Path())
 @click.option(
+    "--inputs",
     "--data",
+    "data",
+    cls=Renamed,
     required=True,
     metavar="PATH",
     type=click.Path(),
@@ -65,9 +69,9 @@ def compare_command(
     models get a row each.
 
     \b
-    tflq compare float.tflite int8.tflite --data samples.npz
-    tflq compare float.tflite int8.tflite int16x8.tflite --data samples.npz
-    tflq compare float.tflite int8.tflite --data photos/ --mean 127.5 --std 127.5
+    tflq compare float.tflite int8.tflite --inputs samples.npz
+    tflq compare float.tflite int8.tflite int16x8.tflite --inputs samples.npz
+    tflq compare float.tflite int8.tflite --inputs photos/ --std 255
     """
     from tflq.api.subject import subject
     from tflq.ir import only_signed

@@ -14,6 +14,22 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Renamed(click.Option):
+    """An option that also takes an earlier name, which help and errors leave out: its last name."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the row of the help, without the earlier name."""
+        names, self.opts = self.opts, self.opts[:-1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the name for errors."""
+        return f"'{self.opts[0]}'"
+
+
 def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """Return the path of a temporary file with standard input's contents if the word is "-"; else the word."""
     if value != "-":
@@ -129,21 +145,48 @@ tolerance_option = click.option(
 )
 
 
+_SOURCES = "random, smooth or extremes; an .npz, .npy or raw file; an image or a folder of them; - for standard input"
+
+
 def input_options(function: F) -> F:
     """Add --inputs, --samples and --seed."""
+    text = f"{_SOURCES}. [default: random]"
+    option = click.option("--inputs", metavar="SOURCE", help=text, callback=from_stdin)
+    return option(generated_options(function))
+
+
+def generated_options(function: F) -> F:
+    """Add --samples and --seed of generated inputs."""
     for option in (
         click.option("--seed", default=0, show_default=True, help="Seed of generated inputs."),
         click.option("--samples", default=1, show_default=True, help="The number of inputs to generate."),
-        click.option(
-            "--inputs",
-            metavar="SOURCE",
-            help="random, smooth or extremes; an .npz, .npy or raw file; an image or a folder of them; - for standard "
-            "input. [default: random]",
-            callback=from_stdin,
-        ),
     ):
         function = option(function)
     return function
+
+
+def named_input_options(function: F) -> F:
+    """Add --inputs, which also takes a file for each input, --samples and --seed.
+
+    They are passed on as `inputs`, a source or None, and `files`, words NAME=FILE.
+    """
+
+    @functools.wraps(function)
+    def chosen(*words: Any, inputs: tuple[str, ...], files: tuple[str, ...], **options: Any) -> Any:
+        whole = [word for word in inputs if "=" not in word or os.path.exists(word)]
+        files = (*files, *(word for word in inputs if word not in whole))
+        if len(whole) > 1 or (whole and files):
+            raise click.UsageError("give --inputs once, or once for each input as --inputs NAME=FILE")
+        return function(*words, inputs=whole[0] if whole else None, files=files, **options)
+
+    text = f"{_SOURCES}; NAME=FILE for one input, repeatable. [default: random]"
+    earlier = click.option("--input", "files", multiple=True, hidden=True)
+    option = click.option("--inputs", multiple=True, metavar="SOURCE", help=text, callback=_each_from_stdin)
+    return option(generated_options(earlier(cast(F, chosen))))
+
+
+def _each_from_stdin(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(from_stdin(context, option, word)) for word in words)
 
 
 def scaling_options(function: F) -> F:

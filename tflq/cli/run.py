@@ -13,9 +13,9 @@ from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, read_words, write_arrays, write_page
 from tflq.cli.options import (
     html_option,
-    input_options,
     json_option,
     limit_options,
+    named_input_options,
     preparation_options,
     profile_option,
     signature_option,
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @models_argument
-@click.option("--input", "files", multiple=True, metavar="NAME=FILE", help="An input: .npy, raw or image; repeatable.")
-@input_options
+@named_input_options
 @signature_option
 @preparation_options
 @click.option(
@@ -63,7 +62,7 @@ def run_command(
 
     \b
     tflq run model.tflite
-    tflq run model.tflite --input x=x.npy -o out.npz
+    tflq run model.tflite --inputs x=x.npy -o out.npz
     tflq run model.tflite --profile tflm --inputs samples.npz -o out.npz
     tflq run model.tflite --inputs cat.jpg --std 255 --labels labels.txt
     tflq run decoder.tflite --signature decode --inputs decode.npz
@@ -73,10 +72,8 @@ def run_command(
     from tflq.report.verbs.run import run_document, run_report
 
     files, inputs = options["files"], options["inputs"]
-    if files and inputs:
-        raise OptionError("give either --input or --inputs")
     to_stdout = output == "-"
-    only_of_one(models, (("--html", html), ("--output -", to_stdout), ("--input", files or None)))
+    only_of_one(models, (("--html", html), ("--output -", to_stdout), ("--inputs NAME=FILE", files or None)))
     outputs = [None if output is None or to_stdout else filled(output, model) for model in models]
     if output is not None and len(set(outputs)) < len(models):
         raise OptionError("--output names one file for several models; write {stem} or {folder} in it", got=output)
@@ -177,7 +174,7 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
     if equals:
         return name, path
     if len(specs) != 1:
-        raise OptionError(f"--input {word}: the model has {len(specs)} inputs; write NAME=FILE")
+        raise OptionError(f"--inputs {word}: the model has {len(specs)} inputs; write NAME=FILE")
     return specs[0].name or "", word
 
 

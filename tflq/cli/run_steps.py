@@ -82,11 +82,11 @@ def _by_signature(parts: Sequence[Signed], words: Sequence[str]) -> dict[str, di
         name, equals, path = word.rpartition("=")
         signature, slash, rest = name.partition("/")
         if not equals:
-            raise OptionError(f"--input {word}: write {names[0]}/NAME=FILE")
+            raise OptionError(f"--inputs {word}: write {names[0]}/NAME=FILE")
         if len(parts) == 1 and signature != names[0]:
             signature, rest, slash = names[0], name, "/"
         if not slash:
-            raise OptionError(f"--input {word}: name the signature, {names[0]}/{name}=FILE, or give --signature")
+            raise OptionError(f"--inputs {word}: name the signature, {names[0]}/{name}=FILE, or give --signature")
         if signature not in names:
             raise UnknownNameError("signature", signature, names)
         found.setdefault(signature, {})[rest] = path

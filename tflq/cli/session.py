@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     metavar="A B",
     default=("litert-ref", "litert-xnnpack"),
     show_default=True,
-    help="The two sides: profiles, or live:NAME for a real runtime.",
+    help="The two sides: profiles, or runtime:NAME for a real runtime.",
 )
 @click.option("--steps", metavar="N", type=click.IntRange(min=1), help="Steps of decode. [default: 20]")
 @click.option("--prompt", metavar="TEXT", help="The text that prefill reads. [default: random tokens]")
@@ -80,7 +80,7 @@ def session_command(
     random ones. With OTHER, the second side runs another model, such as the quantized one; the exit code is then 0.
 
     \b
-    tflq session decoder.tflite --between litert-ref live:litert-xnnpack
+    tflq session decoder.tflite --between litert-ref runtime:litert-xnnpack
     tflq session gemma.litertlm --prompt "The capital" --html session.html
     tflq session float.tflite int4.tflite --text book.txt --tokenizer bytes
     """
@@ -88,15 +88,16 @@ def session_command(
     from tflq.report.verbs.session.document import session_document
     from tflq.report.verbs.session.report import session_report
     from tflq.sessions import compare_sessions
+    from tflq.sessions.engines import live_name
     from tflq.sessions.recording import record_session
     from tflq.sessions.tokenizers import tokenizer_of
 
     if sum(given is not None for given in (prompt, tokens, text, inputs)) > 1:
         raise OptionError("give one of --prompt, --tokens, --text and --inputs")
     check_files([html, record], [model, other, tokens, text, inputs, tokenizer], force=force)
-    live = next((name for name in between if name.startswith("live:")), None)
+    live = next((name for name in between if live_name(name)), None)
     if record is not None and (live is None or other is not None):
-        raise OptionError("--record needs one model, and a real runtime on a side, as in --between NAME live:NAME")
+        raise OptionError("--record needs one model, and a real runtime on a side, as in --between NAME runtime:NAME")
     words = tokenizer_of(tokenizer, model)
     begin, follow = _tokens(model, words, prompt, tokens, text)
     given: dict[str, Any] = {

@@ -6,7 +6,7 @@ import click
 
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_text
-from tflq.cli.options import debug_option, html_option, model_argument, profile_option, signature_option
+from tflq.cli.options import Renamed, debug_option, html_option, model_argument, profile_option, signature_option
 from tflq.cli.output import say, say_error
 
 
@@ -15,7 +15,15 @@ from tflq.cli.output import say, say_error
 @click.argument("other", required=False, type=click.Path(), metavar="[DUMP|GOLDEN|INT8]")
 @profile_option
 @signature_option
-@click.option("--data", metavar="PATH", type=click.Path(), help="Inputs for the comparison of MODEL and INT8.")
+@click.option(
+    "--inputs",
+    "--data",
+    "data",
+    cls=Renamed,
+    metavar="PATH",
+    type=click.Path(),
+    help="Inputs for the comparison of MODEL and INT8.",
+)
 @click.option(
     "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Port of the page. [default: a free one]"
 )
@@ -41,15 +49,15 @@ def view_command(
     """Open a page about MODEL in the browser; it is updated whenever a file changes, until Ctrl-C.
 
     The page of MODEL alone is that of `inspect`; with a golden file, that of `verify`. With a dump it is that of
-    `explain`; with another model that of `diff`, or of `compare` with --data. Of several signatures it draws the first,
-    or the one that --signature names.
+    `explain`; with another model that of `diff`, or of `compare` with --inputs. Of several signatures it draws the
+    first, or the one that --signature names.
 
     Only this machine can open the page.
 
     \b
     tflq view model.tflite
     tflq view model.tflite golden.npz
-    tflq view float.tflite int8.tflite --data samples.npz
+    tflq view float.tflite int8.tflite --inputs samples.npz
     """
     if once and html is None and overlay is None:
         raise click.UsageError("--once writes --html or --overlay: give one of them")

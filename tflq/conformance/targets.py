@@ -22,7 +22,7 @@ from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import CARRIER
 from tflq.profiles import Profile, by_name
-from tflq.runtimes import RUNTIMES
+from tflq.runtimes import named
 from tflq.runtimes.children import started
 
 _SCRIPT = Path(__file__).with_name("runtime_target.py")
@@ -49,16 +49,14 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
     """Return the target for `profile:NAME`, `runtime:NAME` or a command line.
 
     Raises:
-        OptionError: The words name no runtime, or no command.
-        UnknownNameError: No profile has that name.
+        OptionError: The words name no command.
+        UnknownNameError: No profile or runtime has that name.
     """
     kind, _, name = words.partition(":")
     if kind == "profile":
         return ProfileTarget(by_name(name))
     if kind == "runtime":
-        if name not in RUNTIMES:
-            raise OptionError(f"--target: no runtime {name!r}; there are {', '.join(RUNTIMES)}")
-        chosen = RUNTIMES[name]
+        chosen = named(name)
         command = [python or sys.executable, str(_SCRIPT), chosen.adapter, chosen.resolver]
         return CommandTarget(words, tuple(command), timeout, _version(chosen.package, command[0]))
     try:

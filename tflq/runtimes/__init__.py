@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tflq.errors import UnknownNameError
@@ -9,7 +10,18 @@ from tflq.runtimes import litert, tensorflow, tflite_micro, tflite_runtime
 from tflq.runtimes.process import ProcessRuntime
 from tflq.runtimes.runtime import Description, Execution, Runtime, Sample, Step, Stepped
 
-__all__ = ["RUNTIMES", "Description", "Execution", "ProcessRuntime", "Runtime", "Sample", "Step", "Stepped", "by_name"]
+__all__ = [
+    "RUNTIMES",
+    "Description",
+    "Execution",
+    "ProcessRuntime",
+    "Runtime",
+    "Sample",
+    "Step",
+    "Stepped",
+    "by_name",
+    "named",
+]
 
 #: Every runtime, by name.
 RUNTIMES: dict[str, ProcessRuntime] = {
@@ -18,20 +30,40 @@ RUNTIMES: dict[str, ProcessRuntime] = {
     for runtime in family.RUNTIMES
 }
 
+#: The name of a release with a resolver, and packages whose profiles have another name.
+_RELEASE = re.compile(r"(?P<family>[a-z-]+)-(?P<release>\d+\.\d+)-(?P<resolver>[a-z]+)")
+_FAMILIES = {"tf": "tensorflow", "tflite": "tflite-runtime"}
+
+
+def named(name: str) -> ProcessRuntime:
+    """Return the runtime of a name, in any case, such as `litert-ref`, or `litert-2.4-ref` for one release of it.
+
+    Raises:
+        UnknownNameError: There is no such runtime.
+    """
+    word = name.lower().removeprefix("runtime:")
+    if word in RUNTIMES:
+        return RUNTIMES[word]
+    found = _RELEASE.fullmatch(word)
+    base = found and f"{_FAMILIES.get(found['family'], found['family'])}-{found['resolver']}"
+    if not found or base not in RUNTIMES:
+        raise UnknownNameError("runtime", name, tuple(RUNTIMES))
+    return replace(RUNTIMES[base], release=found["release"])
+
 
 def by_name(
     runtime: str | Runtime, *, python: str | None = None, threads: int | None = None, timeout: float | None = None
 ) -> Runtime:
     """Return the runtime of that name, in any case; a Runtime is returned unchanged.
 
+    Names of releases, as profiles have them (`litert-2.4-ref`), are those of their runtimes; another installed release
+    is refused when it runs.
+
     `python` is the path of the Python with the runtime, `timeout` the limit of a run in seconds.
     """
     if not isinstance(runtime, str):
         return runtime
-    runtime = runtime.lower() if runtime.lower() in RUNTIMES else runtime
-    if runtime not in RUNTIMES:
-        raise UnknownNameError("runtime", runtime, tuple(RUNTIMES))
-    chosen = RUNTIMES[runtime]
+    chosen = named(runtime)
     return replace(
         chosen,
         python=python,

@@ -43,6 +43,7 @@ class ProcessRuntime:
     threads: int = 1
     signatures: bool = True  # False for a runtime that runs the first subgraph only
     timeout: float = 900.0  # seconds, for all models and samples together
+    release: str = ""  # such as 2.4, if no other may run
 
     def describe(self) -> Description:
         """Describe the runtime: see Runtime.describe."""
@@ -137,7 +138,14 @@ class ProcessRuntime:
         return entries
 
     def described(self, result: dict[str, Any]) -> Description:
-        """Return the description of the runtime, from the child's answer."""
+        """Return the description of the runtime, from the child's answer.
+
+        Raises:
+            RuntimeMissing: Another release is installed than the one that was asked for.
+        """
+        if self.release and ".".join(result["version"].split(".")[:2]) != self.release:
+            here = f"{result['package']} {result['version']}"
+            raise RuntimeMissing(self.name, f"release {self.release} is asked for, here is {here}; name its Python")
         return Description(
             name=self.name,
             package=result["package"],

@@ -16,7 +16,7 @@ from tflq.sessions.judge import Judge
 from tflq.sessions.plan import Plan, planned
 from tflq.sessions.results import ComparedStep, FirstDifference, SessionComparison
 
-#: A profile or a real runtime: by name, a runtime's after "live:", or as a value.
+#: A profile or a real runtime: by name, a runtime's after "runtime:", or as a value.
 Side = str | Profile | Runtime
 
 
@@ -43,7 +43,7 @@ def compare_sessions(
     Args:
         model: A path, the bytes of a file, or a Model.
         other: The model of the second side, if it is not the same.
-        between: For each side a profile, or "live:NAME" for a real runtime.
+        between: For each side a profile, or "runtime:NAME" for a real runtime.
         prompt: Token ids.
         follow: Token ids of a text after the prompt, for perplexities.
         steps: Number of steps of decode, or of samples to generate for other models. None: all of `follow`, else 20.

@@ -10,20 +10,21 @@ from typing import Protocol
 from tflq.api.files import save
 from tflq.api.steps import Stepper, taken
 from tflq.api.subject import Subject
-from tflq.errors import UnknownNameError
 from tflq.interpreter.limits import current_limits
 from tflq.ir import Root, view
 from tflq.ir.signatures import chosen_roots
 from tflq.kernels.kernel import Array
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
-from tflq.runtimes import RUNTIMES, Description, Runtime, Step
+from tflq.runtimes import Description, Runtime, Step
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.statements import Statement
 from tflq.surgery.tap import tapped_signatures, visible
 
 #: Before the name of a runtime, to distinguish it from the profile of the same name.
-LIVE = "live:"
+LIVE = "runtime:"
+#: The earlier form of the same, which is still accepted.
+_EARLIER = "live:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +41,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the profile, or of the runtime after "live:"."""
+        """The name of the profile, or of the runtime after "runtime:"."""
         ...
 
     def run(self, steps: Sequence[Step], *, tensors: bool = False) -> Iterator[Observed]:
@@ -79,7 +80,7 @@ class RuntimeEngine:
 
     @property
     def name(self) -> str:
-        """The runtime's name after "live:"."""
+        """The runtime's name after "runtime:"."""
         return LIVE + self.runtime.name
 
     def run(self, steps: Sequence[Step], *, tensors: bool = False) -> Iterator[Observed]:
@@ -120,7 +121,7 @@ def _size(subject: Subject, steps: Sequence[Step]) -> int:
 
 
 def engine_of(subject: Subject, name: str | Profile | Runtime, python: str | None = None) -> Engine:
-    """Return the engine of a profile, or of a runtime: by name after "live:", or as a value.
+    """Return the engine of a profile, or of a runtime: by name after "runtime:", or as a value.
 
     Raises:
         UnknownNameError: There is no profile or runtime of that name.
@@ -129,8 +130,13 @@ def engine_of(subject: Subject, name: str | Profile | Runtime, python: str | Non
         return ProfileEngine(subject, name)
     if not isinstance(name, str):
         return RuntimeEngine(subject, name)
-    if name.startswith(LIVE):
-        if name.removeprefix(LIVE) not in RUNTIMES:
-            raise UnknownNameError("runtime", name, tuple(LIVE + known for known in RUNTIMES))
-        return RuntimeEngine(subject, runtime_by_name(name.removeprefix(LIVE), python=python))
-    return ProfileEngine(subject, profile_by_name(name))
+    runtime = live_name(name)
+    if runtime is None:
+        return ProfileEngine(subject, profile_by_name(name))
+    return RuntimeEngine(subject, runtime_by_name(runtime, python=python))
+
+
+def live_name(name: str) -> str | None:
+    """Return the name of a real runtime, which stands after "runtime:"; None for a profile's name."""
+    kind, _, rest = name.partition(":")
+    return rest if f"{kind}:" in (LIVE, _EARLIER) else None

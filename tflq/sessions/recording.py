@@ -14,7 +14,7 @@ from tflq.ir import CARRIER, Model, Signed, TensorType, input_names, signed, vie
 from tflq.kernels.kernel import Array
 from tflq.runtimes import Runtime, Step
 from tflq.runtimes import by_name as runtime_by_name
-from tflq.sessions.engines import LIVE, RuntimeEngine
+from tflq.sessions.engines import RuntimeEngine, live_name
 from tflq.sessions.plan import planned
 from tflq.verification.feeding import Fed, Feeds
 from tflq.verification.golden import Golden
@@ -37,7 +37,7 @@ def record_session(
 ) -> Golden:
     """Run a session in a real runtime and write its steps as a golden, with the results of all operators.
 
-    `runtime` is a name, also after "live:"; the other arguments are those of `compare_sessions`. Tokens that are not
+    `runtime` is a name, also after "runtime:"; the other arguments are those of `compare_sessions`. Tokens that are not
     given are those that the runtime chooses.
 
     Raises:
@@ -48,7 +48,7 @@ def record_session(
         path, [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))], replaces=True
     )
     target = subject(model)
-    chosen = runtime_by_name(runtime.removeprefix(LIVE), python=python) if isinstance(runtime, str) else runtime
+    chosen = runtime_by_name(live_name(runtime) or runtime, python=python) if isinstance(runtime, str) else runtime
     plan = planned(target.model, prompt, follow, steps, inputs, signature, seed)
     forced = plan.forced(RuntimeEngine(target, chosen))
     parts = {part.signature: part for part in signed(target.model, signature)}

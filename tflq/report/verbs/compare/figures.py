@@ -47,7 +47,9 @@ def fidelity_graph(comparison: Comparison, *more: Colouring) -> Graph:
     """Return the reference, with notes on the results of each operator; `more` are further colourings."""
     panels: dict[int, list[Block]] = {}
     for tensor in comparison.tensors:
-        text = f"{decibels(tensor.sqnr)}, {error_text(tensor)}, n = {tensor.elements:,} ({short_name(tensor.name)})"
+        text = (
+            f"SQNR {decibels(tensor.sqnr)}, {error_text(tensor)}, n = {tensor.elements:,} ({short_name(tensor.name)})"
+        )
         note = Text(Badge(text, "bad" if tensor.sqnr < DAMAGED else "good"))
         panels.setdefault(tensor.index, []).append(note)
     focus = comparison.first or comparison.worst

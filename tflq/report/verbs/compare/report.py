@@ -71,7 +71,7 @@ def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator
     lead = lead_text(comparison)
     yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
     for output in comparison.outputs:
-        yield InText([Text(f"output {short_name(output.name)}: {decibels(output.sqnr)}, {error_text(output)}")])
+        yield InText([Text(f"output {short_name(output.name)}: SQNR {decibels(output.sqnr)}, {error_text(output)}")])
     yield outputs_section(comparison)
     yield OnPage(lambda _view: [fidelity_graph(comparison), tensors_section(comparison)])
     yield InText(list(map(Text, where_texts(comparison))))

@@ -11,13 +11,26 @@ from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.names import short_name
 
-COLUMNS = (("#", ">"), ("operator", "<"), ("dB", ">"), ("largest error", ">"), ("mean error", ">"), ("tensor", "<"))
+COLUMNS = (
+    ("#", ">"),
+    ("operator", "<"),
+    ("SQNR dB", ">"),
+    ("largest error", ">"),
+    ("mean error", ">"),
+    ("tensor", "<"),
+)
 
 #: Flips that a line names.
 _FLIPS = 5
 
 #: Columns of a summary of several models.
-SUMMARY_COLUMNS = (("accuracy", ">"), ("same top-1", ">"), ("outputs dB", ">"), ("bytes", ">"), ("worst operator", "<"))
+SUMMARY_COLUMNS = (
+    ("accuracy", ">"),
+    ("same top-1", ">"),
+    ("outputs' SQNR dB", ">"),
+    ("bytes", ">"),
+    ("worst operator", "<"),
+)
 
 
 def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
@@ -29,7 +42,7 @@ def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
         "" if agreement is None else f"{agreement.rate:.2%}",
         decibels(comparison.sqnr).removesuffix(" dB"),
         f"{facts.size:,}",
-        "" if tensor is None else f"{tensor.index} {tensor.op}, {decibels(tensor.sqnr)}",
+        "" if tensor is None else f"{tensor.index} {tensor.op}, SQNR {decibels(tensor.sqnr)}",
     )
 
 
@@ -51,7 +64,11 @@ def lead_text(comparison: Comparison) -> str:
 
 def quality_text(comparison: Comparison) -> str:
     """Return the outputs' signal-to-noise ratio."""
-    return f"outputs {decibels(comparison.sqnr)}" if math.isfinite(comparison.sqnr) else _infinite(comparison.sqnr)
+    return (
+        f"SQNR of the outputs {decibels(comparison.sqnr)}"
+        if math.isfinite(comparison.sqnr)
+        else _infinite(comparison.sqnr)
+    )
 
 
 def _infinite(sqnr: float) -> str:
@@ -116,7 +133,7 @@ def more_text(count: int) -> str:
 def where_texts(comparison: Comparison) -> Iterator[str]:
     """Yield the first tensor below DAMAGED dB, the worst tensor, and how many have no counterpart."""
     if comparison.first is not None:
-        yield f"first tensor below {DAMAGED:g} dB: {tensor_text(comparison.first)}"
+        yield f"first tensor with SQNR below {DAMAGED:g} dB: {tensor_text(comparison.first)}"
     if comparison.worst is not None and comparison.worst is not comparison.first:
         yield f"worst tensor: {tensor_text(comparison.worst)}"
     if comparison.unmatched:
@@ -125,7 +142,7 @@ def where_texts(comparison: Comparison) -> Iterator[str]:
 
 def tensor_text(tensor: Fidelity) -> str:
     """Return a tensor with its operator and its ratio."""
-    return f"operator {tensor.index} {tensor.op}, {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
+    return f"operator {tensor.index} {tensor.op}, SQNR {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
 
 
 def worst(comparison: Comparison, count: int) -> list[Fidelity]:

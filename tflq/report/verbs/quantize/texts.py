@@ -181,7 +181,7 @@ def next_step(making: Making) -> str:
     if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
         again = f"tflq quantize {source} --calibration {data} -o {output} -f"
         return f"{again} --recipe best" if len(report.ranking) < _MANY else f"{again} --mode int16x8"
-    return f"tflq compare {source} {output} --data {data}"
+    return f"tflq compare {source} {output} --inputs {data}"
 
 
 def _scaling_options(scaling: Scaling | None) -> str:

@@ -19,8 +19,8 @@ _COLUMNS = (
     ("position", ">"),
     ("tokens", "<"),
     ("outputs", "<"),
-    ("least", ">"),
-    ("logits", ">"),
+    ("least SQNR", ">"),
+    ("logits' SQNR", ">"),
     ("KL", ">"),
     ("next", "<"),
 )
@@ -85,7 +85,8 @@ def summary_texts(found: SessionComparison) -> Iterator[str]:
         noise = [step.logits.noise for step in found.steps if step.logits is not None]
         worst = max(step.logits.divergence for step in found.steps if step.logits is not None)
         least = decibels(min(noise))
-        yield f"tokens agree in {agreed} of {of} steps; logits {least} at worst, KL at most {worst:.3g} nats"
+        logits = f"SQNR of the logits {least} at worst, KL at most {worst:.3g} nats"
+        yield f"tokens agree in {agreed} of {of} steps; {logits}"
     if found.free and found.parted is not None:
         yield f"the texts part after {counted(found.parted, 'token')}; later steps are not compared"
     perplexities = found.perplexities
