@@ -29,8 +29,15 @@ from tflq.numerics.stages import type_range
 
 #: Limits of the types that are carried in wider ones.
 NARROW = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
-#: Types whose arrays of integers hold something else, or narrower.
-_CARRIED = frozenset((*NARROW, TensorType.BFLOAT16))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """The type of an array of integers, and the smallest and largest that it may hold."""
+
+    dtype: np.dtype[Any]
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +52,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check only the types."""
     x, y = node.input(0), node.outputs[0]
     target = CARRIER[y.type]
-    if x.type in (TensorType.FLOAT32, TensorType.FLOAT64) and target.kind in "iu" and y.type not in _CARRIED:
-        return Prepared((x.shape,), target, eval_integers)
+    if x.type in (TensorType.FLOAT32, TensorType.FLOAT64) and target.kind in "iu" and y.type != TensorType.BFLOAT16:
+        return Prepared((x.shape,), Limits(target, *NARROW.get(y.type, type_range(target))), eval_integers)
     return Prepared((x.shape,), OpData(x.type, y.type), evaluate)
 
 
@@ -58,19 +65,19 @@ def evaluate(data: OpData, x: Array) -> Array:
     if data.target in (TensorType.FLOAT16, TensorType.BFLOAT16):
         single = value.astype(np.float32)
         return to_bfloat16(single) if data.target == TensorType.BFLOAT16 else single.astype(np.float16)
-    if data.target in NARROW:
-        low, high = NARROW[data.target]
-        capped = np.where(value < high, value, np.float32(high))  # NaN counts as the largest
-        return np.where(capped > low, capped, np.float32(low)).astype(CARRIER[data.target])
     dtype = CARRIER[data.target]
-    return saturating_integer(value, dtype) if value.dtype.kind == "f" and dtype.kind in "iu" else value.astype(dtype)
+    return (
+        saturating_integer(value, Limits(dtype, *NARROW.get(data.target, type_range(dtype))))
+        if value.dtype.kind == "f" and dtype.kind in "iu"
+        else value.astype(dtype)
+    )
 
 
-@filling(lambda target, x: (x.shape, target), once=lambda target, x: saturating_integer(x, target))
-def eval_integers(target: np.dtype[Any], out: Array, x: Array) -> Call:
-    """Source: copyToTensor, of floats to integers."""
-    low, high = type_range(target)
-    limits = x.dtype.type(low), x.dtype.type(float(high + 1)), target.type(low), target.type(high)
+@filling(lambda data, x: (x.shape, data.dtype), once=lambda data, x: saturating_integer(x, data))
+def eval_integers(data: Limits, out: Array, x: Array) -> Call:
+    """Source: copyToTensor, of floats to integers; castFloatToInt4 and its like, to narrow ones."""
+    real, whole = x.dtype.type, data.dtype.type
+    limits = real(data.low), real(float(data.high + 1)), whole(data.low), whole(data.high)
     return _saturate.bound(np.asarray(x, order="C").reshape(-1), *limits, out.reshape(-1))
 
 
@@ -97,9 +104,9 @@ def _plain(source: TensorType, x: Array) -> Array:
     return x.real if source == TensorType.COMPLEX64 else x
 
 
-def saturating_integer(x: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Return floats cut towards zero, held inside the integer type; NaN gives its largest value."""
-    low, high = type_range(dtype)
+def saturating_integer(x: Array, limits: Limits) -> Array:
+    """Return floats cut towards zero, held inside the limits; NaN gives the largest value."""
+    low, high, dtype = limits.low, limits.high, limits.dtype
     inside = (x >= x.dtype.type(low)) & (x < x.dtype.type(float(high + 1)))
     cut = np.where(inside, x, 0).astype(dtype)
     return np.where(inside, cut, np.where(x < 0, dtype.type(low), dtype.type(high)))

@@ -15,12 +15,11 @@ Source: LiteRT 2.3, stablehlo_reduce_window.cc TFLiteData, StablehloData.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tflq.ir.schema import enum
 from tflq.kernels.geometry.interior_padding import Spread, move_apart, spread
-from tflq.kernels.geometry.sliding import FOLDS, TYPES, Windows, fold_windows, windows
+from tflq.kernels.geometry.sliding import FOLDS, TYPES, Fold, Windows, fold_windows, windows
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import integers, integers_option
 from tflq.numerics.arithmetic import Arithmetic
@@ -34,12 +33,7 @@ def prepare_window(node: Node, arithmetic: Arithmetic) -> Prepared:
         node.refuse("reduce_function", expected=sorted(FOLDS), got=number)
     size, strides, dilations = (integers(node, position) for position in (2, 3, 4))
     data = windows(node, fold, node.input(0).shape, size, strides, dilations)
-    return Prepared((data.shape,), data, eval_window)
-
-
-def eval_window(data: Windows, x: Array, start: Array, *_: Array) -> Array:
-    """Source: ReduceWindow."""
-    return fold_windows(data, x, start)
+    return Prepared((data.shape,), data, fold_windows)
 
 
 _BODIES = {
@@ -85,7 +79,7 @@ def prepare_spread_window(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((data.windows.shape,), data, eval_spread_window)
 
 
-def _fold(node: Node) -> Callable[[Array, Array], Array]:
+def _fold(node: Node) -> Fold:
     names = node.around().operators(int(node.options["body_subgraph_index"]))
     if len(names) != 1 or names[0] not in _BODIES:
         node.refuse("body", expected=f"one of {', '.join(sorted(_BODIES))}", got=list(names))

@@ -18,10 +18,11 @@ from math import prod
 
 import numpy as np
 
-from tflq.jit.compiled import compiled
+from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.element_types import SIZED
 from tflq.kernels.filling import Call, filling
+from tflq.kernels.geometry.flat import broadcast_steps, flat_places
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -74,7 +75,7 @@ def one_element_each(node: Node) -> bool:
 
 @filling(
     lambda picked, condition, x, y: (x.shape, x.dtype),
-    once=lambda picked, condition, x, y: eval_broadcast(picked, condition, x, y),
+    once=lambda picked, condition, x, y: _broadcast(picked, condition, x, y),
 )
 def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array) -> Call:
     """Source: Select, of three operands of one shape, `picked`."""
@@ -83,10 +84,24 @@ def eval_select(picked: Shape, out: Array, condition: Array, x: Array, y: Array)
     return _select.bound(np.asarray(condition, order="C").reshape(-1), *values)
 
 
-def eval_broadcast(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
-    """Source: RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
+def _broadcast(picked: Shape, condition: Array, x: Array, y: Array) -> Array:
     chosen: Array = np.where(condition.reshape(picked), x, y)
     return chosen
+
+
+@filling(
+    lambda picked, condition, x, y: (np.broadcast_shapes(picked, x.shape, y.shape), x.dtype),
+    once=lambda picked, condition, x, y: _broadcast(picked, condition, x, y),
+)
+def eval_broadcast(picked: Shape, out: Array, condition: Array, x: Array, y: Array) -> Call:
+    """Source: RankOneSelect, BroadcastSelect5DSlow. `picked` is the condition's shape as x sees it."""
+    shape = out.shape or (1,)
+    bits = np.dtype(f"u{out.dtype.itemsize}")
+    steps = [broadcast_steps(of, shape) for of in (picked, x.shape, y.shape)]
+    rows = [flat_places(shape[:-1], step[:-1]) for step in steps]
+    values = (np.asarray(a, order="C").reshape(-1).view(bits) for a in (x, y))
+    flags, target = np.asarray(condition, order="C").reshape(-1), out.reshape(len(rows[0]), shape[-1]).view(bits)
+    return _select_rows.bound(target, *rows, flags, *values, *(step[-1] for step in steps))
 
 
 @in_pieces(condition="r", x="r", y="r", out="r")
@@ -99,6 +114,44 @@ def _select(condition: Array, x: Array, y: Array, out: Array) -> None:
     for i in range(out.size):
         first, second = x[i], y[i]
         out[i] = first if condition[i] else second
+
+
+@in_pieces(out="r", condition_rows="r", x_rows="r", y_rows="r")
+@compiled
+def _select_rows(
+    out: Array,
+    condition_rows: Array,
+    x_rows: Array,
+    y_rows: Array,
+    condition: Array,
+    x: Array,
+    y: Array,
+    condition_step: Int,
+    x_step: Int,
+    y_step: Int,
+) -> None:
+    """Compute rows of `out` (R, N) as _select does, from operands whose rows begin at these places.
+
+    Eval guarantees: row + step * n is inside the operand for all n below N.
+    """
+    for r in range(out.shape[0]):
+        c, i, j = condition_rows[r], x_rows[r], y_rows[r]
+        if condition_step == 0:
+            source, start, step = (x, i, x_step) if condition[c] else (y, j, y_step)
+            if step == 1:
+                for n in range(out.shape[1]):
+                    out[r, n] = source[start + n]
+            else:
+                for n in range(out.shape[1]):
+                    out[r, n] = source[start]
+        elif x_step == 1 and y_step == 1:
+            for n in range(out.shape[1]):
+                first, second = x[i + n], y[j + n]
+                out[r, n] = first if condition[c + n] else second
+        else:
+            for n in range(out.shape[1]):
+                first, second = x[i + x_step * n], y[j + y_step * n]
+                out[r, n] = first if condition[c + n] else second
 
 
 def eval_single(shape: Shape, condition: Array, x: Array, y: Array) -> Array:

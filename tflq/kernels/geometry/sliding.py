@@ -5,40 +5,60 @@ Source: LiteRT 2.3, stablehlo_reduce_window.cc ReduceWindowData, ReduceWindow, S
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
 
 import numpy as np
 
+from tflq.jit.compiled import Compiled, compiled
+from tflq.jit.pieces import InPieces, in_pieces
+from tflq.kernels.filling import Call, filling
+from tflq.kernels.geometry.flat import flat_places
 from tflq.kernels.kernel import Array, Node, Shape
 
 TYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 _MAX_RANK = 6
 
-#: The value so far and the next one.
-Fold = Callable[[Array, Array], Array]
+#: The value so far and the next one, compiled; its result is stored in the type of the elements.
+Fold = Compiled[..., Any]
 
 
-def _all(total: Array, x: Array) -> Array:
-    return np.asarray((total != 0) & (x != 0), x.dtype)
+@compiled
+def _sum(total: Any, x: Any) -> Any:
+    return total + x
 
 
-def _any(total: Array, x: Array) -> Array:
-    return np.asarray((total != 0) | (x != 0), x.dtype)
+@compiled
+def _product(total: Any, x: Any) -> Any:
+    return total * x
 
 
-def _larger(total: Array, x: Array) -> Array:
+@compiled
+def _all(total: Any, x: Any) -> Any:
+    return total != 0 and x != 0
+
+
+@compiled
+def _any(total: Any, x: Any) -> Any:
+    return total != 0 or x != 0
+
+
+@compiled
+def _larger(total: Any, x: Any) -> Any:
     """Keep a NaN, once met, until a value follows it: every comparison with it chooses the new value."""
-    return np.where(total >= x, total, x)
+    return total if total >= x else x
 
 
-def _smaller(total: Array, x: Array) -> Array:
-    return np.where(total <= x, total, x)
+@compiled
+def _smaller(total: Any, x: Any) -> Any:
+    return total if total <= x else x
 
 
 FOLDS: dict[str, Fold] = {
-    "ADD": np.add,
-    "MUL": np.multiply,
+    "ADD": _sum,
+    "MUL": _product,
     "MAXIMUM": _larger,
     "MINIMUM": _smaller,
     "ALL": _all,
@@ -52,9 +72,9 @@ class Windows:
 
     fold: Fold
     size: Shape
-    strides: Shape
-    dilations: Shape
     shape: Shape  # of the output
+    strides: Shape  # in elements of the flat input
+    dilations: Shape  # likewise
 
 
 def windows(node: Node, fold: Fold, shape: Shape, size: Shape, strides: Shape, dilations: Shape) -> Windows:
@@ -66,23 +86,40 @@ def windows(node: Node, fold: Fold, shape: Shape, size: Shape, strides: Shape, d
     reaches = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
     steps = zip(shape, reaches, strides, strict=True)
     out = tuple(0 if length < reach else (length - reach) // stride + 1 for length, reach, stride in steps)
-    return Windows(fold, size, strides, dilations, out)
+    flat = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    apart = tuple(step * stride for step, stride in zip(flat, strides, strict=True))
+    return Windows(fold, size, out, apart, tuple(step * d for step, d in zip(flat, dilations, strict=True)))
 
 
-def fold_windows(data: Windows, x: Array, start: Array) -> Array:
+@filling(lambda data, x, *_: (data.shape, x.dtype))
+def fold_windows(data: Windows, out: Array, x: Array, start: Array, *_: Array) -> Call:
     """Fold each window's elements in order, from `start` on. bool counts as int8, as in the source.
 
     Rounding: one per element, of the type. Overflow: integers wrap.
     """
-    codes = x.view(np.int8) if x.dtype == np.bool_ else x
-    total = np.full(data.shape, start.reshape(-1)[0].astype(codes.dtype), codes.dtype)
-    if total.size:
-        for place in np.ndindex(data.size):
-            total = data.fold(total, codes[_seen(data, place)])
-    return total.view(x.dtype)
+    arrays = (np.asarray(a, order="C").reshape(-1) for a in (x, start, out))
+    codes, first, total = (a.view(np.int8) if a.dtype == np.bool_ else a for a in arrays)
+    if not out.size:
+        return lambda: None
+    begin, places = flat_places(data.shape, data.strides), flat_places(data.size, data.dilations)
+    return _folding(data.fold).bound(begin, total, codes, first[:1], places)
 
 
-def _seen(data: Windows, place: Shape) -> tuple[slice, ...]:
-    """Return the slices that all windows see at one of their places."""
-    parts = zip(place, data.dilations, data.strides, data.shape, strict=True)
-    return tuple(slice(p * d, p * d + (count - 1) * s + 1, s) for p, d, s, count in parts)
+#: The name that `_folding` replaces.
+fold: Any = _sum
+
+
+@cache
+def _folding(function: Fold) -> InPieces:
+    return _fold_into.bind(fold=function)  # type: ignore[return-value]
+
+
+@in_pieces(lambda first, out, x, start, places: out.size * places.size, first="r", out="r", are_independent=True)
+@compiled
+def _fold_into(first: Array, out: Array, x: Array, start: Array, places: Array) -> None:
+    """The caller guarantees: `out` is as long as `first`, `start` has one element, first[i] + places[k] is in `x`."""
+    for i in range(out.size):
+        out[i] = start[0]
+    for k in range(places.size):
+        for i in range(out.size):
+            out[i] = fold(out[i], x[first[i] + places[k]])
