@@ -29,7 +29,7 @@ def in_place(codes: Array, weights: Ints8, losing: int = 0) -> NDArray[np.int32]
 )
 @compiled
 def _fill(weights: Array, sums: Array, codes: Array, losing: Int) -> None:
-    """The caller guarantees: `weights` is (N, K), `sums` (N, R), `codes` (R, K), `losing` at most K."""
+    """Fill `sums`. The caller guarantees: `weights` is (N, K), `sums` (N, R), `codes` (R, K), `losing` at most K."""
     for n in range(sums.shape[0]):
         for r in range(sums.shape[1]):
             sums[n, r] = row_product(codes[r], weights[n], losing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -178,7 +177,7 @@ def _stream(path: PathLike) -> IO[bytes]:
 
 def _beside(folder: str) -> str:
     """Return an unused name in that folder."""
-    return os.path.join(folder, f".tflq-{secrets.token_hex(8)}")
+    return os.path.join(folder, f".tflq-{os.urandom(8).hex()}")
 
 
 def _beginning(beside: str) -> IO[bytes]:

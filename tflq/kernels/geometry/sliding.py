@@ -117,7 +117,7 @@ def _folding(function: Fold) -> InPieces:
 @in_pieces(lambda first, out, x, start, places: out.size * places.size, first="r", out="r", are_independent=True)
 @compiled
 def _fold_into(first: Array, out: Array, x: Array, start: Array, places: Array) -> None:
-    """The caller guarantees: `out` is as long as `first`, `start` has one element, first[i] + places[k] is in `x`."""
+    """Eval guarantees: `out` is as long as `first`, `start` has one element, first[i] + places[k] is in `x`."""
     for i in range(out.size):
         out[i] = start[0]
     for k in range(places.size):
