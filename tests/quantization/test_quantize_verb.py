@@ -102,9 +102,11 @@ def test_the_first_screen(folder: Path) -> None:
     result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out)
     assert result.exit_code == 0
     first = result.stdout.splitlines()
-    assert first[0].startswith(f"{out}: int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
+    figures = r"(SQNR of the outputs [\d.]+ dB|same top-1 as in float in [\d.]+% of \d+ samples .*)"
+    assert re.fullmatch(rf"{out}: {figures}, .*(fitted to|in turn)", first[0])
+    assert first[1].startswith(f"int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
     assert f"The best of {len(PRESETS['fast'].candidates)} configurations" in result.stdout
-    assert first[-1] == f"Next: tflq compare {FLOAT} {out} --inputs {folder / 'rows.npz'}"
+    assert first[-1] == f"Next: tflq compare {FLOAT} {out} --inputs OTHER_SAMPLES"
 
 
 def test_options_replace_what_the_recipe_says(folder: Path) -> None:
@@ -295,3 +297,34 @@ def test_several_runtimes_are_told_of_on_screen_in_the_document_and_on_the_page(
 
 def test_without_further_runtimes_nothing_is_said_of_them(folder: Path) -> None:
     assert json.loads((folder / "report.json").read_text())["runtimes"] is None
+
+
+def test_images_without_mean_and_std_are_warned_of(tmp_path: Path) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for k in range(8):
+        values = np.random.default_rng(k).integers(0, 256, (8, 8), dtype=np.uint8)
+        images.fromarray(values).save(photos / f"{k}.png")
+    float_model = GOLDEN / "digits_mobilenet_float.tflite"
+    words = ["quantize", float_model, "--calibration", photos, "--recipe", "fast", "-q"]
+    plain = tflq(*words, "-o", tmp_path / "a.tflite")
+    assert "warning: images enter as 0 to 255, which few models take" in plain.stderr
+    assert "images enter" not in tflq(*words, "--std", "255", "-o", tmp_path / "b.tflite").stderr
+    assert "images enter" not in tflq(*words, "--std", "1", "-o", tmp_path / "c.tflite").stderr
+
+
+def test_one_operator_in_float_wins_back_what_is_said(tmp_path: Path) -> None:
+    source = GOLDEN / "digits_autoencoder_float.tflite"
+    with np.load(GOLDEN / "digits_test.npz") as digits:
+        np.save(tmp_path / "x.npy", digits["images"][:60].astype(np.float32) / 16)
+    words = ["quantize", source, "--calibration", tmp_path / "x.npy", "--recipe", "fast"]
+    found = document("quantize", tflq(*words, "--sensitivity", "-o", tmp_path / "a.tflite", "--json"))
+    won = found["wins_back"]
+    assert won is not None
+    again = document("quantize", tflq(*words, "--keep-float", won["operator"], "-o", tmp_path / "b.tflite", "--json"))
+    assert again["comparison"]["sqnr"] >= found["comparison"]["sqnr"] + 0.5
+    assert again["output"]["size"] > found["output"]["size"]
+    text = tflq(*words, "--sensitivity", "-f", "-o", tmp_path / "a.tflite").stdout
+    assert f"costs most: {won['operator']} {won['op']}; --keep-float {won['operator']} gives outputs of" in text
+    assert "costs most" not in tflq(*words, "-f", "-o", tmp_path / "a.tflite").stdout

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -25,7 +27,8 @@ from tflq.cli.options import (
 from tflq.cli.output import is_quiet, say, say_document, say_error
 from tflq.cli.sources import float_subject
 from tflq.cli.weights import Choice, quantize_weights_of
-from tflq.errors import OptionError, TflqError
+from tflq.errors import InputWarning, OptionError, TflqError
+from tflq.statements import Statement
 
 
 @click.command("quantize")
@@ -234,6 +237,8 @@ def quantize_command(
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling)
         known = None if labels is None else read_labels(labels)
+        if scaling is None:
+            _warn_of_plain_images(calibration)
         result = quantize(
             source.model,
             samples,
@@ -287,3 +292,14 @@ def _mode(mode: str | None, weights: str | None) -> str | None:
     if narrow is None:
         raise click.BadParameter(f"applies to modes int8 and dynamic, not to {mode}", param_hint="--weights")
     return narrow if weights == "int4" else narrow.removesuffix("x4")
+
+
+def _warn_of_plain_images(calibration: str) -> None:
+    """Warn that images enter as numbers 0 to 255: most models are trained on scaled ones."""
+    from tflq.verification.preparation import image_paths
+
+    if image_paths(Path(calibration)):
+        text = "images enter as 0 to 255, which few models take: give the --mean and --std of the training"
+        examples = "--std 255 for 0 to 1, --mean 127.5 --std 127.5 for -1 to 1, --std 1 if 0 to 255 is right"
+        stated = Statement(f"{text} ({examples})", "plain-images", name=calibration)
+        warnings.warn(InputWarning(stated), stacklevel=2)

@@ -26,6 +26,7 @@ from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
+from tflq.quantization.judge.win_back import win_back
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
@@ -201,6 +202,7 @@ def _made(
     result = finished(built.integer.model, recipe)
     comparison = compared(source, built, result, judging, labels_of(judging, known), task.progress)
     floats = task.floats
+    is_bound = recipe.budget is not None or recipe.portable or agreement is not None
     report = Report(
         recipe,
         ranking,
@@ -215,6 +217,7 @@ def _made(
         agreed=agreement,
         trials=trials,
         portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
+        wins_back=None if is_bound else win_back(source, task, result, comparison, judging, costs),
     )
     return Result(result, report)
 

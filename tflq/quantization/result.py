@@ -14,6 +14,7 @@ from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.several_runtimes import Agreed
+from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.portable.outcome import Outcome
 from tflq.quantization.recipe.recipe import Recipe
 
@@ -54,6 +55,7 @@ class Report:
     agreed: Agreed | None = None  # on the recipe's several runtimes; None for a single one
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
     portable: Outcome | None = None  # None if the recipe does not ask for it
+    wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
 
 
 @displayed_by("quantize.cards:result_card")

@@ -35,6 +35,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "notes": [asdict(remark) for remark in report.notes],
         "spared": [asdict(remark) for remark in report.spared],
         "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
+        "wins_back": None if report.wins_back is None else asdict(report.wins_back),
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,
         "runtimes": None if report.agreed is None else agreement_document(report.agreed),

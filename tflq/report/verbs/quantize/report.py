@@ -44,13 +44,15 @@ from tflq.report.verbs.quantize.texts import (
     ranking_row,
     remark_texts,
     sensitivity_row,
+    size_text,
     why_text,
+    win_text,
 )
 
 _RANKING_COLUMNS = (("scores dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
 _SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("outputs dB", ">"), ("same top-1", ">"))
-#: Tensors, and operators with a cost of their own, that text lists.
-_WORST, _SENSITIVE = 5, 10
+#: Configurations, tensors, and operators with a cost of their own, that text lists.
+_TAKEN, _WORST, _SENSITIVE = 3, 3, 3
 
 
 def quantize_report(making: Making) -> Report:
@@ -62,14 +64,17 @@ def quantize_report(making: Making) -> Report:
 
 def _blocks(making: Making) -> Iterator[Block]:
     report = making.report
-    yield Verdict(headline(making), subject=making.output.path)
+    yield Verdict(headline(making), quality_style(report.comparison), subject=making.output.path)
+    yield Fact(size_text(making))
     yield Fact(check_text(report.check), check_style(report.check))
+    yield from (Fact(text, "good") for text in budget_texts(making))
+    if report.wins_back is not None:
+        yield Fact(win_text(report))
     yield from portable_facts(report.portable)
     yield Gap()
     yield _choice(report)
     yield Gap()
     yield Fact(fit_text(report), quality_style(report.comparison))
-    yield from (Fact(text, "good") for text in budget_texts(making))
     yield OnPage(lambda _view: [Section("budget", "What the budget buys", list(budget_blocks(report)))])
     yield outputs_section(report.comparison)
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])
@@ -88,7 +93,9 @@ def _blocks(making: Making) -> Iterator[Block]:
 
 def _choice(report: Quantization) -> Section:
     count = counted(len(report.ranking), "configuration")
-    table = Table(_RANKING_COLUMNS, list(map(ranking_row, report.ranking)), fold=count, indent=1)
+    rest = "... and {left} more (--json has them all)"
+    ranking = list(map(ranking_row, report.ranking))
+    table = Table(_RANKING_COLUMNS, ranking, _TAKEN, rest, count, indent=1)
     blocks: list[Block] = [
         Text(why_text(report)),
         configuration_bars(report),

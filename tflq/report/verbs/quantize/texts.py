@@ -26,6 +26,8 @@ from tflq.report.verbs.compare.texts import decibels, more_text, quality_text, s
 from tflq.report.verbs.quantize.methods import left_text, methods_text
 from tflq.verification import Verdict
 
+#: The samples of the next step: calibration data would judge a model by what it was fitted to.
+OTHER = "OTHER_SAMPLES"
 #: Operators that a remark names.
 _REMARKS = 5
 #: Number of configurations from which on more of them do not help.
@@ -49,12 +51,50 @@ class Making:
 
 
 def headline(making: Making) -> str:
+    """Return one figure of quality: accuracy, else top-1 agreement with its interval, else the outputs' ratio in dB.
+
+    Samples that nothing was fitted to count, where there are any.
+    """
+    report, comparison = making.report, making.report.comparison
+    agreement, score = comparison.agreement, report.ranking[0].score
+    if agreement is not None and agreement.accuracies is not None:
+        before, after = agreement.accuracies
+        interval = _interval(agreement.labelled, agreement.correct[1])
+        return f"accuracy {after:.1%}{interval}, {before:.1%} in float"
+    which = "held back" if report.held_back else "fitted to"
+    is_classifier = score is not None and score.divergences is not None
+    if agreement is None or not is_classifier:
+        return f"{quality_text(comparison)}, over {samples_text(comparison.samples)} {which}"
+    same, count = agreement.samples - len(agreement.flips), agreement.samples
+    if not report.held_back and score is not None and len(report.ranking) > 1:
+        same, count, which = score.same, score.samples, "held back in turn"
+    return f"same top-1 as in float in {same / count:.1%}{_interval(count, same)}, {which}"
+
+
+def _interval(count: int, hits: int) -> str:
+    low, high = wilson(hits, count)
+    return f" of {samples_text(count)} (95 % confidence {low:.1%} to {high:.1%})"
+
+
+def size_text(making: Making) -> str:
     """Return the mode, the types of inputs and outputs, and the size before and after."""
     graph = view(making.result.model)
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
     before, after = making.source.size, making.output.size
     mode = making.report.recipe.mode.value
     return f"{mode}, {into} in, {out} out, {before:,} to {after:,} bytes ({after / before:.0%})"
+
+
+def win_text(report: Report) -> str:
+    """Return the operator that costs most, the option that leaves it in float, and what that gives, as measured."""
+    won = report.wins_back
+    if won is None:
+        return ""
+    bytes_ = f"{abs(won.added):,} bytes {'more' if won.added >= 0 else 'less'}"
+    return (
+        f"costs most: {won.operator} {won.op}; --keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
+        f"{won.gained:.1f} dB more, for {bytes_}"
+    )
 
 
 def why_text(report: Report) -> str:
@@ -107,7 +147,10 @@ def budget_texts(making: Making) -> Iterator[str]:
     if budget.most_share is not None:
         said.append(f"at most {budget.most_share:.2%} of the multiply-accumulates spared")
     word = report.recipe.spared.value
-    yield f"budget met: {', '.join([*said, counted(spared, 'operator') + f' spared, in {word}'])}"
+    if spared:
+        yield f"budget met: {', '.join([*said, counted(spared, 'operator') + f' spared, in {word}'])}"
+    else:
+        yield f"budget met by the recipe alone, no operator is spared: {', '.join(said)}"
 
 
 def ranking_row(candidate: Ranked) -> list[str]:
@@ -175,13 +218,14 @@ def next_step(making: Making) -> str:
     """Return the command to type next."""
     report = making.report
     source, output, data = (quote(p) for p in (making.source.path, making.output.path, making.calibration))
-    data += _scaling_options(making.scaling)
+    scaling = _scaling_options(making.scaling)
+    data += scaling
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {output}"
     if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
         again = f"tflq quantize {source} --calibration {data} -o {output} -f"
         return f"{again} --recipe best" if len(report.ranking) < _MANY else f"{again} --mode int16x8"
-    return f"tflq compare {source} {output} --inputs {data}"
+    return f"tflq compare {source} {output} --inputs {OTHER}{scaling}"
 
 
 def _scaling_options(scaling: Scaling | None) -> str:

@@ -1,0 +1,69 @@
+"""The gain from one operator in float, measured on models that are built for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tflq.errors import TflqError
+from tflq.flatbuf.writer import file_size
+from tflq.ir import Model
+from tflq.quantization.build.build import build
+from tflq.quantization.build.task import Task
+from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.recipe.stamp import finished
+from tflq.quantization.runner import Sample
+
+#: Less than this, in dB, is not worth an option.
+_LEAST = 0.5
+#: Number of costly operators that are tried.
+_TRIED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WinBack:
+    """An operator of the float model, by index and name, and what leaving it in float gives.
+
+    `sqnr` is that of the outputs then, in dB; `gained` is how much more that is, and `added` are the bytes that the
+    file has more.
+    """
+
+    operator: int
+    op: str
+    sqnr: float
+    gained: float
+    added: int
+
+
+def win_back(
+    source: Model,
+    task: Task,
+    result: Model,
+    comparison: Comparison,
+    judging: Iterable[Sample],
+    costs: Sequence[Sensitivity],
+) -> WinBack | None:
+    """Build `result` again with one operator in float, and compare it on the same samples.
+
+    The two most costly operators are tried, and those that make the outputs; the one that wins back most is returned,
+    None if that is less than half a dB, or if there are no `costs`.
+    """
+    graph = task.floats.graph
+    last = [index for index, op in enumerate(graph.ops) if set(op.outputs) & set(graph.outputs)]
+    tried = list(dict.fromkeys([*(cost.operator for cost in costs[:_TRIED]), *last])) if costs else []
+    wins = []
+    for done, operator in enumerate(tried):
+        task.tell("what one operator in float wins back", done, len(tried))
+        try:
+            again = build(replace(task, kept_float={**task.kept_float, operator: "tried"}, progress=None))
+            model = finished(again.integer.model, task.recipe)
+            sqnr = compare_models(source, model, judging).sqnr
+        except TflqError:  # such as kernels that do not take both forms of an operand
+            continue
+        added = file_size(model) - file_size(result)
+        gained = sqnr - comparison.sqnr
+        wins.append(WinBack(task.floats.origins[operator], graph.op(operator).name, sqnr, gained, added))
+    best = max(wins, key=lambda win: win.gained, default=None)
+    return best if best is not None and math.isfinite(best.gained) and best.gained >= _LEAST else None
