@@ -123,6 +123,7 @@ def run_command(
     from tflq.conformance.session import restate, run_suite
     from tflq.conformance.targets import target_of
     from tflq.errors import OptionError
+    from tflq.learning.jointly_observed import causes_of_suite
     from tflq.report.progress import progress_bar
     from tflq.runtimes.children import temporary_folder
 
@@ -139,7 +140,7 @@ def run_command(
             if left_out and not is_quiet():
                 click.echo(f"{left_out} cases are left out, which {profile} refuses", err=True)
         if scheduler is None and jobs == 1:
-            verdicts = run_suite(asked, system, level, shard, work, batch, max_refused, tell)
+            verdicts = run_suite(asked, system, level, shard, work, batch, max_refused, tell, causes_of_suite)
         else:
             from tflq.conformance.spreading import Part, spread
 
@@ -183,11 +184,12 @@ def check_command(
 ) -> int:
     """Judge the outputs that a device wrote into a folder made by `pack`. Exit codes are those of `run`."""
     from tflq.conformance.session import check
+    from tflq.learning.jointly_observed import causes_of_suite
     from tflq.report.progress import progress_bar
 
     check_reports(suite, reports)
     with progress_bar(lines=True, quiet=is_quiet()) as tell:
-        verdicts = check(suite, folder, level, shard, max_refused, tell)
+        verdicts = check(suite, folder, level, shard, max_refused, tell, causes_of_suite)
     return report_verdicts(verdicts, suite, work=folder, as_json=as_json, **reports)
 
 

@@ -113,6 +113,7 @@ def explain_command(
 
     from tflq.diagnosis.findings import gravest, investigate
     from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
+    from tflq.learning.jointly_observed import causes_of_dump
     from tflq.report.verbs.explain.document import explain_document
     from tflq.report.verbs.explain.report import explain_report
     from tflq.verification.goldens import check_model
@@ -123,10 +124,11 @@ def explain_command(
     held = dumps_by_signature(whole.model, dump, sample, inputs, signature)
     if op is not None or element is not None or discriminate is not None:
         held = [only_dumps(whole.model, dump, sample, inputs, signature)]
-    found = [
-        replace(investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element), signature=part.name)
-        for part, samples in held
-    ]
+    found = []
+    for part, samples in held:
+        one = investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element)
+        joint = causes_of_dump(part.model, samples, chosen, one)
+        found.append(replace(one, signature=part.name, joint=joint, faults=(*one.faults, *joint.faults)))
     findings = gravest(found)
     if discriminate is not None:
         from tflq.diagnosis.session import discriminated

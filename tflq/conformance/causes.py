@@ -96,12 +96,12 @@ class _Found:
 
 
 def _found(job: Job, archive: Archive, cases: Sequence[Judged], profile: Profile) -> _Found:
-    first, *others = (_observed(job, archive, one) for one in cases)
+    first, *others = (observed_case(job, archive, one) for one in cases)
     explanation = investigate(first.model, first.dumps, profile).explanation
     if explanation is None:
         return _Found({}, ())
     members = [member for cause in explanation.fitting for member in cause.members]
-    parts = [list(_known(other, profile)) for other in others] if members else []
+    parts = [list(known_samples(other, profile)) for other in others] if members else []
     fitting = {h.name: (0, *(k for k, known in enumerate(parts, 1) if _fits(h, known))) for h in members}
     told = [name for name in cases[0].case.tells if name in fitting]
     leading = told or [cause.name for cause in explanation.exact or explanation.possible]
@@ -119,21 +119,22 @@ def _reproducing(
 ) -> tuple[str, ...]:
     """Return the names of the hypotheses that reproduce a case; none if it cannot be compared."""
     try:
-        known = list(_known(_observed(job, archive, judged), profile))
+        known = list(known_samples(observed_case(job, archive, judged), profile))
         return tuple(hypothesis.name for hypothesis in hypotheses if _fits(hypothesis, known))
     except Exception:  # the verdict is known, and causes of other groups are a bonus
         return ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Observed:
+class ObservedCase:
     """A case's model, and the target's inputs and outputs: one dump per sample."""
 
     model: Model
     dumps: tuple[Dump, ...]
 
 
-def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
+def observed_case(job: Job, archive: Archive, judged: Judged) -> ObservedCase:
+    """Return a case with the outputs that the target left."""
     case = judged.case
     model = load(model_of(archive, case))
     graph = view(model)
@@ -143,10 +144,10 @@ def _observed(job: Job, archive: Archive, judged: Judged) -> _Observed:
         values = dict(zip(graph.inputs, arrays(archive, sample), strict=True))
         values |= {t: v for t, v in zip(graph.outputs, made, strict=True) if not isinstance(v, str)}
         dumps.append(dump_of(model, values))
-    return _Observed(model, tuple(dumps))
+    return ObservedCase(model, tuple(dumps))
 
 
-def _known(observed: _Observed, profile: Profile) -> Iterator[Known]:
+def known_samples(observed: ObservedCase, profile: Profile) -> Iterator[Known]:
     """Yield the case's operator in every sample; nothing if it has several, or the profile refuses it."""
     if len(view(observed.model).ops) != 1:
         return

@@ -1,7 +1,7 @@
 """Joint causes of failing cases: the fewest causes that reproduce all explained groups, and what is left.
 
-`Judged.causes` names the causes of a case, of any kind; this module only counts them. So a new kind of cause needs no
-change here: it is one more name of the cases that it reproduces.
+`Judged.causes` names the causes of a case, of any kind: profiles, known mistakes, arithmetics of the learner's grammar.
+This module only counts them. So a new kind of cause is one more name of the cases that it reproduces.
 """
 
 from __future__ import annotations
@@ -9,34 +9,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflq.conformance.judging import Judged, Result
+from tflq.diagnosis.joint import NONE, Joint, JointCause
 
 #: A number of a version or a size, not a part of a word such as int8.
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
-class JointCause:
-    """One cause of several groups of failing cases.
-
-    `others` reproduce the same groups. `groups` and `cases` are the groups and the compared cases that it reproduces;
-    `failing` is the number of failing cases of these groups. `first` is the id of a case to look at.
-    """
-
-    name: str
-    others: tuple[str, ...]
-    groups: int
-    cases: int
-    failing: int
-    operators: tuple[str, ...]
-    first: str
-
-
-@dataclass(frozen=True, slots=True)
 class Unexplained:
-    """A group of failing cases without a cause: `result` and `failing` cases of one operator and types."""
+    """A group of failing cases without a cause: `result` and `failing` cases of one operator and types.
+
+    `nearest` is the arithmetic that reproduces most of them, with how many; empty: none reproduces any.
+    """
 
     op: str
     types: str
@@ -44,6 +31,7 @@ class Unexplained:
     failing: int
     first: str
     reason: str
+    nearest: str = ""
 
 
 def group_of(judged: Judged) -> Hashable:
@@ -51,12 +39,25 @@ def group_of(judged: Judged) -> Hashable:
     return judged.case.op, judged.case.types, judged.case.tells
 
 
-def joint_causes(cases: Sequence[Judged]) -> tuple[JointCause, ...]:
+def with_arithmetics(cases: Sequence[Judged], joint: Joint) -> tuple[Judged, ...]:
+    """Name the arithmetics of the grammar as causes of the cases that they reproduce, before their other causes."""
+    names: dict[str, tuple[str, ...]] = {}
+    for cause in joint.causes:
+        names |= {name: (*names.get(name, ()), cause.name) for name in cause.names}
+    return tuple(
+        replace(one, causes=tuple(dict.fromkeys((*names[one.case.id], *one.causes)))) if one.case.id in names else one
+        for one in cases
+    )
+
+
+def joint_causes(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[JointCause, ...]:
     """Return the causes of differing cases: first the one with most groups, then that with most of the others.
 
     A group counts for one cause only. Ties are broken by the number of cases, then by the order in the first case.
+    `joint` has the evidence of causes that were compared with every case.
     """
     groups = _groups(cases)
+    known = {cause.name: cause for cause in joint.causes}
     reproduced = {key: Counter(name for one in group for name in one.causes) for key, group in groups.items()}
     waiting = [key for key, names in reproduced.items() if names]
     found = []
@@ -65,25 +66,34 @@ def joint_causes(cases: Sequence[Judged]) -> tuple[JointCause, ...]:
         weight: Counter[str] = sum((reproduced[key] for key in waiting), Counter())
         name = max(reach, key=lambda name: (reach[name], weight[name]))
         own = [key for key in waiting if name in reproduced[key]]
-        others = tuple(o for o in reach if o != name and all(o in reproduced[key] for key in own))
+        others = [o for o in reach if o != name and all(o in reproduced[key] for key in own)]
         members = [one for key in own for one in groups[key]]
-        first = next(one for one in members if name in one.causes)
+        kernels = known[name].kernels if name in known else ()
+        if not {(one.case.op, one.case.types) for one in members} <= {(k.op, k.types) for k in kernels}:
+            kernels = ()
+        others += known[name].others if kernels else ()
+        names = tuple(one.case.id for one in members if name in one.causes)
         operators = tuple(dict.fromkeys(one.case.op for one in members))
-        found.append(JointCause(name, others, len(own), weight[name], len(members), operators, first.case.id))
+        found.append(JointCause(name, tuple(dict.fromkeys(others)), len(own), len(members), operators, names, kernels))
         waiting = [key for key in waiting if key not in own]
     return tuple(found)
 
 
-def unexplained(cases: Sequence[Judged]) -> tuple[Unexplained, ...]:
+def unexplained(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[Unexplained, ...]:
     """Return the failing cases without a cause by operator, types and result, the most numerous first."""
     known = {key for key, group in _groups(cases).items() if any(one.causes for one in group)}
     left: dict[tuple[str, str, Result], list[Judged]] = {}
     for one in cases:
         if one.fails and not (one.result == Result.DIFFERS and group_of(one) in known):
             left.setdefault((one.case.op, one.case.types, one.result), []).append(one)
+    nearest = {
+        (k.op, k.types, Result.DIFFERS): f"{name}: {k.failing:,} of {k.all_failing:,}"
+        for name, k in joint.nearest
+        if k.failing
+    }
     rows = [
-        Unexplained(op, types, result, len(group), group[0].case.id, group[0].reason)
-        for (op, types, result), group in left.items()
+        Unexplained(*key, len(group), group[0].case.id, group[0].reason, nearest.get(key, ""))
+        for key, group in left.items()
     ]
     return tuple(sorted(rows, key=lambda row: -row.failing))
 

@@ -8,6 +8,7 @@ from enum import Enum
 
 from tflq.conformance.jobs import Job
 from tflq.conformance.suite import Case, arrays
+from tflq.diagnosis.joint import NONE, Joint
 from tflq.inspection.difference import Difference, difference
 from tflq.storage.archive import Archive
 
@@ -67,7 +68,8 @@ class Verdicts:
 
     `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is the
     limit on refused cases; None for any number except all. `stop` is the signal that ended the run before its last
-    `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known.
+    `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known. `joint` is
+    the evidence of arithmetics that were compared with every case.
     """
 
     target: str
@@ -80,6 +82,7 @@ class Verdicts:
     left: int = 0
     suite: str = ""
     shard: tuple[int, int] = (1, 1)
+    joint: Joint = NONE
 
     @property
     def verdict(self) -> SuiteVerdict:

@@ -11,12 +11,14 @@ from typing import TypeAlias
 
 from tflq.conformance.causes import EXPLAINED, explained
 from tflq.conformance.jobs import Job
+from tflq.conformance.joint import with_arithmetics
 from tflq.conformance.judging import Judged, Verdicts, judge
 from tflq.conformance.making import Order, SuiteData, make, restated
 from tflq.conformance.progress import Told, silent, watched
 from tflq.conformance.records import check_suite, claim, suite_mark
 from tflq.conformance.suite import Case, Suite, read_suite, write_suite
 from tflq.conformance.targets import Endings, Target, finish
+from tflq.diagnosis.joint import NONE, Joint
 from tflq.runtimes.children import temporary_folder
 from tflq.storage.archive import Archive, opened
 
@@ -24,6 +26,8 @@ __all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "res
 
 #: Limit on the number of cases that a target may refuse; None: any number, except all.
 MostRefused: TypeAlias = "Callable[[Sequence[Case]], int | None]"
+#: Search for arithmetics that many failing cases share, on the outputs that a target left.
+Naming: TypeAlias = "Callable[[Job, Archive, Sequence[Judged], str, Told], Joint]"
 #: Number of cases that are unpacked and given to a target together.
 BATCH = 500
 
@@ -78,6 +82,7 @@ def run_suite(
     batch: int = BATCH,
     most: MostRefused = any_number,
     tell: Told = silent,
+    naming: Naming | None = None,
 ) -> Verdicts:
     """Run a target on a suite and judge it. A signal ends the run, and the cases that are answered are judged.
 
@@ -90,6 +95,7 @@ def run_suite(
         batch: Cases in one call of the target.
         most: The limit on refused cases.
         tell: Is called with the progress.
+        naming: The search for arithmetics that many failing cases share. None: they are not searched.
 
     Raises:
         InputError: The file is not a suite, or the folder holds outputs of another suite or target.
@@ -103,34 +109,41 @@ def run_suite(
             job = Job(work)
             job.create()
             claim(job, whole, mark, target.identity())
-            ran = _run(archive, suite, target, work, batch, tell=tell)
+            ran = _run(archive, suite, target, work, batch, tell=tell, naming=naming)
         else:
-            ran = judged_cases(archive, suite, target, batch, tell=tell)
+            ran = judged_cases(archive, suite, target, batch, tell=tell, naming=naming)
         left = len(suite.cases) - len(ran.cases)
         limit = most(suite.cases)
         found = (target.name, suite.profile, suite.level, ran.cases, ran.endings, limit)
-        return Verdicts(*found, ran.stop, left, mark, part)
+        return Verdicts(*found, ran.stop, left, mark, part, ran.joint)
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
     """The judged cases of a target, and the errors of its calls after it had answered all of their cases.
 
-    `stop` is the signal that ended the run early.
+    `stop` is the signal that ended the run early. `joint` are arithmetics that many cases share.
     """
 
     cases: tuple[Judged, ...]
     endings: tuple[str, ...]
     stop: BaseException | None = None
+    joint: Joint = NONE
 
 
 def judged_cases(
-    archive: Archive, suite: Suite, target: Target, batch: int, groups: int = EXPLAINED, tell: Told = silent
+    archive: Archive,
+    suite: Suite,
+    target: Target,
+    batch: int,
+    groups: int = EXPLAINED,
+    tell: Told = silent,
+    naming: Naming | None = None,
 ) -> Ran:
     """Run a target on a suite, or some of its cases; at most `groups` groups of failing cases are explained."""
     with temporary_folder() as folder:
         Job(folder).create()
-        return _run(archive, suite, target, folder, batch, groups, tell)
+        return _run(archive, suite, target, folder, batch, groups, tell, naming)
 
 
 def _run(
@@ -141,6 +154,7 @@ def _run(
     batch: int,
     groups: int = EXPLAINED,
     tell: Told = silent,
+    naming: Naming | None = None,
 ) -> Ran:
     """Run and judge. If a signal arrives, return the cases that the target had answered by then."""
     job = Job(folder)
@@ -155,7 +169,9 @@ def _run(
             judged += judge(job, archive, part, ended.by_case)
             endings += ended.afterwards
         job.ask_for(suite.cases)
-        return Ran(explained(job, archive, judged, suite.profile, groups, tell), tuple(endings))
+        judged = list(explained(job, archive, judged, suite.profile, groups, tell))
+        named, joint = _named(job, archive, judged, suite.profile, tell, naming)
+        return Ran(named, tuple(endings), joint=joint)
     except Exception:
         raise
     except BaseException as stop:  # a signal: what is known by now is reported
@@ -163,6 +179,16 @@ def _run(
         known = {one.case.id for one in judged}
         judged += judge(job, archive, [case for case in answered if case.id not in known], {})
         return Ran(tuple(judged), tuple(endings), stop)
+
+
+def _named(
+    job: Job, archive: Archive, cases: Sequence[Judged], profile: str, tell: Told, naming: Naming | None
+) -> tuple[tuple[Judged, ...], Joint]:
+    """Add arithmetics that many failing cases share to the cases' causes; also return their evidence."""
+    if naming is None:
+        return tuple(cases), NONE
+    joint = naming(job, archive, cases, profile, tell)
+    return with_arithmetics(cases, joint), joint
 
 
 def _asked(archive: Archive, job: Job, target: Target, part: Sequence[Case], batch: int) -> Endings:
@@ -203,6 +229,7 @@ def check(
     shard: tuple[int, int] = (1, 1),
     most: MostRefused = any_number,
     tell: Told = silent,
+    naming: Naming | None = None,
 ) -> Verdicts:
     """Judge a folder that was packed and that a device filled.
 
@@ -215,5 +242,6 @@ def check(
         job = Job(folder)
         check_suite(job, mark)
         judged = explained(job, archive, judge(job, archive, suite.cases, {}), suite.profile, tell=tell)
-        found = (f"folder {Path(folder).name}", suite.profile, suite.level, judged, (), most(suite.cases))
-        return Verdicts(*found, None, 0, mark, part)
+        cases, joint = _named(job, archive, judged, suite.profile, tell, naming)
+        found = (f"folder {Path(folder).name}", suite.profile, suite.level, cases, (), most(suite.cases))
+        return Verdicts(*found, None, 0, mark, part, joint)

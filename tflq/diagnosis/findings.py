@@ -15,6 +15,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
+from tflq.diagnosis.joint import NONE, Joint
 from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.ranking import by_consequence, is_noise
@@ -81,6 +82,7 @@ class Findings:
     discrimination: Discrimination | None = None  # if it was requested, and several causes fit
     sample: int | None = None  # number of this sample among several: the one in which most elements differ
     faults: tuple[str, ...] = ()  # parts of the explanation that could not be computed, and why
+    joint: Joint = NONE  # arithmetics that many operators share
     signature: str = ""  # if the model has several
     signatures: tuple[Findings, ...] = ()  # of all that the dump is of, if there are several, these among them
 

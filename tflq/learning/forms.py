@@ -39,7 +39,7 @@ AVERAGES, FLOATS = averages.FIELDS, floats.FIELDS
 #: The profile whose rows a file changes.
 BASE = "litert-ref"
 #: Profiles whose float kernels add in different orders: one by one, by Eigen, by XNNPACK, with fused multiply-add.
-_ORDERS = ("litert-ref", "litert-opt", "litert-xnnpack", "litert-ref-arm64", "litert-opt-arm64")
+ORDERS = ("litert-ref", "litert-opt", "litert-xnnpack", "litert-ref-arm64", "litert-opt-arm64")
 #: Operators with code averages.
 _AVERAGED = ("AVERAGE_POOL_2D",)
 #: Roundings that are combined with narrower floats.
@@ -171,10 +171,10 @@ class Forms:
         keys[:] = parts
         return keys
 
-    def known(self, draft: Draft) -> list[Form]:
-        """Return one form for each way in which some profile computes a draft, the nearest to the base first."""
-        model = self.model(draft)
-        part = Part((0,), model, tuple(range(len(model.subgraphs[0].tensors))))
+    def known(self, *drafts: Draft) -> list[Form]:
+        """Return one form for each way in which some profile computes the drafts, the nearest to the base first."""
+        models = [self.model(draft) for draft in drafts]
+        parts = [Part((0,), model, tuple(range(len(model.subgraphs[0].tensors)))) for model in models]
         seen: dict[Any, Form] = {}
         self.alike.clear()
         for name in PROFILES:
@@ -183,7 +183,7 @@ class Forms:
                 if variant != name and profile.arithmetic == by_name(name).arithmetic:
                     continue
                 if self.subject.op in profile.kernels:
-                    form = seen.setdefault(computation(part, profile), Form(variant))
+                    form = seen.setdefault(tuple(computation(part, profile) for part in parts), Form(variant))
                     self.alike.setdefault(form.like, []).append(variant)
         return list(seen.values())
 
@@ -206,7 +206,7 @@ class Forms:
                 continue
             if chosen["reals"] == "codes" and (chosen["precision"], chosen["quotient"]) != ("float32", "divided"):
                 continue
-            for like in _ORDERS:
+            for like in ORDERS:
                 yield Form(like, form.kind, form.fields)
 
     def everything(self, known: Sequence[Form]) -> Iterator[Form]:

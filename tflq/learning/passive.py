@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 
 from tflq.conformance.draft import Draft
@@ -62,7 +62,7 @@ def _answers(model: Model, dump: Dump) -> list[tuple[Subject, Answer]]:
     for op in view(model).ops:
         try:
             part = operator_alone(model, dump, op.index, base)
-            answer = _answer(part)
+            answer = answer_of([part])
         except TflqError:
             continue
         if answer is not None:
@@ -70,22 +70,25 @@ def _answers(model: Model, dump: Dump) -> list[tuple[Subject, Answer]]:
     return found
 
 
-def _answer(part: Part) -> tuple[Subject, Answer] | None:
-    """Return an operator on a dump's inputs as a question with its answer; None if it is not of codes."""
-    graph, op = part.graph, part.op
+def answer_of(parts: Sequence[Part]) -> tuple[Subject, Answer] | None:
+    """Return an operator on one dump's inputs or several as a question with its answer; None if it is not of codes."""
+    first = parts[0]
+    graph, op = first.graph, first.op
     types = [None if t < 0 else graph.tensors[t].type for t in op.inputs]
     results = [graph.tensors[t].type for t in op.outputs]
     if not all(t is None or isinstance(t, TensorType) for t in (*types, *results)):
         return None
     left = " ".join("none" if t is None else t.label for t in types if t is None or isinstance(t, TensorType))
     right = " ".join(t.label for t in results if isinstance(t, TensorType))
-    outputs = tuple(part.got.get(part.tensors[t]) for t in graph.outputs)
-    given = tuple(part.inputs[t] for t in graph.inputs)
-    if not set(f"{left} {right}".split()) & set(KINDS) or any(value is None for value in outputs):
+    outputs = [tuple(part.got.get(part.tensors[t]) for t in graph.outputs) for part in parts]
+    given = tuple(tuple(part.inputs[t] for t in graph.inputs) for part in parts)
+    got = tuple(tuple(value for value in values if value is not None) for values in outputs)
+    if not set(f"{left} {right}".split()) & set(KINDS) or any(
+        len(a) < len(b) for a, b in zip(got, outputs, strict=True)
+    ):
         return None
-    draft = Dumped(op.name, "a dump", (), (), (given,), None, 1, write(part.model))
-    got = tuple(value for value in outputs if value is not None)
-    return Subject(op.name, f"{left} -> {right}"), Answer(replace(draft, inputs=(_Key(),)), (got,))  # type: ignore[arg-type]
+    draft = Dumped(op.name, "a dump", (_Key(),), (), given, None, 1, write(first.model))  # type: ignore[arg-type]
+    return Subject(op.name, f"{left} -> {right}"), Answer(draft, got)
 
 
 class _Key:

@@ -105,7 +105,7 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
     yield "multiplier of 16 bits", _multiplier(_shortened)
     yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)
     for cut in (False, True):
-        for name in ("half up", "towards minus infinity", "towards zero"):
+        for name in DIVISIONS:
             ending = f"{', cut off' if cut else ''}, rounds {name}"
             yield f"multiplier of 16 bits{ending}", _rounding(fixed(name, mantissa=15, cut=cut))
     yield "multiplier of 16 bits, below 1, rounds half up", _rounding(WideRounding.of)

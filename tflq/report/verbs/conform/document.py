@@ -10,6 +10,7 @@ from tflq.conformance.joint import joint_causes, refusals
 from tflq.conformance.judging import Judged, Result, Verdicts
 from tflq.conformance.merging import SCHEMA
 from tflq.report.issues import mark_of_case
+from tflq.report.joint import cause_document, nearest_document
 
 
 def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
@@ -28,7 +29,9 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "endings": list(verdicts.endings),
         "explained": dict(zip(("groups", "of"), explained_groups(verdicts.cases), strict=True)),
         "counts": {result.value: verdicts.count(result) for result in Result},
-        "joint": [asdict(cause) for cause in joint_causes(verdicts.cases)],
+        "joint": [cause_document(cause) for cause in joint_causes(verdicts.cases, verdicts.joint)],
+        "nearest": nearest_document(verdicts.joint),
+        "joint_fault": verdicts.joint.fault or None,
         "refusals": [
             {"reason": one.reason, "cases": len(one.cases), "operators": list(one.operators)}
             for one in refusals(verdicts.cases)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from tflq.conformance.joint import joint_causes
 from tflq.conformance.judging import Result, SuiteVerdict, Verdicts
 from tflq.escaping import printable
+from tflq.report.joint import certainty_text, counts_text
 from tflq.report.verbs.conform.report import verdict_text
 
 
@@ -22,8 +24,11 @@ def junit(verdicts: Verdicts) -> str:
     )
     properties = ElementTree.SubElement(suite, "properties")
     facts = {"verdict": verdicts.verdict.value, "compared": f"{verdicts.compared} of {verdicts.runnable} cases"}
+    for number, cause in enumerate(joint_causes(verdicts.cases, verdicts.joint), 1):
+        known = certainty_text(cause)
+        facts[f"joint cause {number}"] = f"{cause.name}: {counts_text(cause)} that fail{known and f'; {known}'}"
     for name, value in facts.items():
-        ElementTree.SubElement(properties, "property", name=name, value=value)
+        ElementTree.SubElement(properties, "property", name=name, value=printable(value))
     for judged in verdicts.cases:
         case = judged.case
         node = ElementTree.SubElement(suite, "testcase", classname=printable(f"{case.op} {case.types}"), name=case.id)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from tflq.conformance.causes import explained_groups
-from tflq.conformance.joint import joint_causes, refusals, unexplained
+from tflq.conformance.joint import Unexplained, joint_causes, refusals, unexplained
 from tflq.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
 from tflq.report.blocks import (
     Bar,
@@ -24,6 +24,7 @@ from tflq.report.blocks import (
     Text,
     Verdict,
 )
+from tflq.report.joint import joint_blocks, some
 from tflq.report.numbers import counted
 
 _COLUMNS = [
@@ -42,7 +43,7 @@ _STYLES = {
 _ROUNDINGS = ("ties", "odd", "a multiplier", "saturation", "small multipliers", "zero points")
 #: Failing cases that text lists and that a page shows; JSON and JUnit have all.
 _LISTED, _SHOWN = 20, 500
-#: Rows of causes and of reasons.
+#: Rows of reasons, and of groups without a cause.
 _CAUSES = 8
 _BARS = {Result.PASSES: "good", Result.REFUSED: "unknown"}
 
@@ -92,23 +93,11 @@ def _all(verdicts: Verdicts) -> int:
 
 def _cause_blocks(verdicts: Verdicts) -> Iterator[Block]:
     """Yield the joint causes, the failing cases without a cause, and how many groups were searched."""
-    causes, left = joint_causes(verdicts.cases), unexplained(verdicts.cases)
-    if causes:
-        columns = (("cause", "<"), ("groups", ">"), ("failing", ">"), ("operators", "<"), ("look at", "<"))
-        rows = [
-            (
-                cause.name + (f" (also {_some(cause.others, 3)})" if cause.others else ""),
-                f"{cause.groups:,}",
-                f"{cause.failing:,}",
-                _some(cause.operators, 4),
-                cause.first,
-            )
-            for cause in causes
-        ]
-        yield Table(columns, rows, most=_CAUSES, rest="and {left} more causes (--json has all)")
+    yield from joint_blocks(joint_causes(verdicts.cases, verdicts.joint))
+    left = unexplained(verdicts.cases, verdicts.joint)
     if left:
         columns = (("no cause known", "<"), ("result", "<"), ("failing", ">"), ("look at", "<"), ("as", "<"))
-        rows = [(f"{g.op} {g.types}", g.result.value, f"{g.failing:,}", g.first, g.reason) for g in left]
+        rows = [(f"{g.op} {g.types}", g.result.value, f"{g.failing:,}", g.first, _reason(g)) for g in left]
         yield Table(columns, rows, most=_CAUSES, rest="and {left} more (--table lists all cases)")
     yield from (Text(text, "faint") for text in cause_texts(verdicts))
 
@@ -116,15 +105,14 @@ def _cause_blocks(verdicts: Verdicts) -> Iterator[Block]:
 def _refusals(verdicts: Verdicts) -> Iterator[Block]:
     groups = refusals(verdicts.cases)
     if groups:
-        rows = [(f"{len(g.cases):,}", g.reason, _some(g.operators, 3)) for g in groups]
+        rows = [(f"{len(g.cases):,}", g.reason, some(g.operators, 3)) for g in groups]
         columns = (("refused", ">"), ("reason", "<"), ("operators", "<"))
         table = Table(columns, rows, most=_CAUSES, rest="and {left} more reasons (--json has all)")
         yield Section("refused", "Refused, by reason", [table])
 
 
-def _some(names: Sequence[str], most: int) -> str:
-    more = f", {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _reason(group: Unexplained) -> str:
+    return group.reason + (f"; nearest: {group.nearest}" if group.nearest else "")
 
 
 def _next(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) -> list[str]:
@@ -201,6 +189,8 @@ def cause_texts(verdicts: Verdicts) -> Iterator[str]:
     done, groups = explained_groups(verdicts.cases)
     if groups:
         yield f"causes searched for {done:,} of {counted(groups, 'group')} of failing cases (of one operator and types)"
+    if verdicts.joint.fault:
+        yield f"an arithmetic for many cases could not be searched: {verdicts.joint.fault}"
     faults = [judged for judged in verdicts.cases if judged.fault]
     for judged in faults[:_LISTED]:
         yield f"no cause of {judged.case.id} could be searched: {judged.fault}"

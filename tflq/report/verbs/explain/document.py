@@ -12,6 +12,7 @@ from tflq.diagnosis.element import ElementTrace
 from tflq.diagnosis.element.steps import Read
 from tflq.diagnosis.findings import Findings, Worked
 from tflq.report.documents import difference_document
+from tflq.report.joint import cause_document, nearest_document
 from tflq.report.verbs.explain.texts import PARTIAL, next_steps, place_texts
 from tflq.verification.results import InputFacts, Located
 
@@ -41,6 +42,8 @@ def _document(model: str, dump: str, findings: Findings, inputs: str | None) -> 
         "noise": [o.index for o in findings.noise],
         "operators": [_operator(o) for o in findings.operators],
         "explanation": None if findings.explanation is None else _explanation(findings.explanation),
+        "joint": [cause_document(cause) for cause in findings.joint.causes],
+        "nearest": nearest_document(findings.joint),
         "discrimination": None if findings.discrimination is None else discrimination_document(findings.discrimination),
         "element": None if findings.element is None else _element(findings.element),
         "growth": None if findings.amplification is None else _growth(findings.amplification),

@@ -25,6 +25,7 @@ from tflq.report.blocks import (
     Verdict,
 )
 from tflq.report.differences import histogram_text, how_far
+from tflq.report.joint import joint_section
 from tflq.report.verbs.explain.cause import cause_blocks, cause_text
 from tflq.report.verbs.explain.element import element_blocks
 from tflq.report.verbs.explain.figures import error_blocks, explain_graph, status_of
@@ -149,6 +150,7 @@ def _difference_blocks(findings: Findings, where: Located) -> Iterator[Block]:
 def _cause(findings: Findings) -> Iterator[Block]:
     if findings.explanation is not None and findings.first is not None:
         yield from cause_blocks(findings.explanation)
+    yield from joint_section(findings.joint)
     yield Listing(list(fault_texts(findings)), "warning")
     if findings.discrimination is not None:
         yield Listing(list(discrimination_texts(findings.discrimination)))
