@@ -11,6 +11,10 @@ from tflq.runtimes import RUNTIMES, by_name, named
 ANSWER = dict.fromkeys(("python", "numpy", "platform", "cpu", "vectors", "first_level_cache"), "") | {"delegated": []}
 
 
+#: Runtimes whose latest release has a profile.
+PROFILED = [name for name in RUNTIMES if name.startswith("litert") or not name.endswith("xnnpack")]
+
+
 def answer(version: str) -> dict[str, object]:
     return {**ANSWER, "package": "ai-edge-litert", "version": version}
 
@@ -43,8 +47,6 @@ def test_another_release_is_refused_when_it_runs() -> None:
     assert by_name("litert-ref").described(answer("2.3.0")).version == "2.3.0"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in RUNTIMES if "tensorflow" not in name and name != "tflite-runtime-xnnpack"]
-)
+@pytest.mark.parametrize("name", PROFILED)
 def test_a_runtimes_name_names_a_profile(name: str) -> None:
     assert profile_by_name(name).name

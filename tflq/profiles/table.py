@@ -14,6 +14,8 @@ ROWS: Mapping[str, Row] = {row.name: row for row in (*litert.ROWS, *tflite.ROWS,
 
 #: Other names: releases that give the same bits as the one that a profile is named for, and short ones.
 ALIASES: Mapping[str, str] = {
+    "tensorflow-ref": "litert-ref",  # as of TensorFlow 2.21: docs/scoreboard.md
+    "tensorflow-opt": "litert-opt",
     "tflite-runtime-ref": "tflite-2.14-ref",  # its last release
     "tflite-runtime-opt": "tflite-2.14-opt",
     "litert-xnn": "litert-xnnpack",
