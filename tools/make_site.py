@@ -1,0 +1,164 @@
+"""Build the documents into a folder of static pages with search.
+
+    pip install 'tflq[site]'
+    python tools/make_site.py site/
+
+Needs no network, neither here nor in the reader's browser; pages and search also work from a disk. Broken links and
+anchors are errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Pages by chapter; those of `how-to/` that no chapter names follow in a chapter of their own.
+CHAPTERS: dict[str, tuple[str, ...]] = {
+    "Start": ("tour.md", "how-to/command-line.md", "pages.md"),
+    "Check": (
+        "how-to/continuous-integration.md",
+        "conformance.md",
+        "target-protocol.md",
+        "golden-format.md",
+        "proof.md",
+    ),
+    "Make": ("quantize.md", "portable.md", "drop-in.md", "learn.md"),
+    "Reference": (
+        "runtimes.md",
+        "scoreboard.md",
+        "versions.md",
+        "faults.md",
+        "operators.md",
+        "profiles.md",
+        "numerics.md",
+    ),
+    "Inside": ("architecture.md", "performance.md", "reliability.md", "scale.md"),
+}
+#: A link to a page or a file, in Markdown.
+LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
+
+
+def title(text: str) -> str:
+    """Return the first heading of a page."""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found.group(1) if found else "tflq"
+
+
+def navigation(pages: dict[str, str]) -> list[Any]:
+    """Return the chapters with their pages; every page is in one."""
+    named = {name for names in CHAPTERS.values() for name in names}
+    missing = sorted(named - set(pages))
+    if missing:
+        raise SystemExit(f"pages are missing: {', '.join(missing)}")
+    rest = sorted(set(pages) - named - {"index.md"}, key=lambda name: title(pages[name]).lower())
+    chapters = {**CHAPTERS, "How to": tuple(name for name in rest if name.startswith("how-to/"))}
+    others = tuple(name for name in rest if not name.startswith("how-to/"))
+    if others:
+        chapters["More"] = others
+    return [{"tflq": "index.md"}, *({c: [{title(pages[n]): n} for n in names]} for c, names in chapters.items())]
+
+
+def pages_of(root: Path) -> dict[str, str]:
+    """Return the text of every page by its path in the site: the documents, and README.md as the first page."""
+    docs = root / "docs"
+    pages = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in docs.rglob("*.md")}
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    pages["index.md"] = LINK.sub(lambda link: link.group(1).removeprefix("docs/"), readme)
+    pages["CHANGELOG.md"] = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name in ("CONTRIBUTING.md",):
+        pages[name] = LINK.sub(
+            lambda link: link.group(1).removeprefix("docs/"), (root / name).read_text(encoding="utf-8")
+        )
+    return pages
+
+
+def configuration(pages: dict[str, str], source: Path, into: Path) -> dict[str, Any]:
+    """Return the generator's configuration."""
+    schemes = [
+        {"media": "(prefers-color-scheme: light)", "scheme": "default", "toggle": _toggle("weather-night", "dark")},
+        {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "toggle": _toggle("weather-sunny", "light")},
+    ]
+    colours = {"primary": "indigo", "accent": "indigo"}
+    return {
+        "site_name": "tflq",
+        "docs_dir": str(source),
+        "site_dir": str(into),
+        "use_directory_urls": False,
+        "theme": {
+            "name": "material",
+            "font": False,
+            "palette": [{**scheme, **colours} for scheme in schemes],
+            "features": ["navigation.indexes", "navigation.top", "search.highlight", "content.code.copy", "toc.follow"],
+        },
+        "plugins": ["search", "offline"],
+        "markdown_extensions": [
+            "tables",
+            "sane_lists",
+            {"toc": {"permalink": "#"}},
+            "pymdownx.superfences",
+            "md_in_html",
+        ],
+        "extra_css": ["site.css"],
+        "validation": {
+            "links": dict.fromkeys(("not_found", "anchors", "absolute_links", "unrecognized_links"), "warn")
+        },
+        "nav": navigation(pages),
+    }
+
+
+def _toggle(icon: str, name: str) -> dict[str, str]:
+    return {"icon": f"material/{icon}", "name": f"Switch to {name} mode"}
+
+
+#: Wide tables scroll inside themselves, with their first column in view; a linked row is marked.
+STYLE = """
+.md-grid { max-width: 90rem; }
+.md-typeset table:not([class]) { font-size: .68rem; }
+.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { padding: .35em .6em; min-width: 0; }
+.md-typeset table:not([class]) td:first-child { position: sticky; left: 0; background: var(--md-default-bg-color); }
+.md-typeset a[id]:target::after { content: "◀ "; color: var(--md-accent-fg-color); }
+.md-typeset a[id]:not([href]) { scroll-margin-top: 4rem; }
+"""
+
+
+def build(into: Path, root: Path = ROOT) -> int:
+    """Write the site into a folder, and return the generator's exit code."""
+    pages = pages_of(root)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "docs"
+        for name, text in pages.items():
+            path = source / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        for path in (root / "docs").glob("*.svg"):
+            (source / path.name).write_bytes(path.read_bytes())
+        (source / "site.css").write_text(STYLE, encoding="utf-8")
+        written = Path(folder) / "mkdocs.yml"
+        written.write_text(yaml.safe_dump(configuration(pages, source, into.resolve())), encoding="utf-8")
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-q", "-f", str(written)]
+        quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # of a later release of the generator
+        return subprocess.run(command, env=quiet, check=False).returncode
+
+
+def main() -> int:
+    """Build the site into the folder that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("into", type=Path, help="folder of the pages; what it holds is replaced")
+    args = parser.parse_args()
+    if args.into.exists() and any(args.into.iterdir()) and not (args.into / "sitemap.xml").exists():
+        print(f"{args.into}: is not empty and no site of this tool", file=sys.stderr)
+        return 2
+    return build(args.into)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

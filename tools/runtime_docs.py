@@ -1,0 +1,100 @@
+"""Write docs/runtimes.md: every operator by runtimes, from the kernel tables of their profiles.
+
+python tools/runtime_docs.py           write it
+python tools/runtime_docs.py --check   only check whether it is up to date
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from profile_docs import table
+
+from tflq.inspection.profile_pairs import compare_profiles
+from tflq.profiles import by_name
+from tflq.profiles.profile import Profile
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "runtimes.md"
+BASE = "litert-ref"
+#: The profiles of the table, and their heads.
+COLUMNS = {
+    "litert-opt": "2.3 opt",
+    "litert-xnnpack": "2.3 XNNPACK",
+    "litert-2.4-ref": "2.4 ref",
+    "litert-2.4-opt": "2.4 opt",
+    "litert-2.4-xnnpack": "2.4 XNNPACK",
+    "litert-1.0-ref": "1.0 ref",
+    "tflite-2.14-ref": "2.14 ref",
+    "tflite-2.14-opt": "2.14 opt",
+    "tf-2.5-opt": "2.5 opt",
+    "tflm": "TFLM",
+    "tflm-cmsis-nn": "CMSIS-NN",
+    "tflm-esp-nn": "ESP-NN",
+}
+#: Types that a cell lists, and their short names.
+LISTED = 4
+_SHORT = {"int8": "i8", "uint8": "u8", "int16": "i16", "int4": "i4", "float32": "f32", "float16": "f16"}
+_SHORT |= {"int32": "i32", "int64": "i64", "uint32": "u32", "bool": "bool", "string": "string"}
+HEAD = """# Operators by runtimes
+
+How each runtime computes an operator, compared with the reference kernels of LiteRT 2.3 (`litert-ref`). *=* has the
+same kernel and arithmetic for every choice of types. *≠ i8 f32* can give other bits, or refuses, for some forms with a
+first input of int8 or float32. *–* has no kernel. The numbers are releases: 2.3, 2.4 and 1.0 of LiteRT, 2.14 and 2.5 of
+TensorFlow Lite.
+[profiles.md](profiles.md) names them all, [operators.md](operators.md) lists versions and promises,
+[versions.md](versions.md) the formulas that changed, and [scoreboard.md](scoreboard.md) what real runtimes computed.
+`tflq profiles FIRST SECOND` compares any two. Each row has an anchor, such as [#op-conv_2d](#op-conv_2d).
+
+`tools/runtime_docs.py` writes this page from the kernel tables.
+"""
+
+
+def differing(other: Profile) -> dict[str, set[str]]:
+    """Return the forms of each operator in which a profile can differ from the base."""
+    found: dict[str, set[str]] = {}
+    for difference in compare_profiles(by_name(BASE), other):
+        found.setdefault(difference.op, set()).update(difference.types)
+    return found
+
+
+def cell(op: str, profile: Profile, forms: Mapping[str, set[str]]) -> str:
+    """Return how a profile computes an operator."""
+    if op not in profile.kernels:
+        return "–"
+    if op not in forms:
+        return "="
+    words = sorted({form.split()[0].rstrip("?") for form in forms[op]}, key=_order)
+    return "≠ " + (" ".join(_SHORT.get(word, word) for word in words) if len(words) <= LISTED else "most types")
+
+
+def _order(word: str) -> tuple[int, str]:
+    return (list(_SHORT).index(word) if word in _SHORT else len(_SHORT), word)
+
+
+def page() -> str:
+    """Return the page."""
+    profiles = {name: by_name(name) for name in COLUMNS}
+    forms = {name: differing(profile) for name, profile in profiles.items()}
+    titles = ("operator", *COLUMNS.values())
+    return "\n".join([HEAD, *table(titles, _rows(profiles, forms)), ""])
+
+
+def _rows(profiles: Mapping[str, Profile], forms: Mapping[str, dict[str, set[str]]]) -> Iterator[list[str]]:
+    for op in sorted(by_name(BASE).kernels, key=str.upper):
+        cells = [cell(op, profile, forms[name]) for name, profile in profiles.items()]
+        yield [f'<a id="op-{op.lower()}"></a>{op}', *cells]
+
+
+def main() -> int:
+    """Write the page; with --check return 1 if it is out of date."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return int(PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
