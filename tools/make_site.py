@@ -73,6 +73,7 @@ def pages_of(root: Path) -> dict[str, str]:
     pages = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in docs.rglob("*.md")}
     readme = (root / "README.md").read_text(encoding="utf-8")
     pages["index.md"] = LINK.sub(lambda link: link.group(1).removeprefix("docs/"), readme)
+    pages["runtimes.md"] = "---\nhide: [toc]\n---\n" + pages["runtimes.md"]  # one wide table
     pages["CHANGELOG.md"] = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     for name in ("CONTRIBUTING.md",):
         pages[name] = LINK.sub(
@@ -108,6 +109,7 @@ def configuration(pages: dict[str, str], source: Path, into: Path) -> dict[str, 
             "md_in_html",
         ],
         "extra_css": ["site.css"],
+        "extra": {"polyfills": [SHIM_NAME]},
         "validation": {
             "links": dict.fromkeys(("not_found", "anchors", "absolute_links", "unrecognized_links"), "warn")
         },
@@ -119,6 +121,33 @@ def _toggle(icon: str, name: str) -> dict[str, str]:
     return {"icon": f"material/{icon}", "name": f"Switch to {name} mode"}
 
 
+#: Browsers start no worker from a disk: there, search runs in a hidden frame with a worker's interface. The plugin
+#: would load one from a network unless a script of such a name is given.
+SHIM_NAME = "iframe-worker.js"
+SHIM = """
+if (location.protocol === "file:") {
+  window.Worker = class extends EventTarget {
+    constructor(url) {
+      super();
+      const frame = document.createElement("iframe");
+      frame.hidden = true;
+      document.documentElement.append(frame);
+      const inner = frame.contentWindow;
+      inner.postMessage = data => setTimeout(() => this.dispatchEvent(new MessageEvent("message", {data})));
+      inner.importScripts = (...urls) => urls.reduce((all, one) => all.then(() => added(one)), Promise.resolve());
+      const added = source => new Promise((done, failed) => {
+        const script = inner.document.createElement("script");
+        script.onload = done;
+        script.onerror = failed;
+        script.src = source;
+        inner.document.head.append(script);
+      });
+      const ready = added(new URL(url, location.href).href);
+      this.postMessage = data => ready.then(() => inner.dispatchEvent(new inner.MessageEvent("message", {data})));
+    }
+  };
+}
+"""
 #: Wide tables scroll inside themselves, with their first column in view; a linked row is marked.
 STYLE = """
 .md-grid { max-width: 90rem; }
@@ -142,6 +171,7 @@ def build(into: Path, root: Path = ROOT) -> int:
         for path in (root / "docs").glob("*.svg"):
             (source / path.name).write_bytes(path.read_bytes())
         (source / "site.css").write_text(STYLE, encoding="utf-8")
+        (source / SHIM_NAME).write_text(SHIM, encoding="utf-8")
         written = Path(folder) / "mkdocs.yml"
         written.write_text(yaml.safe_dump(configuration(pages, source, into.resolve())), encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-q", "-f", str(written)]
