@@ -14,7 +14,7 @@ from support import suites
 from tflq.cli.main import VERBS, cli
 
 PAGES = [suites.ROOT / "README.md", *sorted((suites.ROOT / "docs").rglob("*.md"))]
-#: The names that stand for something else in prose.
+#: Names of something else in prose.
 OPEN = re.compile(r"\.\.\.|…|\bVERB\b|\[\w|<\w")
 #: Verbs without results, which print no document.
 SILENT = {"view"}

@@ -21,7 +21,7 @@ from tflq.conformance.judging import Result as Outcome
 from tflq.conformance.session import Order, check, make_suite, pack, run_suite
 from tflq.conformance.suite import Suite, read_suite
 from tflq.conformance.targets import CommandTarget, target_of
-from tflq.errors import FileAccessError, InputError, OptionError
+from tflq.errors import FileAccessError, InputError
 from tflq.ir.schema import data_text
 from tflq.storage.archive import opened, write_arrays
 
@@ -178,9 +178,11 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, path: Path) ->
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 
 
-@pytest.mark.parametrize("words", ["", "runtime:nobody", "'"])
-def test_a_target_that_is_none_is_refused(words: str) -> None:
-    with pytest.raises(OptionError, match="--target"):
+@pytest.mark.parametrize(
+    ("words", "said"), [("", "--target"), ("runtime:nobody", "no runtime 'nobody'"), ("'", "--target")]
+)
+def test_a_target_that_is_none_is_refused(words: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
         target_of(words)
 
 

@@ -106,7 +106,7 @@ def fold_windows(data: Windows, out: Array, x: Array, start: Array, *_: Array) -
 
 
 #: The name that `_folding` replaces.
-fold: Any = _sum
+fold: Any = None
 
 
 @cache
