@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from profile_docs import table
+from profile_docs import kept, table
 
 from tflq.api.files import load
 from tflq.diagnosis.mistakes import mistakes
@@ -168,11 +168,7 @@ def page() -> str:
 
 def main() -> int:
     """Write the page; with --check return 1 if it is out of date."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return kept(PAGE, page(), only_check="--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -71,14 +71,11 @@ def pages_of(root: Path) -> dict[str, str]:
     """Return the text of every page by its path in the site: the documents, and README.md as the first page."""
     docs = root / "docs"
     pages = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in docs.rglob("*.md")}
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    pages["index.md"] = LINK.sub(lambda link: link.group(1).removeprefix("docs/"), readme)
+    for name, file in {"index.md": "README.md", "CONTRIBUTING.md": "CONTRIBUTING.md"}.items():
+        text = (root / file).read_text(encoding="utf-8")
+        pages[name] = LINK.sub(lambda link: link.group(1).removeprefix("docs/"), text)
     pages["runtimes.md"] = "---\nhide: [toc]\n---\n" + pages["runtimes.md"]  # one wide table
     pages["CHANGELOG.md"] = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    for name in ("CONTRIBUTING.md",):
-        pages[name] = LINK.sub(
-            lambda link: link.group(1).removeprefix("docs/"), (root / name).read_text(encoding="utf-8")
-        )
     return pages
 
 

@@ -76,6 +76,14 @@ def page(title: str, text: str) -> str:
     return text
 
 
+def kept(path: Path, text: str, *, only_check: bool) -> int:
+    """Write a page; with `only_check` return 1 if it is out of date, and leave it."""
+    if only_check:
+        return int(path.read_text(encoding="utf-8") != text)
+    path.write_text(text, encoding="utf-8")
+    return 0
+
+
 def main() -> int:
     """Return 0 if the pages are up to date, or have been updated."""
     old = {title: (DOCS / title).read_text(encoding="utf-8") for title in PAGES}

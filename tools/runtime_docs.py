@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from profile_docs import table
+from profile_docs import kept, table
 
 from tflq.inspection.profile_pairs import compare_profiles
 from tflq.profiles import by_name
@@ -89,11 +89,7 @@ def _rows(profiles: Mapping[str, Profile], forms: Mapping[str, dict[str, set[str
 
 def main() -> int:
     """Write the page; with --check return 1 if it is out of date."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return kept(PAGE, page(), only_check="--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profile_docs import kept
+
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "golden" / "conformance"
 PAGE = ROOT / "docs" / "scoreboard.md"
@@ -216,11 +218,7 @@ def main() -> int:
         text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
         (RECORDS / f"{args.key}.json").write_text(text, encoding="utf-8")
         return 0
-    text = page(records())
-    if args.check:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return kept(PAGE, page(records()), only_check=args.check)
 
 
 if __name__ == "__main__":

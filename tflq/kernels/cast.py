@@ -39,6 +39,11 @@ class Limits:
     low: int
     high: int
 
+    @classmethod
+    def of(cls, target: TensorType) -> Limits:
+        """Return those of an integer type."""
+        return cls(CARRIER[target], *NARROW.get(target, type_range(CARRIER[target])))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpData:
@@ -53,7 +58,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = node.input(0), node.outputs[0]
     target = CARRIER[y.type]
     if x.type in (TensorType.FLOAT32, TensorType.FLOAT64) and target.kind in "iu" and y.type != TensorType.BFLOAT16:
-        return Prepared((x.shape,), Limits(target, *NARROW.get(y.type, type_range(target))), eval_integers)
+        return Prepared((x.shape,), Limits.of(y.type), eval_integers)
     return Prepared((x.shape,), OpData(x.type, y.type), evaluate)
 
 
@@ -66,11 +71,8 @@ def evaluate(data: OpData, x: Array) -> Array:
         single = value.astype(np.float32)
         return to_bfloat16(single) if data.target == TensorType.BFLOAT16 else single.astype(np.float16)
     dtype = CARRIER[data.target]
-    return (
-        saturating_integer(value, Limits(dtype, *NARROW.get(data.target, type_range(dtype))))
-        if value.dtype.kind == "f" and dtype.kind in "iu"
-        else value.astype(dtype)
-    )
+    is_cut = value.dtype.kind == "f" and dtype.kind in "iu"
+    return saturating_integer(value, Limits.of(data.target)) if is_cut else value.astype(dtype)
 
 
 @filling(lambda data, x: (x.shape, data.dtype), once=lambda data, x: saturating_integer(x, data))

@@ -30,7 +30,7 @@ from tflq.kernels.operands import axis_within, require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class OpData:
     """`folded` is the input as (shared, before the axis, axis, behind the axis)."""
 
@@ -38,7 +38,6 @@ class OpData:
     batched: bool
     folded: tuple[int, int, int, int]
     picked: tuple[int, int]  # positions as (shared, the rest)
-    first: Array  # (shared, before the axis, 1): numbers of the first slices, all slices counted through
     shape: Shape  # of the output
 
 
@@ -58,13 +57,11 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     behind = prod(x.shape[axis + 1 :])
     if x.type == TensorType.INT4 and behind % 2 != 0:
         raise UndefinedResultError("Gather", f"{behind} int4 elements behind the axis: half bytes stay unwritten")
-    groups, before, extent = prod(common), prod(x.shape[shared:axis]), x.shape[axis]
     data = OpData(
         axis=axis,
         batched=shared > 0,
-        folded=(groups, before, extent, behind),
-        picked=(groups, prod(positions.shape[shared:])),
-        first=np.arange(groups * before).reshape(groups, before, 1) * extent,
+        folded=(prod(common), prod(x.shape[shared:axis]), x.shape[axis], behind),
+        picked=(prod(common), prod(positions.shape[shared:])),
         shape=x.shape[:axis] + positions.shape[shared:] + x.shape[axis + 1 :],
     )
     return Prepared((data.shape,), data, eval_gather)
@@ -79,9 +76,10 @@ def eval_gather(data: OpData, out: Array, x: Array, positions: Array) -> Call:
         if not data.batched:
             x.take(positions, data.axis, out=out, mode="clip")  # which needs no copy of `out`; none is clipped
             return
-        slices = data.first + positions.reshape(data.picked[0], 1, data.picked[1])
-        behind = data.folded[3]
-        rows = x.reshape(prod(data.folded[:3]), behind)
+        groups, before, extent, behind = data.folded
+        first = np.arange(groups * before).reshape(groups, before, 1) * extent  # slices are counted through
+        slices = first + positions.reshape(groups, 1, data.picked[1])
+        rows = x.reshape(groups * before * extent, behind)
         rows.take(slices.reshape(-1), 0, out=out.reshape(slices.size, behind), mode="clip")
 
     return call

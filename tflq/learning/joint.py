@@ -71,7 +71,7 @@ def named_jointly(observed: Iterable[Observed], tell: Told = silent) -> Joint:
 
 
 def _kernels(observed: Iterable[Observed]) -> list[_Kernel]:
-    """Return the kernels of which some case differs, with all their cases."""
+    """Return the kernels that have a differing case, each with all its cases."""
     kernels: dict[Subject, _Kernel] = {}
     for one in observed:
         if one.elements > _LARGEST:

@@ -17,6 +17,11 @@ Ints8 = NDArray[np.int8]
 LARGE, FEW = 1 << 22, 4
 
 
+def suits(weights: Array, rows: int) -> bool:
+    """Return whether `in_place` is the best way for a number of rows."""
+    return weights.size >= LARGE and rows <= FEW
+
+
 def in_place(codes: Array, weights: Ints8, losing: int = 0) -> NDArray[np.int32]:
     """Return the sums (R, N), int32, of `codes` (R, K), int16, contiguous, times `weights` (N, K); see row_product."""
     sums = np.empty((len(weights), len(codes)), np.int32)

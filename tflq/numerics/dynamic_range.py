@@ -21,7 +21,7 @@ from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Array, Int, Real, compiled
 from tflq.jit.mapped import release
 from tflq.jit.pieces import in_pieces, matmul
-from tflq.numerics.byte_rows import FEW, LARGE, in_place, row_product
+from tflq.numerics.byte_rows import in_place, row_product, suits
 from tflq.numerics.contract import Contraction, accumulators_int32
 from tflq.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 
@@ -227,7 +227,7 @@ class ByteMatrix:
 
     def sums(self, codes: Ints8) -> Ints32:
         """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""
-        if self.codes.size >= LARGE and len(codes) <= FEW:
+        if suits(self.codes, len(codes)):
             return in_place(codes.astype(np.int16), self.codes, self.losing)
         sums = _sums(self.floats(), codes) if self.tiles is None else self.tiles(codes)
         if self.losing:

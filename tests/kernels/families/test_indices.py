@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
 from support.single_op import T, assert_same, build, draw, tflq
+from tflq.api.files import load
 from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
+from tflq.interpreter import make_plan
+from tflq.profiles import by_name
 
 TYPES = ["float32", "uint8", "int8", "int16", "int32", "int64", "bool"]
 
@@ -19,6 +23,21 @@ def sizes(rng: np.random.Generator, rank: int, low: int = 1, high: int = 5) -> t
 
 def int32s(*values: int) -> T:
     return T("int32", (len(values),), value=values)
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_preparing_a_gather_takes_no_memory_for_its_slices(shared: int) -> None:
+    shape, options = (1 << 10, 1 << 12, 1), {"axis": 2, "batch_dims": shared}
+    positions = T("int32", (1 << 10, 1) if shared else (1,))
+    model = build("GATHER", [T("int8", shape), positions], [T("int8", shape)], ("GatherOptions", options), version=5)
+    record, profile = load(model), by_name("litert-ref")
+    make_plan(record, profile)  # whatever is imported
+    tracemalloc.start()
+    try:
+        make_plan(record, profile)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("type_", TYPES)

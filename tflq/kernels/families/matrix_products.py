@@ -19,7 +19,7 @@ from tflq.kernels.families.operand_rows import Rows
 from tflq.kernels.filling import Call, in_turn
 from tflq.kernels.kernel import Array
 from tflq.microkernels.product import Codes, IntegerProduct, fused, summed
-from tflq.numerics.byte_rows import FEW, LARGE, in_place
+from tflq.numerics.byte_rows import in_place, suits
 from tflq.numerics.contract import centred_range
 from tflq.numerics.stages import type_range
 
@@ -88,7 +88,7 @@ class RowsInPlace:
 
 
 def _lies_by_columns(matrix: Array) -> bool:
-    return matrix.dtype == np.int8 and matrix.size >= LARGE and matrix.T.flags.c_contiguous
+    return matrix.dtype == np.int8 and matrix.T.flags.c_contiguous
 
 
 def _fits(codes: Codes, bias: Array) -> bool:
@@ -104,7 +104,7 @@ def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count:
     source = Codes(np.dtype(codes), int(rows.zero_point), rows.packer)
     bias = output.bias[: sum(matrix.shape[1] for matrix in matrices)]
     geometries = [rows.geometry(group) for group in range(len(matrices))]
-    if len(matrices) == 1 and count <= FEW and _lies_by_columns(matrices[0]) and _fits(source, bias):
+    if len(matrices) == 1 and suits(matrices[0], count) and _lies_by_columns(matrices[0]) and _fits(source, bias):
         return SummedProducts(rows, ((RowsInPlace(rows, matrices[0].T), geometries[0]),), output)
     if kernels := fused(source, matrices, count, bias, output.pipeline):
         return FusedProducts(rows, tuple(zip(kernels, geometries, strict=True)))

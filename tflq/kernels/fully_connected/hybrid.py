@@ -37,11 +37,9 @@ from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected.shapes import output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.byte_rows import FEW
 from tflq.numerics.dynamic_range import ByteMatrix, Integers, Rows, add_quantized, are_finite, quantize_rows
 from tflq.numerics.lanes import holds_zeros, is_zero
-
-#: Rows beyond which products by BLAS are faster.
-_MOST_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +75,7 @@ def prepare_with(
         weights = inputs[1]
         assert weights is not None
         matrix, count = matrix_of(weights, scale), math.prod(shape[:-1])
-        if not w.is_constant or count <= _MOST_ROWS:
+        if not w.is_constant or count <= FEW:
             return matrix
         products = HybridSums.of_rows(np.ascontiguousarray(weights).view(np.int8), count)
         return replace(matrix, tiles=products.of_codes)
@@ -87,7 +85,7 @@ def prepare_with(
         return Prepared((shape,), shape, eval_empty)
     matrix, integers = bind(node, (1,), build), None
     if w.is_constant and matrix_of == ByteMatrix.of and quantize is quantize_rows:
-        integers = matrix(()).integers() if math.prod(shape) <= _MOST_ROWS * shape[-1] else None
+        integers = matrix(()).integers() if math.prod(shape) <= FEW * shape[-1] else None
     data = OpData(shape, w.shape[1], matrix, w.is_constant, asymmetric, function_of(node), quantize, integers)
     return Prepared((shape,), data, evaluate_alone if w.is_constant else evaluate, alone=w.is_constant)
 

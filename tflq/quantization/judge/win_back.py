@@ -53,7 +53,7 @@ def win_back(
     graph = task.floats.graph
     last = [index for index, op in enumerate(graph.ops) if set(op.outputs) & set(graph.outputs)]
     tried = list(dict.fromkeys([*(cost.operator for cost in costs[:_TRIED]), *last])) if costs else []
-    wins = []
+    wins, size = [], file_size(result) if tried else 0
     for done, operator in enumerate(tried):
         task.tell("what one operator in float wins back", done, len(tried))
         try:
@@ -62,8 +62,7 @@ def win_back(
             sqnr = compare_models(source, model, judging).sqnr
         except TflqError:  # such as kernels that do not take both forms of an operand
             continue
-        added = file_size(model) - file_size(result)
-        gained = sqnr - comparison.sqnr
-        wins.append(WinBack(task.floats.origins[operator], graph.op(operator).name, sqnr, gained, added))
+        origin, gained = task.floats.origins[operator], sqnr - comparison.sqnr
+        wins.append(WinBack(origin, graph.op(operator).name, sqnr, gained, file_size(model) - size))
     best = max(wins, key=lambda win: win.gained, default=None)
     return best if best is not None and math.isfinite(best.gained) and best.gained >= _LEAST else None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from tflq.api.subject import ModelFacts
-from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.agreement import Agreement, wilson
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.report.names import short_name
@@ -90,13 +90,18 @@ def mean_error(tensor: Fidelity) -> float:
     return tensor.bias / tensor.elements if tensor.elements else 0.0
 
 
+def confidence_text(hits: int, trials: int) -> str:
+    """Return the confidence interval of a share."""
+    low, high = wilson(hits, trials)
+    return f"95 % confidence {low:.1%} to {high:.1%}"
+
+
 def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
     """Yield top-1 agreement with its confidence interval, ties, and accuracies if there are labels."""
     if agreement is None:
         return
-    low, high = agreement.interval
     same = agreement.samples - len(agreement.flips)
-    interval = f"95 % confidence {low:.1%} to {high:.1%}"
+    interval = confidence_text(same, agreement.samples)
     text = f"same top-1 in {same:,} of {samples_text(agreement.samples)}: {agreement.rate:.2%} ({interval})"
     if not math.isnan(agreement.divergence):
         text += f"; mean KL divergence {agreement.divergence / agreement.samples:.3g} nats"

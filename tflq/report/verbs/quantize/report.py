@@ -69,7 +69,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield Fact(check_text(report.check), check_style(report.check))
     yield from (Fact(text, "good") for text in budget_texts(making))
     if report.wins_back is not None:
-        yield Fact(win_text(report))
+        yield Fact(win_text(report.wins_back))
     yield from portable_facts(report.portable)
     yield Gap()
     yield _choice(report)

@@ -12,17 +12,17 @@ from tflq.errors import RuntimeMissing
 from tflq.ir import TensorSpec, view
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
-from tflq.quantization.judge.agreement import wilson
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.comparison import DAMAGED
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.result import Remark, Report, Result
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
-from tflq.report.verbs.compare.texts import decibels, more_text, quality_text, samples_text
+from tflq.report.verbs.compare.texts import confidence_text, decibels, more_text, quality_text, samples_text
 from tflq.report.verbs.quantize.methods import left_text, methods_text
 from tflq.verification import Verdict
 
@@ -72,8 +72,7 @@ def headline(making: Making) -> str:
 
 
 def _interval(count: int, hits: int) -> str:
-    low, high = wilson(hits, count)
-    return f" of {samples_text(count)} (95 % confidence {low:.1%} to {high:.1%})"
+    return f" of {samples_text(count)} ({confidence_text(hits, count)})"
 
 
 def size_text(making: Making) -> str:
@@ -85,11 +84,8 @@ def size_text(making: Making) -> str:
     return f"{mode}, {into} in, {out} out, {before:,} to {after:,} bytes ({after / before:.0%})"
 
 
-def win_text(report: Report) -> str:
+def win_text(won: WinBack) -> str:
     """Return the operator that costs most, the option that leaves it in float, and what that gives, as measured."""
-    won = report.wins_back
-    if won is None:
-        return ""
     bytes_ = f"{abs(won.added):,} bytes {'more' if won.added >= 0 else 'less'}"
     return (
         f"costs most: {won.operator} {won.op}; --keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
@@ -120,8 +116,8 @@ def estimate_texts(report: Report) -> Iterator[str]:
         return
     text = f"Expect of other samples: scores {decibels(report.ranking[0].sqnr)}"
     if score.divergences is not None:
-        low, high = wilson(score.same, score.samples)
-        text += f", same top-1 in {score.same / score.samples:.1%} (95 % confidence {low:.1%} to {high:.1%})"
+        interval = confidence_text(score.same, score.samples)
+        text += f", same top-1 in {score.same / score.samples:.1%} ({interval})"
     yield text
 
 
