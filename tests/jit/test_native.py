@@ -246,6 +246,15 @@ def test_shipped_code_is_found_by_source_and_types(tmp_path: Path, monkeypatch: 
         shipped._packs.cache_clear()
 
 
+@pytest.mark.parametrize("settings", [{"NUMBA_CPU_FEATURES": ""}, {"NUMBA_CPU_NAME": "generic"}])
+def test_no_features_are_no_vector_code(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba compiles for no features then: LLVM ends the process if code asks for an instruction of the host."""
+    monkeypatch.delenv("NUMBA_CPU_FEATURES", raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert targets.features() == frozenset()
+
+
 def test_settings_of_numba_precede_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse2,+avx2,-avx512f,+fma")
     assert targets.features() == {"sse2", "avx2", "fma"}

@@ -81,7 +81,7 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
     }
 )
 #: Names of numba's settings.
-_CPU_FEATURES, _ENABLE_AVX = "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
+_CPU_NAME, _CPU_FEATURES, _ENABLE_AVX = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
 
 
 #: The level that code is made for in place of the processor at hand, if any.
@@ -102,14 +102,14 @@ def machine() -> str:
 
 
 def features() -> frozenset[str]:
-    """Return the features that code is made for.
+    """Return the features that code is made for, as numba reads its settings: "generic" has none unless they are named.
 
     Features that only a processor's name implies are not counted: LLVM aborts if it cannot select an instruction.
     """
     if _ASSUMED:
         return _ASSUMED[0].features
-    said = os.environ.get(_CPU_FEATURES)
-    own = _split(said) if said else _own()
+    said = os.environ.get(_CPU_FEATURES, "" if os.environ.get(_CPU_NAME, "").lower() == "generic" else None)
+    own = _own() if said is None else _split(said)
     if os.environ.get(_ENABLE_AVX, "1") != "0":
         return own
     return frozenset(name for name in own if not name.startswith(("avx", "fma", "f16c", "xop")))
