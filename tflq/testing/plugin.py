@@ -5,13 +5,17 @@ Nothing of tflq is imported before a test needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 _KEPT = pytest.StashKey[dict[tuple[str, str, str], Any]]()
+
+
+class _Differs(pytest.fail.Exception):  # type: ignore[name-defined,misc]
+    """A comparison that failed; its text is for the reader, without a traceback."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,4 +105,14 @@ def _reported(check: Callable[[], Any]) -> Any:
         return check()
     except AssertionError as error:
         problem = str(error)
-    pytest.fail(problem, pytrace=False)  # outside of the handler: pytest prints an exception's context, too
+    raise _Differs(problem, pytrace=False)  # outside of the handler: pytest prints an exception's context, too
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Keep only the headline of a comparison for the closing summary, which repeats whole messages if `CI` is set."""
+    outcome = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, _Differs):
+        crash = getattr(outcome.get_result().longrepr, "reprcrash", None)
+        if crash is not None:
+            crash.message = crash.message.partition("\n")[0]
