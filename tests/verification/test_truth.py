@@ -73,7 +73,7 @@ def saved(place: Path, recorded: Golden, of: Model = WHOLE) -> tuple[Path, Path]
 @pytest.mark.parametrize("verdicts", [Verdict, SuiteVerdict, FitVerdict, Word])
 def test_every_verdict_has_an_exit_code(verdicts: type[Enum]) -> None:
     for verdict in verdicts:
-        good = verdict.value in ("same", "passes", "fits", "equal")
+        good = verdict.value in ("same", "accepted", "passes", "fits", "equal")
         assert (exit_of_verdict(verdict) == Exit.SAME) == good
 
 

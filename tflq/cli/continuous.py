@@ -45,6 +45,30 @@ def continuous_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """A run's exit code, and with a `baseline` which of its issues that accepts."""
+
+    code: Exit
+    baseline: str | None = None
+    accepted: int = 0
+    new: tuple[Issue, ...] = ()
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if there are issues and the baseline accepts all of them."""
+        return self.accepted > 0 and not self.new
+
+    def say(self) -> None:
+        """Print how many issues are accepted, and the new ones, to standard error."""
+        from tflq.cli.output import say_error
+
+        if self.accepted or self.new:
+            say_error(f"{self.baseline}: {self.accepted:,} accepted, {len(self.new):,} new")
+        for issue in self.new[:_NEW]:
+            say_error(f"new: {issue.message}")
+
+
+@dataclass(frozen=True, slots=True)
 class Continuous:
     """The options of a continuous integration run."""
 
@@ -53,45 +77,38 @@ class Continuous:
     accept_until: date | None
     reason: str
 
+    def judge(
+        self, verdict: Enum | str, rest: Enum | str, issues: Iterable[Issue], compared: Mapping[str, int]
+    ) -> Judgement:
+        """Return the exit code of a verdict, or with a baseline, of its new issues. Write baseline and SARIF.
 
-def exit_of_run(
-    verdict: Enum | str, rest: Enum | str, issues: Iterable[Issue], compared: Mapping[str, int], options: Continuous
-) -> Exit:
-    """Return the exit code of a verdict, or with a baseline, of its new issues. Write baseline and SARIF.
+        Args:
+            verdict: The verdict of the run.
+            rest: The verdict if all issues were accepted.
+            issues: The complaints about the run.
+            compared: The number of compared elements of each part, by name.
 
-    Args:
-        verdict: The verdict of the run.
-        rest: The verdict if all issues were accepted.
-        issues: The complaints about the run.
-        compared: The number of compared elements of each part, by name.
-        options: The files to read and write.
+        Raises:
+            OptionError: --accept-until without a baseline to write, or without a reason.
+        """
+        from tflq.errors import OptionError
+        from tflq.report.issues import no_longer_compared
+        from tflq.storage.baseline import Baseline, read_baseline, write_baseline
 
-    Raises:
-        OptionError: --accept-until without a baseline to write, or without a reason.
-    """
-    from tflq.errors import OptionError
-    from tflq.report.issues import no_longer_compared
-    from tflq.storage.baseline import Baseline, read_baseline, write_baseline
+        issues, baseline = list(issues), self.baseline
+        if self.accept_until is not None:
+            if baseline is None or not self.reason:
+                raise OptionError("--accept-until needs --baseline FILE and --reason TEXT")
+            write_baseline(baseline, (issue.key for issue in issues), self.reason, self.accept_until, compared)
+        known = Baseline({}, {}) if baseline is None else read_baseline(baseline, date.today())
+        issues += no_longer_compared(known.compared, compared, str(baseline))
+        if self.sarif is not None:
+            from tflq.cli.files import write_text
+            from tflq.report.sarif import sarif as sarif_text
 
-    issues, baseline = list(issues), options.baseline
-    if options.accept_until is not None:
-        if baseline is None or not options.reason:
-            raise OptionError("--accept-until needs --baseline FILE and --reason TEXT")
-        write_baseline(baseline, (issue.key for issue in issues), options.reason, options.accept_until, compared)
-    known = Baseline({}, {}) if baseline is None else read_baseline(baseline, date.today())
-    issues += no_longer_compared(known.compared, compared, str(baseline))
-    if options.sarif is not None:
-        from tflq.cli.files import write_text
-        from tflq.report.sarif import sarif as sarif_text
-
-        write_text(options.sarif, sarif_text(issues, {key: entry.reason for key, entry in known.accepted.items()}))
-    new = [issue for issue in issues if issue.key not in known.accepted]
-    if baseline is None:
-        return exit_of_verdict(verdict)
-    if issues:
-        from tflq.cli.output import say_error
-
-        say_error(f"{baseline}: {len(issues) - len(new):,} accepted, {len(new):,} new")
-        for issue in new[:_NEW]:
-            say_error(f"new: {issue.message}")
-    return gravest([exit_of_verdict(rest), *(exit_of_verdict(issue.verdict) for issue in new)])
+            write_text(self.sarif, sarif_text(issues, {key: entry.reason for key, entry in known.accepted.items()}))
+        if baseline is None:
+            return Judgement(exit_of_verdict(verdict))
+        new = tuple(issue for issue in issues if issue.key not in known.accepted)
+        code = gravest([exit_of_verdict(rest), *(exit_of_verdict(issue.verdict) for issue in new)])
+        return Judgement(code, baseline, len(issues) - len(new), new)

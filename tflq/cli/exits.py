@@ -26,6 +26,7 @@ class Exit(IntEnum):
     UNSUPPORTED = 3
     RUNTIME_FAILED = 4
     CLOSE = 5  # not the same bits, but within the profile's promise
+    EXPLAINED = 6  # differs exactly as two known runtimes do
     UNFORESEEN = 70  # an error in tflq itself; the number is EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # 128 and the number of SIGINT
     TERMINATED = 143  # 128 and the number of SIGTERM
@@ -56,6 +57,8 @@ VERDICTS: dict[str, Exit] = {
     "same": Exit.SAME,
     "close": Exit.CLOSE,
     "differs": Exit.DIFFERS,
+    "explained": Exit.EXPLAINED,
+    "accepted": Exit.SAME,
     "incomplete": Exit.UNSUPPORTED,
     "nothing compared": Exit.UNSUPPORTED,
     # conform
@@ -98,7 +101,16 @@ def exit_of_check(verdict: str | None, error: Exception | None) -> Exit:
 
 
 #: The first of these exit codes that occurs is the command's.
-_GRAVEST = (Exit.DIFFERS, Exit.UNFORESEEN, Exit.RUNTIME_FAILED, Exit.MISUSE, Exit.UNSUPPORTED, Exit.CLOSE, Exit.SAME)
+_GRAVEST = (
+    Exit.DIFFERS,
+    Exit.UNFORESEEN,
+    Exit.RUNTIME_FAILED,
+    Exit.MISUSE,
+    Exit.UNSUPPORTED,
+    Exit.EXPLAINED,
+    Exit.CLOSE,
+    Exit.SAME,
+)
 
 
 def gravest(codes: Iterable[Exit]) -> Exit:

@@ -78,12 +78,15 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     """List the operators whose bits changed from recording FIRST to SECOND, and explain the first of them.
 
     Both need the same inputs; only recordings with --all-tensors hold operators' results. Exit code 0: the same bits;
-    1: a difference; 3: something, or everything, could not be compared.
+    1: a difference; 3: something, or everything, could not be compared; 6: a difference that is explained, since the
+    profiles of both runtimes reproduce every bit of their recordings.
     """
     from tflq.diagnosis.drift import drift
+    from tflq.report.progress import progress_bar
     from tflq.report.verbs.golden import drift_document, drift_report
 
-    result = drift(model, first, second)
+    with progress_bar() as progress:
+        result = drift(model, first, second, progress)
     if as_json:
         say_document(drift_document(result))
     else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
+from tflq.cli.continuous import Continuous, baseline_option, continuous_options
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_page, write_text
 from tflq.cli.options import html_option, whole_number
@@ -114,6 +115,13 @@ def report_verdicts(
     from tflq.report.verbs.conform.junit import junit as junit_text
     from tflq.report.verbs.conform.report import conform_report
 
+    if verdicts.left and accept_until is not None:
+        say_error("the run was interrupted: no baseline is written")
+        accept_until = None
+    kept = Continuous(baseline, sarif, accept_until, reason)
+    issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
+    judged = kept.judge(verdicts.verdict, verdicts.rest, issues, compared)
+    verdicts = replace(verdicts, accepted=judged.is_accepted)
     shown = conform_report(verdicts, suite, work=work, has_table=has_table)
     if junit is not None:
         write_text(junit, junit_text(verdicts))
@@ -123,12 +131,7 @@ def report_verdicts(
         say_document(verdict_document(verdicts))
     else:
         say(shown)
-    if verdicts.left and accept_until is not None:
-        say_error("the run was interrupted: no baseline is written")
-        accept_until = None
-    kept = Continuous(baseline, sarif, accept_until, reason)
-    issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
-    code = exit_of_run(verdicts.verdict, verdicts.rest, issues, compared, kept)
+    judged.say()
     if verdicts.stop is not None:
         raise verdicts.stop
-    return Exit.INTERRUPTED if verdicts.left else code
+    return Exit.INTERRUPTED if verdicts.left else judged.code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tflq.cli.continuous import Continuous, baseline_option, continuous_options, exit_of_run
+from tflq.cli.continuous import Continuous, baseline_option, continuous_options
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
 from tflq.cli.files import check_files, force_option, write_page, write_text
 from tflq.cli.options import html_option, json_option, signature_option
@@ -83,22 +83,23 @@ def lint_command(
 
         better, corrected = fixed(result.model, result.findings)
         save(better, fix)
-    shown = lint_report(result, fix, len(corrected))
+    from tflq.report.issues import issues_of_lint
+
+    issues = list(issues_of_lint(result, corrected))
+    judged = kept.judge("findings" if len(result.failing) > len(corrected) else "clean", "clean", issues, {})
+    shown = lint_report(result, fix, len(corrected), accepted=judged.is_accepted)
     if html is not None:
         write_page(html, shown, result.model, signature=signature)
     if as_json:
         say_document(lint_document(result, fix, len(corrected)))
     else:
         say(shown)
-    from tflq.report.issues import issues_of_lint
-
-    issues = list(issues_of_lint(result, corrected))
     if junit is not None:
         from tflq.report.junit import issue_suite
 
         write_text(junit, issue_suite("lint", model, issues))
-    verdict = "findings" if len(result.failing) > len(corrected) else "clean"
-    return exit_of_run(verdict, "clean", issues, {}, kept)
+    judged.say()
+    return judged.code
 
 
 #: Columns of the summary of several models.
@@ -135,7 +136,9 @@ def _lint_several(
         from tflq.report.junit import joined
 
         write_text(junit, joined("lint", suites))
-    return exit_of_run(code, gravest([Exit.SAME, *failed]), issues, {}, kept)
+    judged = kept.judge(code, gravest([Exit.SAME, *failed]), issues, {})
+    judged.say()
+    return judged.code
 
 
 def _row(result: Lint) -> Found:

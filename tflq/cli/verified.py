@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tflq.cli.continuous import Continuous, exit_of_run
+from tflq.cli.continuous import Continuous
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
 from tflq.cli.files import write_text
 from tflq.cli.output import say, say_document
@@ -30,20 +31,34 @@ def verify_several(
             outcomes.append(Outcome(model, report, None, exit_of_verdict(report.verdict)))
         except Exception as error:
             outcomes.append(Outcome(model, None, error, exit_of(error)))
-    code = gravest(Exit(outcome.code) for outcome in outcomes)
-    if junit is not None:
-        write_text(junit, _junit(outcomes))
-    if as_json:
-        say_document(summary_document(outcomes, code))
-    else:
-        say(summary_report(outcomes))
     reports = [outcome.report for outcome in outcomes if outcome.report is not None]
     issues = [issue for report in reports for issue in issues_of_report(report)]
     compared: Counter[str] = sum((Counter(compared_of_report(report)) for report in reports), Counter())
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     issues += [issue for o in failed for issue in issues_of_failure("verify", o.path, str(o.error))]
     rest = gravest([Exit.SAME, *(exit_of_verdict(report.rest) for report in reports), *(Exit(o.code) for o in failed)])
-    return exit_of_run(code, rest, issues, compared, kept)
+    judged = kept.judge(gravest(Exit(outcome.code) for outcome in outcomes), rest, issues, compared)
+    new = {issue.key for issue in judged.new}
+    outcomes = [_accepted(outcome, new) if judged.baseline is not None else outcome for outcome in outcomes]
+    if junit is not None:
+        write_text(junit, _junit(outcomes))
+    if as_json:
+        say_document(summary_document(outcomes, judged.code))
+    else:
+        say(summary_report(outcomes))
+    judged.say()
+    return judged.code
+
+
+def _accepted(outcome: Outcome, new: Collection[str]) -> Outcome:
+    """Return the outcome; its report is accepted if it has issues and none of them is new."""
+    from tflq.report.issues import issues_of_report
+
+    if outcome.report is None:
+        return outcome
+    keys = [issue.key for issue in issues_of_report(outcome.report)]
+    report = replace(outcome.report, accepted=bool(keys) and not any(key in new for key in keys))
+    return replace(outcome, report=report, code=exit_of_verdict(report.verdict))
 
 
 def _junit(outcomes: Sequence[Outcome]) -> str:

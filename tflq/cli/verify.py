@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.cli.certificate import say_check
-from tflq.cli.continuous import Continuous, continuous_options, exit_of_run
+from tflq.cli.continuous import Continuous, continuous_options
 from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_page, write_text
 from tflq.cli.options import (
     PROFILE_HELP,
@@ -91,8 +92,8 @@ def verify_command(
 
     MODEL is computed under the runtime's own profile unless --profile names another. Exit code 0: the same bits; 1: a
     difference; 3: something could not be compared; 5: only differences within the bounds of results that the profile
-    promises to be close, or within a --tolerance. Several models are summarized, with the worst exit
-    code.
+    promises to be close, or within a --tolerance; 6: --profile differs, and the runtime's own profile reproduces every
+    bit. Several models are summarized, with the worst exit code.
 
     --certificate FILE compares with no runtime: it proves what `tflq prove -o FILE` stated again. Exit code 0: the
     certificate holds; 1: it is void, for the given reason.
@@ -125,7 +126,11 @@ def verify_command(
         return verify_several(
             models, lambda path: _verified(path, against, golden, options), junit, kept, as_json=as_json
         )
+    from tflq.report.issues import compared_of_report, issues_of_report
+
     report = _verified(models[0], against, golden, options)
+    judged = kept.judge(report.verdict, report.rest, issues_of_report(report), compared_of_report(report))
+    report = replace(report, accepted=judged.is_accepted)
     if junit:
         from tflq.report.verbs.verify.junit import junit as junit_text
 
@@ -145,9 +150,8 @@ def verify_command(
         say_document(verify_document(report))
     else:
         say(shown)
-    from tflq.report.issues import compared_of_report, issues_of_report
-
-    return exit_of_run(report.verdict, report.rest, issues_of_report(report), compared_of_report(report), kept)
+    judged.say()
+    return judged.code
 
 
 def _golden_and_baseline(

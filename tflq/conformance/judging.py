@@ -18,6 +18,7 @@ class SuiteVerdict(str, Enum):
 
     PASSES = "passes"
     FAILS = "fails"
+    ACCEPTED = "accepted"  # cases fail, and a baseline accepts all of them
     INTERRUPTED = "interrupted"  # cases were left when the run was stopped
     ENDED = "target failed"  # no case fails, but the target ended abnormally after its last answer
     NOTHING = "nothing compared"  # no case was compared: there is none, or the target refused all
@@ -69,7 +70,7 @@ class Verdicts:
     `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is the
     limit on refused cases; None for any number except all. `stop` is the signal that ended the run before its last
     `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known. `joint` is
-    the evidence of arithmetics that were compared with every case.
+    the evidence of arithmetics that were compared with every case. `accepted`: a baseline accepts every failing case.
     """
 
     target: str
@@ -83,12 +84,15 @@ class Verdicts:
     suite: str = ""
     shard: tuple[int, int] = (1, 1)
     joint: Joint = NONE
+    accepted: bool = False
 
     @property
     def verdict(self) -> SuiteVerdict:
         """The worst verdict on the cases and the run; that of an interrupted run is that it was interrupted."""
         if self.left:
             return SuiteVerdict.INTERRUPTED
+        if self.accepted and self.failing and self.rest == SuiteVerdict.PASSES:
+            return SuiteVerdict.ACCEPTED
         return SuiteVerdict.FAILS if self.failing else self.rest
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.diagnosis.choices import Choice, choice, chooses
 from tflq.diagnosis.localization import operator_alone
 from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference, merged
@@ -28,19 +29,6 @@ class Spread:
     index: int
     op: str
     difference: Difference
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The arg-max along the last axis of a graph output: of `rows` rows, `flipped` choose another element.
-
-    `first` is the first flipped row, and its elements chosen before and after.
-    """
-
-    tensor: int
-    rows: int
-    flipped: int
-    first: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +104,7 @@ def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplif
         largest = merged(difference(expected[t], got[t]) for t in results)
         spreads.append(Spread(op.index, op.name, largest))
     pairs = [(t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got]
-    choices = tuple(_choice(*pair) for pair in pairs if _chooses(*pair[1:]))
+    choices = tuple(choice(*pair) for pair in pairs if chooses(*pair[1:]))
     effect = max((_change(*pair[1:]) for pair in pairs), default=0.0)
     return Amplification(index, tuple(spreads), choices, effect=effect)
 
@@ -132,16 +120,3 @@ def _change(expected: Array, got: Array) -> float:
     if not np.isfinite(change):
         return float(not difference(expected, got).same)
     return change / max(float(np.max(np.abs(one))), np.finfo(np.float64).tiny)
-
-
-def _chooses(expected: Array, got: Array) -> bool:
-    """Return whether an arg-max along the last axis is meaningful: equal shapes, more than one number."""
-    is_row = expected.ndim > 0 and expected.size > 0 and expected.shape[-1] > 1
-    return is_row and expected.shape == got.shape and expected.dtype.kind in "iuf"
-
-
-def _choice(tensor: int, expected: Array, got: Array) -> Choice:
-    before, after = (np.argmax(v.reshape(-1, v.shape[-1]), axis=1) for v in (expected, got))
-    rows = np.flatnonzero(before != after)
-    first = (int(rows[0]), int(before[rows[0]]), int(after[rows[0]])) if len(rows) else None
-    return Choice(tensor, len(before), len(rows), first)

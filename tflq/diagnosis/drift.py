@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from tflq.api.files import Source
 from tflq.api.subject import Subject, subject
+from tflq.diagnosis.choices import Choice, added, choice, chooses
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.session import explain
 from tflq.errors import GoldenError, TflqError
-from tflq.inspection.difference import Difference, difference
+from tflq.inspection.difference import Difference, difference, merged
 from tflq.ir import Model, Signed, signed, view
+from tflq.profiles.history import Change
 from tflq.storage.output import PathLike
 from tflq.surgery.cut import OPAQUE
-from tflq.verification.counterpart import counterpart
+from tflq.verification.changes import known_changes
+from tflq.verification.comparison import Progress
+from tflq.verification.counterpart import counterpart, own_profile
 from tflq.verification.curation import differing_input, same
 from tflq.verification.golden import Golden, Observation, Stored, fitted
 from tflq.verification.goldens import load_golden
@@ -40,7 +44,7 @@ class Drifted(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorDrift:
-    """The change of one operator. `difference` is that of the first sample that shows it.
+    """The change of one operator. `difference` is over the samples that show it.
 
     The expected values are the first recording's. `samples` is the number of samples in which both recordings hold all
     of its results, or another signature ran.
@@ -63,9 +67,11 @@ class OperatorDrift:
 class Drift:
     """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.
 
-    `outputs` are those of the graph, None if no sample of both holds the output; `output_samples` is the number of
-    samples in which both do, or another signature ran. `tensors` is True if both recordings declare that they hold the
-    operators' results.
+    `own` are the profiles of both runtimes, if each of them reproduces every bit of its recording, and `changes` what
+    releases changed between them in the operators that differ. `choices` count the rows of the outputs that choose
+    another element. `outputs` are those of the graph, None if no sample of both holds the output; `output_samples` is
+    the number of samples in which both do, or another signature ran. `tensors` is True if both recordings declare that
+    they hold the operators' results.
     """
 
     first: str
@@ -78,6 +84,9 @@ class Drift:
     output_samples: tuple[int, ...]
     tensors: bool
     findings: Findings | None = None
+    choices: tuple[Choice, ...] = ()
+    own: tuple[str, str] | None = None
+    changes: tuple[Change, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -87,12 +96,12 @@ class Drift:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict: differs, nothing compared, incomplete, or same.
+        """The verdict: differs, explained, nothing compared, incomplete, or same.
 
         Same requires that every output was compared, and every operator if both recordings hold results.
         """
         if self.differs:
-            return Verdict.DIFFERS
+            return Verdict.DIFFERS if self.own is None else Verdict.EXPLAINED
         if not any(self.output_samples) and not any(o.samples for o in self.operators):
             return Verdict.NOTHING
         counts = [*self.output_samples, *((o.samples for o in self.operators) if self.tensors else ())]
@@ -104,8 +113,12 @@ class Drift:
         return tuple(o for o in self.operators if o.drifted == Drifted.CHANGED)
 
 
-def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
+def drift(
+    model: Source | Model, first: PathLike, second: PathLike, progress: Progress = lambda what, done, total: None
+) -> Drift:
     """Compare two goldens of one model, recorded on the same inputs.
+
+    `progress` is called as progress(what, done, total).
 
     Raises:
         GoldenError: They are of other models or inputs.
@@ -114,7 +127,8 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
     target = subject(model)
     paths = str(first), str(second)
     goldens = [load_golden(path) for path in paths]
-    goldens = [_fitted(target, golden, goldens[0], path) for golden, path in zip(goldens, paths, strict=True)]
+    fed = next((golden for golden in goldens if _has_inputs(golden)), goldens[0])
+    goldens = [_fitted(target, golden, fed, path) for golden, path in zip(goldens, paths, strict=True)]
     counts = [len(golden.observations) for golden in goldens]
     if counts[0] != counts[1]:
         raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
@@ -127,7 +141,7 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
         _of_part(model, part, paths, goldens, [k for k, p in enumerate(own) if p == number], profile.name)
         for number, part in enumerate(every)
     ]
-    return Drift(
+    result = Drift(
         *paths,
         runtimes=(goldens[0].runtime, goldens[1].runtime),
         profile=profile.name,
@@ -136,8 +150,31 @@ def drift(model: Source | Model, first: PathLike, second: PathLike) -> Drift:
         outputs=tuple(d for one in found for d in one.outputs),
         output_samples=tuple(count for one in found for count in one.seen),
         tensors=all(golden.tensors for golden in goldens),
-        findings=next((one.findings for one in found if one.findings is not None), None),
+        choices=tuple(choice for one in found for choice in one.choices),
     )
+    result = _known(result, model, every, goldens, progress)
+    return result if result.own is not None else replace(result, findings=_explained(result, every, own, goldens[1]))
+
+
+def _known(
+    found: Drift, model: Source | Model, every: Sequence[Signed], goldens: Sequence[Golden], progress: Progress
+) -> Drift:
+    """Return the drift; if it differs, with both runtimes' own profiles where each reproduces its whole recording."""
+    own = [own_profile(golden.runtime) for golden in goldens]
+    if not found.differs or own[0] is None or own[1] is None:
+        return found
+    for golden, profile in zip(goldens, own, strict=True):
+        golden = replace(golden, tolerances=())
+        if verify(model, golden, profile=profile, progress=progress).verdict != Verdict.SAME:
+            return found
+    names = own[0].name, own[1].name
+    changes: dict[Change, None] = {}
+    for part in every:
+        changed = [o.index for o in found.changed if o.signature == part.name]
+        if not found.changed:
+            changed = [op.index for op in view(part.model).ops]
+        changes |= dict.fromkeys(known_changes(part.model, changed, *names))
+    return replace(found, own=names, changes=tuple(changes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +184,7 @@ class _OfPart:
     operators: Sequence[OperatorDrift]
     outputs: Sequence[Difference | None]
     seen: Sequence[int]
-    findings: Findings | None
+    choices: Sequence[Choice]
 
 
 def _of_part(
@@ -164,6 +201,7 @@ def _of_part(
     chosen = [golden.chosen(numbers) for golden in goldens]
     drifts: list[OperatorDrift | None] = [None] * len(graph.ops)
     outputs: dict[int, Difference] = {}
+    choices: dict[int, Choice] = {}
     seen, walked = [elsewhere] * len(graph.outputs), [elsewhere] * len(graph.ops)
     for k, (one, other) in enumerate(zip(chosen[0].observations, chosen[1].observations, strict=True)):
         at = None if one.continues else differing_input(one, other)  # a step may take an earlier one's results
@@ -171,8 +209,11 @@ def _of_part(
             raise GoldenError(f"{paths[1]}: sample {numbers[k]} has another input {at} than in {paths[0]}")
         for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
             seen[position] += a is not None and b is not None
-            if a is not None and b is not None and (position not in outputs or outputs[position].same):
-                outputs[position] = difference(a, b, k)
+            if a is None or b is None:
+                continue
+            outputs[position] = merged([*filter(None, [outputs.get(position)]), difference(a, b, k)])
+            if chooses(a, b):
+                choices[position] = added(choices.get(position), choice(graph.outputs[position], a, b))
         values = _values(part.model, one), _values(part.model, other)
         for op in graph.ops:
             results = [t for t in op.writes if graph.tensors[t].type not in OPAQUE]
@@ -184,19 +225,22 @@ def _of_part(
     ]
     if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
         operators = _by_profile(source, part, paths, profile, operators)
-    start = next((o for o in operators if o.drifted == Drifted.CHANGED), None)
     return _OfPart(
         operators=operators,
         outputs=[outputs.get(position) for position in range(len(graph.outputs))],
         seen=seen,
-        findings=None if start is None else _explained(part, chosen[1], profile, start),
+        choices=tuple(choices.values()),
     )
 
 
-def _fitted(target: Subject, golden: Golden, first: Golden, path: str) -> Golden:
-    """Return a golden that fits the model; one without inputs gets those of the first."""
-    if not isinstance(golden.observations, Stored) and not any(seen.inputs for seen in golden.observations):
-        pairs = zip(golden.observations, first.observations, strict=False)
+def _has_inputs(golden: Golden) -> bool:
+    return isinstance(golden.observations, Stored) or any(seen.inputs for seen in golden.observations)
+
+
+def _fitted(target: Subject, golden: Golden, fed: Golden, path: str) -> Golden:
+    """Return a golden that fits the model; one without inputs gets those of `fed`."""
+    if not _has_inputs(golden):
+        pairs = zip(golden.observations, fed.observations, strict=False)
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
         raise GoldenError(f"{path}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
@@ -219,7 +263,7 @@ def _walk(
     equal = {t: same(one[t], other[t]) for t in one if t in other}
     for op in graph.ops:
         known, results = drifts[op.index], [t for t in op.outputs if t in equal]
-        if not results or (known is not None and known.drifted == Drifted.CHANGED):
+        if not results:
             continue
         first = next((t for t in results if not equal[t]), None)
         if first is None:
@@ -227,8 +271,11 @@ def _walk(
             continue
         fed = [t for t in op.inputs if t in graph.last_writers or t in graph.inputs]
         word = Drifted.CHANGED if all(equal.get(t, False) for t in fed) else Drifted.FOLLOWS
-        if known is None or known.drifted == Drifted.SAME or word == Drifted.CHANGED:
-            drifts[op.index] = OperatorDrift(op.index, op.name, word, difference(one[first], other[first], k))
+        if known is not None and known.drifted == Drifted.CHANGED and word == Drifted.FOLLOWS:
+            continue
+        before = [known.difference] if known is not None and known.drifted == word and known.difference else []
+        found = merged([*before, difference(one[first], other[first], k)])
+        drifts[op.index] = OperatorDrift(op.index, op.name, word, found)
 
 
 def _by_profile(
@@ -246,11 +293,20 @@ def _by_profile(
     ]
 
 
-def _explained(part: Signed, golden: Golden, profile: str, changed: OperatorDrift) -> Findings | None:
+def _explained(found: Drift, every: Sequence[Signed], numbers: Sequence[int], golden: Golden) -> Findings | None:
+    """Return what explains the first changed operator in the second recording.
+
+    `numbers` are the positions in `every` of its samples' signatures.
+    """
+    changed = next(iter(found.changed), None)
+    if changed is None:
+        return None
+    part = next(part for part in every if part.name == changed.signature)
+    chosen = golden.chosen([k for k, number in enumerate(numbers) if every[number] is part])
     first = changed.difference.first if changed.difference is not None else None
-    observation = golden.observations[0 if first is None else first.sample]
+    observation = chosen.observations[0 if first is None else first.sample]
     try:
-        found = explain(part.model, _values(part.model, observation), profile, op=changed.index)
-        return replace(found, signature=part.name)
+        findings = explain(part.model, _values(part.model, observation), found.profile, op=changed.index)
+        return replace(findings, signature=part.name)
     except (TflqError, ValueError):
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tflq.errors import UnknownNameError
@@ -52,6 +53,43 @@ def history() -> tuple[Change, ...]:
             found.setdefault(key, []).append(resolver)
     changes = [Change(op, types, tuple(r), *rest) for (op, types, *rest), r in found.items()]  # type: ignore[arg-type]
     return tuple(sorted(changes, key=lambda change: (change.op, change.types, RELEASES.index(change.first))))
+
+
+def changes_between(one: str, other: str, op: str, types: Collection[str]) -> tuple[Change, ...]:
+    """Return what releases changed of an operator between two profiles of one resolver, a change for each form.
+
+    `one` and `other` are profiles' names, in either order of time, and `types` the element types of the operator's
+    first input and output ("int8"). `before` is the formula of `one` and `after` that of `other`; changes that a later
+    release took back are left out. There are none for profiles of two resolvers, or of other libraries.
+    """
+    (first, resolver), (second, other_resolver) = (_split(name) for name in (one, other))
+    if resolver != other_resolver or first not in RELEASES or second not in RELEASES:
+        return ()
+    low, high = sorted((RELEASES.index(first), RELEASES.index(second)))
+    forms: dict[str, list[Change]] = {}
+    for change in history():
+        inside = low <= RELEASES.index(change.last) and RELEASES.index(change.first) <= high
+        if change.op == op and resolver in change.resolvers and inside and _is_about(change, types):
+            forms.setdefault(change.types, []).append(change)
+    found = (replace(steps[-1], before=steps[0].before, last=steps[0].last) for steps in forms.values())
+    net = [change for change in found if change.before != change.after]
+    return tuple(net) if low == RELEASES.index(first) else tuple(map(_turned, net))
+
+
+def _split(profile: str) -> tuple[str, str]:
+    """Return the release and the resolver; `litert-ref` is of the newest release."""
+    release, _, resolver = profile.rpartition("-")
+    return RELEASES[-1] if release == "litert" else release, resolver
+
+
+def _is_about(change: Change, types: Collection[str]) -> bool:
+    """Return whether the form names one of these element types, or none ("8 bits to 8 bits")."""
+    named = re.findall(r"u?int\d+|float\d+", change.types)
+    return not named or any(word in types for word in named)
+
+
+def _turned(change: Change) -> Change:
+    return replace(change, before=change.after, after=change.before)
 
 
 def _pairs(resolver: str, last: str, first: str) -> Iterator[tuple[Formula, Formula]]:

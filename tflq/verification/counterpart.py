@@ -44,6 +44,12 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
     return profile, Statement(note, "nearest-profile", runtime=name, version=version, profile=profile.name)
 
 
+def own_profile(runtime: Description | Mapping[str, object]) -> Profile | None:
+    """Return the profile of exactly this runtime; None if its release has none, or the runtime is not named."""
+    profile, note = counterpart(runtime)
+    return None if note or not _facts(runtime)[0] else profile
+
+
 def _facts(runtime: Description | Mapping[str, object]) -> tuple[str, str, str, str, str]:
     """Return name, package, version, platform and vector extension."""
     if not isinstance(runtime, Mapping):

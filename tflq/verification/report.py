@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tflq.api.subject import ModelFacts
 from tflq.display import displayed_by
+from tflq.profiles.history import Change
 from tflq.runtimes import Description
 from tflq.verification.coverage import Apart, Coverage
 from tflq.verification.results import InputFacts, Mode, OperatorResult, Status, TensorResult, Verdict, verdict_of
@@ -22,6 +23,10 @@ class Report:
     end to end or as an operator's recorded results. `operator_count` is the number of the operators of the subgraphs
     that were to be compared, `apart` describes others. `golden` is the path of the golden file, if any. `signatures`
     names those of a model with several, in the file's order; `others` are those that were not asked for.
+
+    `own` is the profile of the golden's or runtime's own release, if the compared one differs and `own` reproduces all
+    bits; `changes` are what releases changed between the two in the operators that differ. `accepted` is True if a
+    baseline accepts everything that differs or was not compared.
     """
 
     model: ModelFacts
@@ -37,10 +42,20 @@ class Report:
     apart: tuple[Apart, ...] = ()
     signatures: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    own: str = ""
+    changes: tuple[Change, ...] = ()
+    accepted: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict: same, close, differs, incomplete, or nothing compared."""
+        """The verdict: same, close, differs, explained, accepted, incomplete, or nothing compared."""
+        found = self._compared
+        if self.accepted and found in (Verdict.DIFFERS, Verdict.INCOMPLETE):
+            return Verdict.ACCEPTED
+        return Verdict.EXPLAINED if self.own and found == Verdict.DIFFERS else found
+
+    @property
+    def _compared(self) -> Verdict:
         statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
         unseen = {Status.NOT_COMPARED for one in self.apart if not one.callers}
         return verdict_of(statuses | unseen, self.compared)

@@ -36,6 +36,8 @@ class Verdict(str, Enum):
     SAME = "same"
     CLOSE = "close"  # not the same bits, but no difference exceeds its promise
     DIFFERS = "differs"
+    EXPLAINED = "explained"  # differs exactly as the profiles of two runtimes do: each reproduces all bits of its own
+    ACCEPTED = "accepted"  # differs, or was not compared, only where a baseline accepts it
     INCOMPLETE = "incomplete"  # nothing differs, but something could not be compared
     NOTHING = "nothing compared"  # no element was compared with another
 

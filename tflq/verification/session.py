@@ -16,13 +16,15 @@ from tflq.errors import GoldenError, OptionError, UnknownNameError
 from tflq.ir import Model, Signed, signed, view
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
+from tflq.profiles.history import Change
 from tflq.runtimes import RUNTIMES, Runtime
 from tflq.runtimes import by_name as runtime_by_name
 from tflq.statements import Statement
 from tflq.storage.remote import is_url
 from tflq.verification.bundle import is_bundle_name
+from tflq.verification.changes import known_changes
 from tflq.verification.comparison import Progress, compared
-from tflq.verification.counterpart import counterpart
+from tflq.verification.counterpart import counterpart, own_profile
 from tflq.verification.coverage import apart
 from tflq.verification.feeding import Feed, Feeds, make_feeds
 from tflq.verification.golden import Golden, Tolerance, fitted
@@ -33,7 +35,7 @@ from tflq.verification.observation import observe
 from tflq.verification.preparation import Numbers, Preparation, preparation
 from tflq.verification.processor import matched
 from tflq.verification.report import Report
-from tflq.verification.results import Mode, OperatorResult, TensorResult
+from tflq.verification.results import Mode, OperatorResult, Status, TensorResult, Verdict
 from tflq.verification.signed import runnable
 
 #: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
@@ -121,7 +123,7 @@ def verify(
     if tolerances:
         operators = tuple(_tolerating(operator, tolerances) for operator in operators)
         outputs = tuple(_tolerating_output(parts, output, tolerances) for output in outputs)
-    return Report(
+    report = Report(
         model=target.facts,
         profile=chosen.name,
         against=golden.runtime,
@@ -142,6 +144,33 @@ def verify(
         signatures=tuple(part.name for part in parts if part.name),
         others=tuple(part.name for part in every if part.name not in names),
     )
+    return report if profile is None else _explained(report, model, parts, golden, fed, signature, report_progress)
+
+
+def _explained(
+    report: Report,
+    model: Source | Model,
+    parts: Sequence[Signed],
+    golden: Golden,
+    mode: Mode,
+    signature: str | None,
+    progress: Progress,
+) -> Report:
+    """Return the report; if it differs, with the runtime's own profile where that one reproduces every bit."""
+    own = own_profile(golden.runtime) if report.verdict == Verdict.DIFFERS else None
+    if own is None or own.name == report.profile:
+        return report
+    golden = replace(golden, tolerances=())
+    again = verify(model, golden, mode=mode, profile=own, progress=progress, signature=signature)
+    if again.verdict != Verdict.SAME:
+        return report
+    changes: dict[Change, None] = {}
+    for part in parts:
+        differing = [o.index for o in report.operators if o.signature == part.name and o.status == Status.DIFFERS]
+        if not report.operators:
+            differing = [op.index for op in view(part.model).ops]
+        changes |= dict.fromkeys(known_changes(part.model, differing, own.name, report.profile))
+    return replace(report, own=own.name, changes=tuple(changes))
 
 
 def record(

@@ -9,6 +9,7 @@ from typing import Any
 from tflq.diagnosis.drift import Drift, Drifted, OperatorDrift
 from tflq.inspection.difference import Difference
 from tflq.report.blocks import Block, Fact, Gap, Pairs, Report, Table, Text, Verdict
+from tflq.report.changes import change_blocks, changes_document
 from tflq.report.documents import runtime_document
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
@@ -52,7 +53,10 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
     yield Fact(f"first:  {runtime_text(drift.runtimes[0])}")
     yield Fact(f"second: {runtime_text(drift.runtimes[1])}")
     causes = _causes(drift)
-    if causes:
+    if drift.own is not None:
+        yield Text(f"{drift.own[0]} reproduces every bit of the first, {drift.own[1]} every bit of the second.")
+        yield from change_blocks(drift.changes, *drift.own)
+    elif causes:
         changed = drift.changed[0]
         yield Text(f"operator {changed.place} {changed.op} of the second computes as {', '.join(causes[:3])}")
     operators = sum(o.samples == drift.samples for o in drift.operators)
@@ -61,7 +65,8 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
         f"Compared in {counted(drift.samples, 'sample')}: {operators:,} of {len(drift.operators):,} operators, "
         f"{outputs:,} of {len(drift.outputs):,} outputs"
     )
-    yield Verdict(_verdict_text(drift), STYLES[drift.verdict])
+    word = Word.EXPLAINED.value.upper() if drift.verdict == Word.EXPLAINED else ""
+    yield Verdict(_verdict_text(drift), STYLES[drift.verdict], word)
 
 
 def _causes(drift: Drift) -> tuple[str, ...]:
@@ -79,9 +84,22 @@ def _verdict_text(drift: Drift) -> str:
     if not drift.differs:
         return f"same bits in {count}"
     if not drift.changed:
-        return f"outputs differ in {count}; record with --all-tensors to see which operators changed"
+        return f"outputs differ in {count}{_effect(drift)}; record with --all-tensors to see which operators changed"
     named = sorted({o.op for o in drift.changed})
-    return f"{counted(len(drift.changed), 'operator')} changed bits: {', '.join(named)}"
+    return f"{counted(len(drift.changed), 'operator')} changed bits: {', '.join(named)}{_effect(drift)}"
+
+
+def _effect(drift: Drift) -> str:
+    """Return how far the outputs differ at most, and how many of their rows choose another element."""
+    differing = [d for d in drift.outputs if d is not None and not d.same]
+    if not any(drift.output_samples):
+        return ""
+    if not differing:
+        return "; the same outputs"
+    largest = max(differing, key=lambda d: d.largest)
+    rows, flipped = sum(c.rows for c in drift.choices), sum(c.flipped for c in drift.choices)
+    far = f"; outputs by up to {largest.largest:,} {largest.unit}" if largest.largest else "; the outputs too"
+    return far + (f", arg-max flips in {flipped:,} of {counted(rows, 'row')}" if rows else "")
 
 
 def _row(operator: OperatorDrift) -> tuple[str, ...]:
@@ -132,6 +150,10 @@ def drift_document(drift: Drift) -> dict[str, Any]:
         "outputs": [_difference(d) for d in drift.outputs],
         "output_samples": list(drift.output_samples),
         "causes": list(_causes(drift)),
+        "explained": None
+        if drift.own is None
+        else {"first": drift.own[0], "second": drift.own[1], "changes": changes_document(drift.changes)},
+        "choices": [{"rows": c.rows, "flipped": c.flipped} for c in drift.choices],
     }
 
 

@@ -40,15 +40,18 @@ _COLUMNS = (("rule", "<"), ("level", "<"), ("operator", "<"), ("required", "<"),
 _STYLES = {Level.ERROR: "bad", Level.WARNING: "warning", Level.NOTE: "faint"}
 
 
-def lint_report(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> Report:
-    """Build the report; `corrected` of the findings are corrected in `fixed_file`, if there is one."""
+def lint_report(result: Lint, fixed_file: str | None = None, corrected: int = 0, *, accepted: bool = False) -> Report:
+    """Build the report; `corrected` of the findings are corrected in `fixed_file`, if there is one.
+
+    `accepted`: a baseline accepts all of them.
+    """
     path = result.facts.path or "model"
-    blocks = list(_blocks(result, path, fixed_file, corrected))
+    blocks = list(_blocks(result, path, fixed_file, corrected, accepted))
     return Report("lint", blocks, about=Code(path), title=f"{path}: tflq lint")
 
 
-def _blocks(result: Lint, path: str, fixed_file: str | None, corrected: int) -> Iterator[Block]:
-    yield _verdict(result, path)
+def _blocks(result: Lint, path: str, fixed_file: str | None, corrected: int, accepted: bool) -> Iterator[Block]:
+    yield _verdict(result, path, accepted)
     yield _brief(result)
     yield Section("rules", "Rules", [_rules(result)])
     rows = list(map(_row, result.findings))
@@ -60,13 +63,14 @@ def _blocks(result: Lint, path: str, fixed_file: str | None, corrected: int) -> 
     yield OnPage(lambda view: [_graph(view, result), Section("findings", "Findings", [Table(_COLUMNS, rows)])])
 
 
-def _verdict(result: Lint, path: str) -> Verdict:
+def _verdict(result: Lint, path: str, accepted: bool) -> Verdict:
     if not result.findings:
         return Verdict("nothing found", "good", subject=path)
     counts = Counter(f.level for f in result.findings)
     names = [level for level in Level if counts[level] or level is not Level.NOTE]
     text = ", ".join(counted(counts[level], level.value) for level in names)
-    return Verdict(text, "bad" if counts[Level.ERROR] else "warning", subject=path)
+    style = "bad" if counts[Level.ERROR] and not accepted else "warning"
+    return Verdict(text, style, "ACCEPTED" if accepted else "", subject=path)
 
 
 def _brief(result: Lint) -> Brief:

@@ -34,6 +34,7 @@ _COLUMNS = [
 _STYLES = {
     SuiteVerdict.PASSES: "good",
     SuiteVerdict.FAILS: "bad",
+    SuiteVerdict.ACCEPTED: "warning",
     SuiteVerdict.INTERRUPTED: "warning",
     SuiteVerdict.ENDED: "bad",
     SuiteVerdict.NOTHING: "bad",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from tflq.report.changes import changes_document
 from tflq.report.documents import (
     VERIFY,
     constants_document,
@@ -41,6 +42,7 @@ def verify_document(report: Report) -> dict[str, Any]:
         "coverage": _coverage(report.coverage),
         "operators": [_operator(operator) for operator in report.operators],
         "outputs": [_tensor(tensor) for tensor in report.outputs],
+        "explained": {"profile": report.own, "changes": changes_document(report.changes)} if report.own else None,
         "notes": list(report.notes),
         "facts": facts_of(report.notes),
     }

@@ -27,6 +27,7 @@ from tflq.report.blocks import (
     Text,
     Verdict,
 )
+from tflq.report.changes import change_blocks
 from tflq.report.differences import histogram_text, how_far
 from tflq.report.graph.colouring import Colouring
 from tflq.report.names import short_name
@@ -50,6 +51,8 @@ STYLES = {
     Word.SAME: "good",
     Word.CLOSE: "warning",
     Word.DIFFERS: "bad",
+    Word.EXPLAINED: "warning",
+    Word.ACCEPTED: "warning",
     Word.INCOMPLETE: "warning",
     Word.NOTHING: "bad",
 }
@@ -77,6 +80,9 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     path = found.model.path or "the model"
     yield Verdict(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
     yield _brief(found)
+    if found.own:
+        yield Text(f"{found.own}, the profile of {sides_of(found)[0]}, reproduces every bit; {found.profile} differs.")
+        yield from change_blocks(found.changes, found.own, found.profile)
     details: list[Block] = []
     if first is not None and first.worst is not None:
         head = Text(f"First divergent operator: {first.place} {first.op} {first_text(first.worst, sides_of(found))}")
@@ -101,7 +107,7 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
 
 def _first_output(found: Verification) -> TensorResult | None:
     """Return the first output that differs, if no operator explains the difference."""
-    if found.first_divergent is not None or found.verdict != Word.DIFFERS:
+    if found.first_divergent is not None:
         return None
     return next((tensor for tensor in found.outputs if tensor.status == Status.DIFFERS), None)
 

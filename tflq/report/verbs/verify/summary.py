@@ -34,7 +34,16 @@ class Outcome:
 
 
 #: Verdicts, the gravest first.
-_ORDER = (Word.DIFFERS.value, "failed", Word.NOTHING.value, Word.INCOMPLETE.value, Word.CLOSE.value, Word.SAME.value)
+_ORDER = (
+    Word.DIFFERS.value,
+    "failed",
+    Word.NOTHING.value,
+    Word.INCOMPLETE.value,
+    Word.EXPLAINED.value,
+    Word.CLOSE.value,
+    Word.ACCEPTED.value,
+    Word.SAME.value,
+)
 
 
 def summary_report(outcomes: Sequence[Outcome]) -> Report:

@@ -91,13 +91,13 @@ def next_steps(found: Verification) -> Iterator[str]:
     """Yield the command to type next, ready to be copied."""
     model = quote(found.model.path) if found.model.path else "MODEL"
     first = found.first_divergent
-    if found.golden and found.verdict == Verdict.DIFFERS:
+    if found.golden and found.differing:
         profile = "" if found.profile == "litert-ref" else f" --profile {quote(found.profile)}"
         yield f"tflq explain {model} --dump {quote(found.golden)}{profile}"
     elif first is not None:
         signature = f" --signature {quote(first.signature)}" if first.signature else ""
         yield f"tflq inspect {model}{signature} --op {first.index}"
-    elif found.verdict in (Verdict.DIFFERS, Verdict.CLOSE) and found.mode == Mode.CUMULATIVE:
+    elif found.differing and found.mode == Mode.CUMULATIVE:
         yield f"tflq verify {model} --mode isolated"
     elif found.verdict in (Verdict.INCOMPLETE, Verdict.NOTHING):
         yield f"tflq inspect {model}"
