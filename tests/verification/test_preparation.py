@@ -17,7 +17,7 @@ from tflq.api.files import load
 from tflq.cli.main import cli
 from tflq.diagnosis.dump import dump_of, load_dumps
 from tflq.errors import GoldenError, InputError, TypeMismatchError
-from tflq.ir import view
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Subgraph, TensorSpec, TensorType, view
 from tflq.verification.inputs import input_specs, make_inputs
 from tflq.verification.preparation import Preparation, preparation, quantized
 
@@ -167,3 +167,49 @@ def test_few_codes_for_many_values_are_warned_of(tmp_path: Path, std: str, warns
 def test_one_value_is_not_warned_of(tmp_path: Path) -> None:
     result = run(PATH, "--inputs", picture(tmp_path / "grey.png", 7), "--std", "255")
     assert (result.exit_code, result.stderr) == (0, "")
+
+
+# --- the order of colours ---------------------------------------------------------------------------------------------
+
+
+def coloured(channels: int) -> Model:
+    """A model that returns its uint8 image."""
+    tensors = tuple(TensorSpec(name, TensorType.UINT8, (1, 2, 2, channels)) for name in ("x", "y"))
+    shape = TensorSpec("shape", TensorType.INT32, (4,), buffer=1)
+    graph = Subgraph((*tensors, shape), (0,), (1,), (Operator(0, (0, 2), (1,)),))
+    size = np.array((1, 2, 2, channels), np.int32).tobytes()
+    return Model(3, (OperatorCode(22, "RESHAPE"),), (graph,), (Buffer(), Buffer(size)))
+
+
+@pytest.mark.parametrize(("channels", "mode"), [(3, "RGB"), (4, "RGBA")])
+def test_bgr_exchanges_red_and_blue_of_images(channels: int, mode: str, tmp_path: Path) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    pixels = np.arange(4 * channels, dtype=np.uint8).reshape(2, 2, channels)
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    images.fromarray(pixels).convert(mode).save(photos / "a.png")
+    tflq.save(coloured(channels), tmp_path / "m.tflite")
+    for words, order in (([], [0, 1, 2, 3]), (["--bgr"], [2, 1, 0, 3])):
+        for given in (photos / "a.png", f"x={photos / 'a.png'}", photos):
+            result = run(tmp_path / "m.tflite", "--inputs", given, "-o", tmp_path / "out.npz", "--force", *words)
+            assert result.exit_code == 0, result.output
+            with np.load(tmp_path / "out.npz") as found:
+                assert np.array_equal(found["y"][0], pixels[..., order[:channels]])
+
+
+def test_bgr_without_colours_is_refused(tmp_path: Path) -> None:
+    result = run(PATH, "--inputs", picture(tmp_path / "grey.png", 7), "--std", "255", "--bgr")
+    assert (result.exit_code, "has one channel" in result.stderr) == (2, True)
+    result = run(PATH, "--bgr")
+    assert (result.exit_code, "none is given" in result.stderr) == (2, True)
+
+
+def test_calibration_reads_images_in_that_order(tmp_path: Path) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    tensors = tuple(TensorSpec(name, TensorType.FLOAT32, (1, 2, 2, 3)) for name in ("x", "y"))
+    graph = Subgraph(tensors, (0,), (1,), (Operator(0, (0,), (1,)),))
+    model = Model(3, (OperatorCode(101, "ABS"),), (graph,), (Buffer(),))
+    images.fromarray(np.full((2, 2, 3), (10, 20, 30), np.uint8)).save(tmp_path / "a.png")
+    for bgr, first in ((False, 10), (True, 30)):
+        (sample,) = tflq.Calibration(model, tmp_path, bgr=bgr)
+        assert sample[0][0, 0, 0, 0] == first

@@ -137,7 +137,7 @@ def _run(model: str, options: Mapping[str, Any]) -> tuple[Benchmark, BaseExcepti
             samples=options["samples"],
             seed=options["seed"],
             signature=options["signature"],
-            preparation=preparation(options["mean"], options["std"], options["quantize_inputs"]),
+            preparation=preparation(options["mean"], options["std"], options["quantize_inputs"], options["bgr"]),
             seconds=options["seconds"],
             runs=options["runs"],
             threads=options["threads"],

@@ -55,6 +55,7 @@ def compare_command(
     labels: str | None,
     signature: str | None,
     scaling: Any,
+    bgr: bool,
     python: str | None,
     all_tensors: bool,
     html: str | None,
@@ -86,7 +87,7 @@ def compare_command(
     check_files([html, overlay], [reference, *others, data, labels], force=force)
     first = float_subject(reference, python)
     drawn = only_signed(first.model, signature).model
-    samples = Calibration(drawn, data, scaling)
+    samples = Calibration(drawn, data, scaling, bgr=bgr)
     known = None if labels is None else read_labels(labels)
     if len(others) > 1:
 

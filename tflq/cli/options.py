@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
@@ -189,26 +190,52 @@ def _each_from_stdin(context: click.Context, option: click.Parameter, words: tup
     return tuple(str(from_stdin(context, option, word)) for word in words)
 
 
+def _bgr_option(function: F) -> F:
+    """Add --bgr, which needs an image among the command's files."""
+
+    @functools.wraps(function)
+    def ordered(*words: Any, bgr: bool, **options: Any) -> Any:
+        if bgr and not any(map(_is_image, options.values())):
+            raise click.BadParameter("orders the channels of images, and none is given", param_hint="--bgr")
+        return function(*words, bgr=bgr, **options)
+
+    text = "Give channels of images in the order blue, green, red. --mean and --std follow that order."
+    return cast(F, click.option("--bgr", is_flag=True, help=text)(ordered))
+
+
+def _is_image(value: Any) -> bool:
+    """Return whether an option's value names an image, or a folder of images, maybe as NAME=FILE."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_image, value))
+    if not isinstance(value, str):
+        return False
+    from tflq.verification.preparation import image_paths
+
+    return any(image_paths(Path(part)) for part in (value, value.partition("=")[2]) if part)
+
+
 def scaling_options(function: F) -> F:
-    """Add --mean and --std, passed on together as `scaling`: a Scaling, or None if neither is given."""
+    """Add --bgr, and --mean and --std, passed on together as `scaling`: a Scaling, or None if neither is given."""
 
     @functools.wraps(function)
     def scaled(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
         return function(*words, scaling=_scaling(mean, std), **options)
 
+    scaled = _bgr_option(scaled)
     for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
         scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(scaled)
     return cast(F, scaled)
 
 
 def preparation_options(function: F) -> F:
-    """Add --mean, --std and --quantize-inputs, passed on as lists of numbers or None, and a flag."""
+    """Add --bgr, and --mean, --std and --quantize-inputs, passed on as lists of numbers or None, and flags."""
 
     @functools.wraps(function)
     def prepared(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
         means = None if mean is None else _numbers(mean, "--mean")
         return function(*words, mean=means, std=None if std is None else _numbers(std, "--std"), **options)
 
+    prepared = _bgr_option(prepared)
     prepared = click.option(
         "--quantize-inputs", is_flag=True, help="Quantize float values that are given for integer inputs."
     )(prepared)

@@ -156,6 +156,7 @@ def quantize_command(
     sensitivity: bool,
     labels: str | None,
     scaling: Any,
+    bgr: bool,
     python: str | None,
     html: str | None,
     overlay: str | None,
@@ -209,6 +210,7 @@ def quantize_command(
             "--sensitivity": sensitivity,
             "--labels": labels,
             "--mean or --std": scaling,
+            "--bgr": bgr,
             "--overlay": overlay,
             "--keep-best": keep_best,
             "--resume": resume,
@@ -235,7 +237,7 @@ def quantize_command(
     if portable_until or drop_softmax:
         chosen = replace(chosen, portable_until=portable_until or "", drop_softmax=drop_softmax)
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
-        samples = Calibration(source.model, calibration, scaling)
+        samples = Calibration(source.model, calibration, scaling, bgr=bgr)
         known = None if labels is None else read_labels(labels)
         if scaling is None:
             _warn_of_plain_images(calibration)
@@ -251,7 +253,7 @@ def quantize_command(
             labels=known,
             resume=journal,
         )
-    making = Making(source.facts, stored(result.model, output), calibration, scaling, result)
+    making = Making(source.facts, stored(result.model, output), calibration, scaling, result, bgr)
     if html is not None:
         write_page(html, quantize_report(making), source.model)
     if overlay is not None:

@@ -121,7 +121,10 @@ def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
 
     files, inputs, labels = options["files"], options["inputs"], options["labels"]
     all_tensors = options["all_tensors"]
-    target, how = subject(model), preparation(options["mean"], options["std"], options["quantize_inputs"])
+    target, how = (
+        subject(model),
+        preparation(options["mean"], options["std"], options["quantize_inputs"], options["bgr"]),
+    )
     words = [] if labels is None else read_words(labels)
     parts = signed(target.model, options["signature"])
     if parts[0].name:

@@ -21,7 +21,7 @@ def run_signatures(
     from tflq.report.verbs.run import Ran, Top, top
     from tflq.verification.preparation import preparation
 
-    how = preparation(options["mean"], options["std"], options["quantize_inputs"])
+    how = preparation(options["mean"], options["std"], options["quantize_inputs"], options["bgr"])
     feeds, chosen = _feeds(parts, options, how), by_name(options["profile"])
     arrays: dict[str, Any] = {}
     promises: dict[str, Any] = {}

@@ -48,6 +48,7 @@ def why_command(
     evidence: str | None,
     inputs: str | None,
     scaling: Any,
+    bgr: bool,
     sample: int | None,
     signature: str | None,
     profile: str,
@@ -80,7 +81,7 @@ def why_command(
         raise OptionError("--paste goes with neither --json nor --verbose")
     check_files([html], [model, evidence, inputs], force=force)
     whole = subject(model)
-    found, name = _answer(whole, evidence, inputs, scaling, sample, signature, profile)
+    found, name = _answer(whole, evidence, inputs, scaling, bgr, sample, signature, profile)
     shown = why_report(found, model, name, verbose=verbose)
     if html is not None:
         write_page(html, shown, model, profile, signature)
@@ -98,6 +99,7 @@ def _answer(
     evidence: str | None,
     inputs: str | None,
     scaling: Any,
+    bgr: bool,
     sample: int | None,
     signature: str | None,
     profile: str,
@@ -111,7 +113,7 @@ def _answer(
 
     if evidence is None or evidence.startswith("runtime:"):
         runtime = (evidence or "runtime:litert-xnnpack").removeprefix("runtime:")
-        return _of_runtime(whole, runtime, inputs, scaling, sample, signature, profile)
+        return _of_runtime(whole, runtime, inputs, scaling, bgr, sample, signature, profile)
     check_model(evidence, whole.facts.sha256)
     if len(signed(whole.model)) > 1:
         part, dumps = only_dumps(whole.model, evidence, sample, None, signature)
@@ -119,21 +121,28 @@ def _answer(
     else:
         target = only_signed(whole.model, signature).model
         held = read_evidence(target, evidence, sample)
-    given = [] if inputs is None else given_inputs(target, inputs)
+    given = [] if inputs is None else given_inputs(target, inputs, bgr=bgr)
     return answer(target, held, profile, given, scaling), evidence
 
 
 def _of_runtime(
-    whole: Any, runtime: str, inputs: str | None, scaling: Any, sample: int | None, signature: str | None, profile: str
+    whole: Any,
+    runtime: str,
+    inputs: str | None,
+    scaling: Any,
+    bgr: bool,
+    sample: int | None,
+    signature: str | None,
+    profile: str,
 ) -> tuple[Any, str]:
     """Return the answer about an installed runtime, on the inputs given or on generated ones."""
     from tflq.verification import record
 
-    means = {} if scaling is None else {"mean": scaling.mean, "std": scaling.std}
+    means = {"bgr": bgr} | ({} if scaling is None else {"mean": scaling.mean, "std": scaling.std})
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "recording.npz")
         record(bytes(whole.data), runtime, inputs, all_tensors=True, path=path, samples=4, signature=signature, **means)
-        found, _ = _answer(whole, path, None, None, sample, signature, profile)
+        found, _ = _answer(whole, path, None, None, False, sample, signature, profile)
     return found, f"runtime:{runtime}"
 
 

@@ -85,10 +85,11 @@ def rows(stored: Array, shape: Sequence[int]) -> list[Array]:
     return list(stored[:, None]) if stored.ndim == len(shape) and stored.shape[0] > 1 else [stored]
 
 
-def given_inputs(model: Model, path: str | os.PathLike[str]) -> list[Array]:
+def given_inputs(model: Model, path: str | os.PathLike[str], *, bgr: bool = False) -> list[Array]:
     """Return the user's numbers for the model's only input, one array for each sample, as they are stored.
 
-    They are an `.npy`, the entry of an `.npz` with the input's name or the only entry, or images.
+    They are an `.npy`, the entry of an `.npz` with the input's name or the only entry, or images. With
+    `bgr`, channels of images are in that order.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -111,4 +112,4 @@ def given_inputs(model: Model, path: str | os.PathLike[str]) -> list[Array]:
     images = image_paths(place)
     if not images or len(spec.shape) != 4:
         raise InputError("is neither .npy, .npz nor an image of the input's rank", name=str(path))
-    return [np.asarray(read_image(image, *spec.shape[1:]))[None] for image in images]
+    return [np.asarray(read_image(image, *spec.shape[1:], bgr=bgr))[None] for image in images]

@@ -18,10 +18,15 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", "
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[Any]:
+def read_image(path: Path, height: int, width: int, channels: int, *, bgr: bool = False) -> NDArray[Any]:
     """Return an image as uint8 [height, width, channels]: its first frame, converted to grey, RGB or RGBA.
 
     The largest centred part of these proportions is cut out and resized bilinearly, with averaging if it shrinks.
+    With `bgr` the first channel is blue and the third red; alpha stays the fourth.
+
+    Raises:
+        InputError: It is not readable, or an input of that many channels takes no image, or no colours.
+        OptionError: Pillow is not installed.
     """
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
@@ -29,6 +34,8 @@ def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[An
         raise OptionError("folders of images need Pillow: install the extra `images`", name=str(path)) from error
     if channels not in _MODES:
         raise InputError("images have 1, 3 or 4 channels", name=str(path), expected=channels)
+    if bgr and channels == 1:
+        raise InputError("has one channel: --bgr (bgr=True) orders three", name=str(path))
     try:
         with open_file(path) as file, Image.open(file) as image:
             upright = ImageOps.exif_transpose(image).convert(_MODES[channels])
@@ -36,7 +43,8 @@ def read_image(path: Path, height: int, width: int, channels: int) -> NDArray[An
             fitted = cut.resize((width, height), Image.Resampling.BILINEAR)
     except (OSError, UnidentifiedImageError, ValueError) as error:
         raise InputError(f"is not a readable image ({error})", name=str(path)) from error
-    return np.asarray(fitted, np.uint8).reshape(height, width, channels)
+    array = np.asarray(fitted, np.uint8).reshape(height, width, channels)
+    return np.ascontiguousarray(array[..., [2, 1, 0, 3][:channels]]) if bgr else array
 
 
 def _centred(width: int, height: int, wide: int, high: int) -> tuple[int, int, int, int]:

@@ -36,11 +36,13 @@ class Preparation:
     """The conversion of numbers to an input's values.
 
     `scaling` converts stored numbers to real values, (stored - mean) / std. Real values become codes of an integer
-    input if there is a scaling, or if `quantize` declares floats to be real values.
+    input if there is a scaling, or if `quantize` declares floats to be real values. With `bgr`, channels of images
+    are in the order blue, green, red.
     """
 
     scaling: Scaling | None = None
     quantize: bool = False
+    bgr: bool = False
 
     def apply(self, spec: TensorSpec, value: Array) -> Array:
         """Return the numbers in the input's form, as far as this preparation converts them."""
@@ -48,7 +50,8 @@ class Preparation:
             return value
         if self.scaling is None and value.dtype.kind != "f":
             return value  # codes
-        real = value.astype(np.float32) if self.scaling is None else self.scaling.apply(value)
+        with np.errstate(over="ignore"):  # beyond float32: infinity, whose code is the last one
+            real = value.astype(np.float32) if self.scaling is None else self.scaling.apply(value)
         if spec.type == TensorType.FLOAT32:
             return real
         codes = quantized(spec, real)
@@ -74,12 +77,12 @@ class Preparation:
 PLAIN = Preparation()
 
 
-def preparation(mean: Numbers | None, std: Numbers | None, quantize: bool = False) -> Preparation:
-    """Return the preparation for a mean, a standard deviation and the request for codes."""
+def preparation(mean: Numbers | None, std: Numbers | None, quantize: bool = False, bgr: bool = False) -> Preparation:
+    """Return the preparation for a mean, a standard deviation, the request for codes, and the order of channels."""
     scaling = (
         None if mean is None and std is None else Scaling.of(0 if mean is None else mean, 1 if std is None else std)
     )
-    return Preparation(scaling, quantize)
+    return Preparation(scaling, quantize, bgr)
 
 
 def quantized(spec: TensorSpec, real: Array) -> Array:
@@ -108,6 +111,8 @@ def codes_of_floats(spec: TensorSpec, value: Array, name: str, *, real: bool) ->
     q = spec.quantization
     low, high = code_limits(TensorType(spec.type))
     codes = value.astype(np.float64)
+    if not np.isfinite(codes).all():
+        raise InputError("holds NaN or infinity, which are no codes", name=name)
     if real:
         if q is None or len(q.scale) != 1:
             raise InputError("holds real values, but the tensor has no scale", name=name)
@@ -142,7 +147,7 @@ def image(path: Path, spec: TensorSpec, how: Preparation) -> Array:
     name = spec.name or "input"
     if len(shape) != 4 or min(shape[1:]) < 1:
         raise InputError("takes no image", name=name, expected="[1, H, W, C]", got=list(shape))
-    stored = read_image(path, *shape[1:])[None]
+    stored = read_image(path, *shape[1:], bgr=how.bgr)[None]
     if how.scaling is None and spec.type not in (TensorType.UINT8, TensorType.FLOAT32):
         raise InputError(
             "takes codes: --mean and --std (mean=, std=) scale an image's numbers 0 to 255 to real values"

@@ -59,6 +59,7 @@ def verify(
     mean: Numbers | None = None,
     std: Numbers | None = None,
     quantize_inputs: bool = False,
+    bgr: bool = False,
     signature: str | None = None,
 ) -> Report:
     """Compare every tensor of every operator, bit by bit, with a real runtime or a golden file.
@@ -78,6 +79,7 @@ def verify(
             differences. The verdict is then CLOSE, never SAME.
         mean, std: Inputs are (stored - mean) / std for numbers in images and arrays; one number, or one per channel.
         quantize_inputs: Floats for integer inputs are real values, which become codes.
+        bgr: Channels of images enter in the order blue, green, red.
         signature: The only signature to compare; None for all.
 
     Example:
@@ -96,7 +98,7 @@ def verify(
     chosen = None if profile is None else profile_by_name(profile)
     report_progress = progress or _silent
     target = subject(model)
-    how = preparation(mean, std, quantize_inputs)
+    how = preparation(mean, std, quantize_inputs, bgr)
     every, parts = signed(target.model), signed(target.model, signature)
     golden, path = _expectation(target, parts, against, inputs, samples, seed, python, report_progress, how)
     if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
@@ -185,6 +187,7 @@ def record(
     mean: Numbers | None = None,
     std: Numbers | None = None,
     quantize_inputs: bool = False,
+    bgr: bool = False,
     signature: str | None = None,
 ) -> Golden:
     """Run a real runtime and return its results as a golden, saved at `path` if one is given.
@@ -205,7 +208,7 @@ def record(
         check_golden_output(path, sources, replaces=True)
     target, runtime = subject(model), runtime_by_name(against, python=python)
     parts = runnable(signed(target.model, signature), runtime)
-    fed = make_feeds(parts, inputs, samples, seed, preparation(mean, std, quantize_inputs))
+    fed = make_feeds(parts, inputs, samples, seed, preparation(mean, std, quantize_inputs, bgr))
     if path is not None and is_bundle_name(path):
         save_golden(_observed(target, runtime, fed, all_tensors=all_tensors), path)
         return load_golden(path)

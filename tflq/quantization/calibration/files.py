@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tflq.verification.pictures import SUFFIXES, read_image
 Array = NDArray[Any]
 
 
-def opened(source: str | os.PathLike[str], names: InputNames) -> Iterator[tuple[Array, ...]]:
+def opened(source: str | os.PathLike[str], names: InputNames, *, bgr: bool = False) -> Iterator[tuple[Array, ...]]:
     """Return the samples of a file or a folder, arrays in input order.
 
     An `.npz` holds stacked arrays named after the inputs, or `s<k>_in<i>` for input i of sample k; for a model with one
@@ -30,7 +31,7 @@ def opened(source: str | os.PathLike[str], names: InputNames) -> Iterator[tuple[
     """
     path = Path(source)
     if path.is_dir():
-        return _from_folder(path, names)
+        return _from_folder(path, names, bgr)
     if not path.is_file():
         raise FileAccessError(path, "there is no such file")
     if path.suffix == ".npz":
@@ -76,8 +77,9 @@ def _side_by_side(stacked: Sequence[Iterator[Array]], source: str) -> Iterator[t
         raise CalibrationError("inputs have different numbers of samples", name=source) from error
 
 
-def _from_folder(folder: Path, names: InputNames) -> Iterator[tuple[Array, ...]]:
-    readers = {".npy": _array, ".npz": _arrays, **dict.fromkeys(SUFFIXES, _image)}
+def _from_folder(folder: Path, names: InputNames, bgr: bool) -> Iterator[tuple[Array, ...]]:
+    readers: dict[str, Callable[[Path, InputNames, int], tuple[Array, ...]]]
+    readers = {".npy": _array, ".npz": _arrays, **dict.fromkeys(SUFFIXES, partial(_image, bgr=bgr))}
     paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in readers and p.is_file())
     for number, path in enumerate(paths):
         yield readers[path.suffix.lower()](path, names, number)
@@ -93,7 +95,7 @@ def _arrays(path: Path, names: InputNames, number: int) -> tuple[Array, ...]:
         return names.ordered(archive, number)
 
 
-def _image(path: Path, names: InputNames, number: int) -> tuple[Array, ...]:
+def _image(path: Path, names: InputNames, number: int, *, bgr: bool) -> tuple[Array, ...]:
     names.check_count(1, number)
     spec = names.specs[0]
     shape = spec.shape_signature or spec.shape
@@ -101,5 +103,5 @@ def _image(path: Path, names: InputNames, number: int) -> tuple[Array, ...]:
         name = spec.name or "input"
         raise CalibrationError("takes no image", sample=number, name=name, expected="[1, H, W, C]", got=list(shape))
     height, width, channels = shape[1:]
-    image = read_image(path, height, width, channels)
+    image = read_image(path, height, width, channels, bgr=bgr)
     return (image.astype(np.float32) if spec.type == TensorType.FLOAT32 else image,)

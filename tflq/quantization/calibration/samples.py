@@ -36,7 +36,8 @@ class Calibration:
 
     Stacked arrays (a path, one array, or a dict of arrays) hold a sample in each row along axis 0. If a sample of an
     iterable holds several rows and the model takes one, each row is a sample. The samples of a one-shot iterator are
-    kept in a temporary file. `scaling` applies to float inputs; without it their data must be floats.
+    kept in a temporary file. `scaling` applies to float inputs; without it their data must be floats. With `bgr`,
+    channels of images are in the order blue, green, red.
 
     Iterating raises CalibrationError, naming sample and tensor: number of inputs, names, shapes, types, NaN or infinite
     values, no samples at all.
@@ -49,14 +50,21 @@ class Calibration:
         [(1, 8, 8, 1), (1, 8, 8, 1), (1, 8, 8, 1)]
     """
 
-    def __init__(self, model: Model, source: CalibrationSource | Calibration, scaling: Scaling | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        source: CalibrationSource | Calibration,
+        scaling: Scaling | None = None,
+        *,
+        bgr: bool = False,
+    ) -> None:
         self._names = InputNames.of(model)
         self._scaling = scaling
         self._samples: Callable[[], Iterator[tuple[Array, ...]]]
         if isinstance(source, Calibration):
             self._samples, self._scaling = source._samples, scaling or source._scaling
         else:
-            self._samples = self._opened(source)
+            self._samples = self._opened(source, bgr)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -78,12 +86,12 @@ class Calibration:
         if number < 0:
             raise CalibrationError("there are no samples")
 
-    def _opened(self, source: CalibrationSource) -> Callable[[], Iterator[tuple[Array, ...]]]:
+    def _opened(self, source: CalibrationSource, bgr: bool) -> Callable[[], Iterator[tuple[Array, ...]]]:
         """Return a function that yields all samples from the first on, arrays in input order."""
         names = self._names
         if isinstance(source, (str, os.PathLike)):
             path = source
-            return lambda: (self._whole(row, k) for k, row in enumerate(opened(path, names)))
+            return lambda: (self._whole(row, k) for k, row in enumerate(opened(path, names, bgr=bgr)))
         if isinstance(source, Mapping):
             stacked = names.ordered(source, None)
             return lambda: (self._whole(row, k) for k, row in enumerate(_side_by_side(stacked)))

@@ -36,13 +36,14 @@ _MANY = len(PRESETS["best"].candidates)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Making:
-    """A quantization: source and output file, the path of the calibration data, how it was scaled, the result."""
+    """A quantization: source and output file, the path of the calibration data, how it was read, the result."""
 
     source: ModelFacts
     output: ModelFacts
     calibration: str
     scaling: Scaling | None
     result: Result
+    bgr: bool = False
 
     @property
     def report(self) -> Report:
@@ -214,7 +215,7 @@ def next_step(making: Making) -> str:
     """Return the command to type next."""
     report = making.report
     source, output, data = (quote(p) for p in (making.source.path, making.output.path, making.calibration))
-    scaling = _scaling_options(making.scaling)
+    scaling = _scaling_options(making.scaling) + (" --bgr" if making.bgr else "")
     data += scaling
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {output}"
