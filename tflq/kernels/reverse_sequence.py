@@ -55,34 +55,35 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 @filling(lambda data, x, lengths: (x.shape, x.dtype))
 def eval_reverse_sequence(data: OpData, out: Array, x: Array, lengths: Array) -> Call:
     """Source: reference_ops::ReverseSequence. A length of 0 or less turns nothing around."""
-    order = (0, 1, 2, 3, 4) if data.is_batch_first else (0, 3, 2, 1, 4)
-    source, target = (np.asarray(a, order="C").reshape(data.blocks).transpose(order) for a in (x, out))
-    size = source.shape[3]
+    source, target = (np.asarray(a, order="C").reshape(data.blocks) for a in (x, out))
+    size = data.blocks[3 if data.is_batch_first else 1]
 
     def call() -> None:
         if lengths.size and lengths.max() > size:
             raise UndefinedResultError("ReverseSequence", f"length {lengths.max()} of a sequence of {size}")
-        _reverse(source, lengths, target)
+        _reverse(source, lengths, data.is_batch_first, target)
 
     return call
 
 
 @in_pieces(source="o", target="o")
 @compiled
-def _reverse(source: Array, lengths: Array, target: Array) -> None:
-    """Turn the first lengths[b] moments around, of arrays (outer, batch, between, time, inner).
+def _reverse(source: Array, lengths: Array, is_batch_first: bool, target: Array) -> None:
+    """Turn the first lengths[b] moments around, of arrays (outer, batch, between, time, inner), or time before batch.
 
     Eval guarantees: both arrays have that shape, there is a length for every batch, and none is beyond the time.
     """
-    outer, batches, between, moments, inner = source.shape
+    outer, firsts, between, seconds, inner = source.shape
     for o in range(outer):
-        for b in range(batches):
-            length = np.int64(lengths[b])
+        for first in range(firsts):
             for m in range(between):
-                for t in range(moments):
+                for second in range(seconds):
+                    b, t = (first, second) if is_batch_first else (second, first)
+                    length = np.int64(lengths[b])
                     origin = length - 1 - t if t < length else t
+                    f, s = (first, origin) if is_batch_first else (origin, second)
                     for i in range(inner):
-                        target[o, b, m, t, i] = source[o, b, m, origin, i]
+                        target[o, first, m, second, i] = source[o, f, m, s, i]
 
 
 _X = "float32|uint8|int16|int32|int64"

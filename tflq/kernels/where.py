@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.jit.compiled import Int, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -26,13 +28,36 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def coordinates_size(_: None, condition: Array) -> int:
-    """Return the bytes of the coordinates, and of as many while they are gathered."""
-    return 24 * int(np.count_nonzero(condition)) * condition.ndim + condition.size
+    """Return the bytes of the coordinates, and of the mask."""
+    return 8 * int(np.count_nonzero(condition != 0)) * condition.ndim + condition.size
 
 
 def eval_where(_: None, condition: Array) -> Array:
     """Source: SelectTrueCoords."""
-    return np.argwhere(condition).astype(np.int64)
+    mask = (condition != 0).reshape(-1)  # NumPy counts booleans faster than numbers
+    out = np.empty((np.count_nonzero(mask), condition.ndim), np.int64)
+    _coordinates(mask, 0, np.array(condition.shape, np.int64), np.zeros(1, np.int64), out)
+    return out
+
+
+@in_pieces(mask="i", start="i")
+@compiled
+def _coordinates(mask: Array, start: Int, shape: Array, count: Array, out: Array) -> None:
+    """Write the coordinates of true elements from row `count` on.
+
+    Eval guarantees: `out` has a row for each true element of the whole mask, and a column for each of the dimensions.
+    """
+    row = count[0]
+    for i in range(len(mask)):
+        if mask[i]:
+            rest = start + i
+            for d in range(len(shape) - 1, -1, -1):
+                size = shape[d]
+                above = rest // size
+                out[row, d] = rest - above * size
+                rest = above
+            row += 1
+    count[0] = row
 
 
 KERNELS = (Kernel("WHERE", "bool|float32|int64|int32|int8|uint8|uint32 -> int64", prepare, (1, 2)),)
