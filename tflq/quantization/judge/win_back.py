@@ -27,7 +27,7 @@ class WinBack:
     """An operator of the float model, by index and name, and what leaving it in float gives.
 
     `sqnr` is that of the outputs then, in dB; `gained` is how much more that is, and `added` are the bytes that the
-    file has more.
+    file has more. `tried` is the number of operators that were measured so.
     """
 
     operator: int
@@ -35,6 +35,7 @@ class WinBack:
     sqnr: float
     gained: float
     added: int
+    tried: int
 
 
 def win_back(
@@ -63,6 +64,6 @@ def win_back(
         except TflqError:  # such as kernels that do not take both forms of an operand
             continue
         origin, gained = task.floats.origins[operator], sqnr - comparison.sqnr
-        wins.append(WinBack(origin, graph.op(operator).name, sqnr, gained, file_size(model) - size))
+        wins.append(WinBack(origin, graph.op(operator).name, sqnr, gained, file_size(model) - size, len(tried)))
     best = max(wins, key=lambda win: win.gained, default=None)
     return best if best is not None and math.isfinite(best.gained) and best.gained >= _LEAST else None
