@@ -89,7 +89,8 @@ def win_text(won: WinBack) -> str:
     """Return the operator that costs most, the option that leaves it in float, and what that gives, as measured."""
     bytes_ = f"{abs(won.added):,} bytes {'more' if won.added >= 0 else 'less'}"
     return (
-        f"costs most of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; --keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
+        f"costs most of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
+        f"--keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
         f"{won.gained:.1f} dB more, for {bytes_}"
     )
 
