@@ -1,4 +1,4 @@
-"""The tour and every page of docs/how-to, executed: commands with their exit codes, what they print, Python.
+"""The pages of docs, executed: commands with their exit codes, what they print, Python.
 
 A block that names TFLQ_SHARED is executed where the shared test material is.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support import suites
@@ -127,3 +128,91 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_tour_leads_to_every_page() -> None:
     tour = PAGES[0].read_text(encoding="utf-8")
     assert {page.name for page in PAGES[1:]} <= set(re.findall(r"\(how-to/([^)]+)\)", tour))
+
+
+# --- pages of docs/, whose commands name a reader's own files ---------------------------------------------------------
+
+GOLDEN = suites.ROOT / "golden" / "models"
+
+
+def _no_files(home: Path) -> None:
+    pass
+
+
+def _recordings(home: Path) -> None:
+    """Write a model, and recordings of it under the names of the page."""
+    import tflq
+
+    (home / "model.tflite").write_bytes((GOLDEN / "digits_autoencoder_int8.tflite").read_bytes())
+    for name in ("before", "after", "monday", "tuesday"):
+        seed = int(name == "tuesday")
+        tflq.record(home / "model.tflite", all_tensors=True, path=home / f"{name}.zip", samples=12, seed=seed)
+
+
+def _float_model(home: Path) -> None:
+    """Write a float model with its samples, labels and images, and a profile."""
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    for name in ("model", "float"):
+        (home / f"{name}.tflite").write_bytes((GOLDEN / "digits_mobilenet_float.tflite").read_bytes())
+    with np.load(GOLDEN / "digits_test.npz") as held:
+        pixels, labels = held["images"], held["labels"]
+    scaled = pixels.astype(np.float32) / 16
+    np.savez(home / "samples.npz", x=scaled[:24])
+    np.savez(home / "evaluation.npz", x=scaled[60:90])
+    np.save(home / "labels.npy", labels[60:90])
+    (home / "images").mkdir()
+    for k, picture in enumerate(pixels[:20]):
+        images.fromarray(picture[..., 0] * 15).save(home / "images" / f"{k:02d}.png")
+    (home / "npu.yaml").write_text("base: litert-ref\nabout: An NPU.\narithmetic:\n  requantize: single-rounding\n")
+
+
+#: What each page presumes, and the names that its Python uses.
+REFERENCE = {
+    "conformance": _no_files,
+    "golden-format": _recordings,
+    "pages": _no_files,
+    "portable": _float_model,
+    "quantize": _float_model,
+    "versions": _no_files,
+}
+#: Pages with commands that are not executed, and why.
+NOT_EXECUTED = {
+    "drop-in": "its Python is parts of a program; tests/api/test_drop_in.py has whole ones",
+    "proof": "its searches take an hour; tests/tools/test_search_proofs.py has short ones",
+    "tour": "executed above",
+}
+#: Commands that are not executed, by how they begin, and why.
+PASSED_OVER = {".venv/bin/pytest": "tests in a test"}
+
+
+def test_every_page_with_commands_is_executed_or_says_why_not() -> None:
+    pages = {page.stem for page in (suites.ROOT / "docs").glob("*.md") if any(True for _ in blocks(page))}
+    assert pages == REFERENCE.keys() | NOT_EXECUTED.keys()
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_a_page_of_docs_does_what_it_says(name: str, home: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    REFERENCE[name](home)
+    names = _names(home) if name == "quantize" else {}
+    executed = 0
+    for block in blocks(suites.ROOT / "docs" / f"{name}.md"):
+        if block.language == "python":
+            exec(block.text, names)
+            executed += 1
+        for command in commands(block) if block.language == "sh" else ():
+            if not command.startswith(tuple(PASSED_OVER)):
+                if name in ("quantize", "portable"):  # the page's commands each stand for themselves
+                    command = re.sub(r"(tflq quantize \S+)", r"\1 -f", command)
+                execute(command)
+                executed += 1
+    assert executed
+
+
+def _names(home: Path) -> dict[str, Any]:
+    """Return what the page's Python presumes."""
+    import tflq
+
+    with np.load(home / "samples.npz") as samples, np.load(home / "evaluation.npz") as evaluation:
+        rows = [[sample[None]] for sample in samples["x"]]
+        return {"tflq": tflq, "samples": rows, "evaluation": evaluation["x"], "labels": np.load(home / "labels.npy")}
