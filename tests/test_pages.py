@@ -166,7 +166,7 @@ def _float_model(home: Path) -> None:
     (home / "npu.yaml").write_text("base: litert-ref\nabout: An NPU.\narithmetic:\n  requantize: single-rounding\n")
 
 
-#: What each page presumes, and the names that its Python uses.
+#: The files that each page presumes, by its name.
 REFERENCE = {
     "conformance": _no_files,
     "golden-format": _recordings,
@@ -202,7 +202,7 @@ def test_a_page_of_docs_does_what_it_says(name: str, home: Path) -> None:
             executed += 1
         for command in commands(block) if block.language == "sh" else ():
             if not command.startswith(tuple(PASSED_OVER)):
-                if name in ("quantize", "portable"):  # the page's commands each stand for themselves
+                if name in ("quantize", "portable"):  # each command is a choice, not a step
                     command = re.sub(r"(tflq quantize \S+)", r"\1 -f", command)
                 execute(command)
                 executed += 1
