@@ -78,6 +78,7 @@ def expected() -> str:
     return run(("none",), 1).removeprefix("0 ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 40, 150, 250])
 def test_an_interrupted_import_of_numba(at: int, tmp_path: Path) -> None:
     before, _, rest = PROGRAM.partition("\ndef result():")
@@ -85,6 +86,7 @@ def test_an_interrupted_import_of_numba(at: int, tmp_path: Path) -> None:
     assert run(("numba", "llvmlite"), at, program, NUMBA_CACHE_DIR=str(tmp_path)) == "1 12\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 30, 90, 130])
 def test_an_interrupted_import_of_tflq(at: int, expected: str) -> None:
     assert run(("tflq",), at) == f"1 {expected}"

@@ -46,6 +46,7 @@ def use(model: Model | bytes) -> str:
     return stage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SMALL + NETWORKS, ids=lambda path: path.stem)
 def test_models_that_are_wrong_in_one_place(path: Path) -> None:
     model = tflq.load(path)

@@ -25,6 +25,7 @@ def one_by_one(path: str, samples: list[Array]) -> list[Array]:
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["digits_mobilenet_int8", "digits_lstm_int8", "digits_autoencoder_float"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_sample_begins_anew(name: str, threads: int) -> None:

@@ -42,6 +42,7 @@ def written(path: Path, data: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_only_model_is_found_under_every_name(tmp_path: Path, model_bytes: bytes) -> None:
     path = written(tmp_path / "a.litertlm", litertlm([TOKENIZER, decoder(model_bytes)]))
     for name in ("", ":1", ":prefill_decode", ":TF_LITE_PREFILL_DECODE", ":tflitemodel"):
@@ -186,6 +187,7 @@ def test_other_versions_are_refused(model_bytes: bytes, version: tuple[int, int,
         tflq.load(litertlm([decoder(model_bytes)], version))
 
 
+@pytest.mark.slow
 def test_damaged_headers_are_typed_errors(model_bytes: bytes) -> None:
     data = litertlm([TOKENIZER, decoder(model_bytes)])
     for size in (*range(0, 420, 7), 16 << 10, len(data) - (16 << 10)):

@@ -20,6 +20,7 @@ SMALL = suites.ROOT / "golden" / "singleop" / "models" / "leaky_relu_01.tflite"
 DECODER = suites.ROOT / "golden" / "models" / "tiny_decoder_int8.tflite"
 
 
+@pytest.mark.slow
 def test_sides_take_turns_and_bits_are_compared() -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     benchmark = Benchmark(SMALL, ["litert-ref"], ["litert-ref"], runs=30)

@@ -33,6 +33,7 @@ def checked(text: str) -> dict:
     return found
 
 
+@pytest.mark.slow
 def test_text_and_page(tmp_path: Path) -> None:
     page = tmp_path / "bench.html"
     done = tflq(SMALL, "--against", "none", "--seconds", 0, "--html", page)

@@ -124,6 +124,7 @@ def test_the_hooks_and_the_action_run(tmp_path: Path) -> None:
             assert ended.returncode == code, ended.stderr
 
 
+@pytest.mark.slow
 def test_the_action_takes_patterns(tmp_path: Path) -> None:
     action = yaml.safe_load((suites.ROOT / ".github/actions/verify/action.yml").read_text())
     (tmp_path / "bin").mkdir()

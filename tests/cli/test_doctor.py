@@ -24,6 +24,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "RUNTIMES", {"litert-ref": RUNTIMES["litert-ref"]})
 
 
+@pytest.mark.slow
 def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
     result = CliRunner().invoke(cli, ["doctor", "--json"])
     assert result.exit_code == 0, result.output
@@ -35,6 +36,7 @@ def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
     assert runtime["version"] is None or runtime["profile"] == "litert-ref" or runtime["reason"]
 
 
+@pytest.mark.slow
 def test_reasons_are_printed_whole() -> None:
     reason = "no module; " + "install it there, or name a Python that has it, " * 4
     row = doctor.Found("tflm", "tflite-micro", "", "", reason)

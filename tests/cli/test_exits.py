@@ -105,6 +105,7 @@ def start(*words: object, **streams: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, **options)  # type: ignore[call-overload,no-any-return]
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     ("words", "code"),
@@ -120,6 +121,7 @@ def test_a_reader_that_leaves_changes_no_exit_code(words: tuple[object, ...], co
     assert (child.returncode, said) == (code, b"")
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     "words", [DIFFERS, ("inspect", MODEL), ("inspect", MODEL, "--json"), ("inspect", "no"), ("--help",)]
@@ -145,6 +147,7 @@ def test_closed_streams_are_no_fault(json_wanted: tuple[str, ...], tmp_path: Pat
     assert said.count(b"\n") == (0 if json_wanted else 1), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_any_encoding_takes_any_name(encoding: str, tmp_path: Path) -> None:
     from dataclasses import replace

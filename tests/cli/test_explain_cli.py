@@ -35,6 +35,7 @@ def document(verb: str, dump: Path, *options: str) -> tuple[int, dict[str, Any]]
     return done.exit_code, found
 
 
+@pytest.mark.slow
 def test_the_runtime_that_made_the_dump_is_among_the_causes(dump: Path) -> None:
     code, found = document("explain", dump)
     assert (code, found["verdict"], found["first_divergent"]) == (1, "differs", 0)
@@ -46,6 +47,7 @@ def test_its_own_profile_finds_nothing(dump: Path) -> None:
     assert (code, found["verdict"], found["explanation"]) == (0, "same", None)
 
 
+@pytest.mark.slow
 def test_fit_names_the_profile(dump: Path) -> None:
     _, found = document("fit", dump)
     assert found["best"] == "litert-xnnpack"
@@ -86,6 +88,7 @@ def test_what_is_no_dump_is_told_what_is_one(tmp_path: Path) -> None:
     assert "indices such as 't0', got nothing" in empty.stderr
 
 
+@pytest.mark.slow
 def test_where_inputs_are_assumed_the_next_step_is_to_fit_the_whole(dump: Path, tmp_path: Path) -> None:
     """The dump holds one tensor amid the model: what makes it is XNNPACK's, and everything before is, too."""
     with np.load(dump) as whole:
@@ -97,6 +100,7 @@ def test_where_inputs_are_assumed_the_next_step_is_to_fit_the_whole(dump: Path, 
     assert fitted.stdout.startswith("Best: litert-xnnpack ")
 
 
+@pytest.mark.slow
 def test_the_first_element_is_told_with_its_sample_and_what_is_far_off_as_such(tmp_path: Path) -> None:
     spec = np.load(suites.ROOT / "golden/singleop/recorded/tie_conv_i8_0.npz")
     arrays = {key: spec[key].copy() for key in ("s0_in0", "s0_out0", "s1_in0", "s1_out0")}

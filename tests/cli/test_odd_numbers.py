@@ -144,6 +144,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [EACH, THOROUGH])
 def test_odd_suites(each: int, suite: Path, files: dict[str, Any], tmp_path: Path) -> None:
     with np.load(suite) as found:
@@ -171,6 +172,7 @@ def test_odd_work_folders(each: int, suite: Path, files: dict[str, Any], tmp_pat
     assert ended("conform check {suite} {work}", files) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [EACH, THOROUGH])
 @pytest.mark.parametrize("ending", ["json", "yaml"])
 def test_odd_recipes(ending: str, each: int, samples: Path, files: dict[str, Any], tmp_path: Path) -> None:
@@ -189,6 +191,7 @@ TOML = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["verify {model} --golden {golden}", "run {model}", "lint {model}"])
 def test_odd_configurations(verb: str, files: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -250,6 +253,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", OPTIONS)
 def test_odd_words_of_options(verb: str, files: dict[str, Any]) -> None:
     given = [word.format(**files) for word in verb.split()]

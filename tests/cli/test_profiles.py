@@ -41,6 +41,7 @@ def test_a_profile_does_not_differ_from_itself() -> None:
     assert "no difference" in run("tflm", "tflm")
 
 
+@pytest.mark.slow
 def test_the_primitive_that_differs_is_named() -> None:
     rows = document("litert-ref", "tflm")["differences"]
     dense = next(d for d in rows if "int8 int8 int32 -> int8" in d["types"] and d["op"] == "FULLY_CONNECTED")
@@ -52,6 +53,7 @@ def test_the_primitive_that_differs_is_named() -> None:
     assert any("mean_sum.micro" in note for note in sums["notes"])
 
 
+@pytest.mark.slow
 def test_single_rounding_differs_where_something_is_requantized() -> None:
     differing = {d.op for d in compare_profiles(by_name("litert-ref"), by_name("litert-ref+single-rounding"))}
     assert {"CONV_2D", "ADD", "MUL"} <= differing

@@ -18,6 +18,7 @@ MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [False, True], ids=["text", "json"])
 @pytest.mark.parametrize(
     ("number", "code", "line"), [(signal.SIGINT, 130, "tflq: interrupted"), (signal.SIGTERM, 143, "tflq: terminated")]

@@ -57,6 +57,7 @@ def test_an_unknown_signature_is_misuse(words: tuple[object, ...], tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @needs_litert
 def test_verify_names_the_signatures() -> None:
     result = tflq("verify", DECODER)

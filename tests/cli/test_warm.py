@@ -30,6 +30,7 @@ def _warmed(folder: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_it_compiles_once(tmp_path: Path) -> None:
     first, second = _warmed(tmp_path), _warmed(tmp_path)
     assert first["functions"] == len(list((tmp_path / "tflq" / "machine-code").iterdir()))

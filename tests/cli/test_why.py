@@ -66,6 +66,7 @@ def test_a_recording_of_the_profile_is_the_same() -> None:
     assert (result.exit_code, result.stdout.split(":")[0]) == (0, "SAME"), result.output
 
 
+@pytest.mark.slow
 def test_markdown_names_command_formula_and_versions(tmp_path: Path) -> None:
     """A wrong bit that no hypothesis explains."""
     golden = dict(np.load(SAME))
@@ -92,6 +93,7 @@ def test_missing_and_foreign_evidence_is_bad_input(tmp_path: Path) -> None:
     assert tflq("why", ADD, tmp_path / "o.npy").exit_code == 2
 
 
+@pytest.mark.slow
 def test_an_installed_runtime_is_evidence() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     result = tflq("why", ADD)

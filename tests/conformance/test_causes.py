@@ -51,6 +51,7 @@ def judged(path: str, place: Path, most: int) -> tuple[Judged, ...]:
         return causes.explained(job, archive, judge(job, archive, suite.cases, {}), suite.profile, most)
 
 
+@pytest.mark.slow
 def test_how_many_groups_were_explained_is_said(path: str, tmp_path: Path) -> None:
     cases = judged(path, tmp_path, 1)
     done, groups = explained_groups(cases)
@@ -63,6 +64,7 @@ def test_how_many_groups_were_explained_is_said(path: str, tmp_path: Path) -> No
     assert verdict_document(verdicts)["explained"] == {"groups": 1, "of": groups}
 
 
+@pytest.mark.slow
 def test_a_fault_in_an_explanation_loses_no_verdict(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = run_suite(path, target_of("profile:tflm"))
 
@@ -87,6 +89,7 @@ def test_the_cause_of_most_groups_comes_before_others() -> None:
     assert _Found({}, ()).chosen({}) == ()
 
 
+@pytest.mark.slow
 def test_one_cause_is_compared_with_further_cases_of_its_group(path: str, tmp_path: Path) -> None:
     cases = judged(path, tmp_path, 12)
     by_group: dict[Any, list[Judged]] = {}

@@ -34,6 +34,7 @@ def parts(folder: Path, *numbers: int) -> list[Path]:
     return [folder / f"part{number}.json" for number in numbers]
 
 
+@pytest.mark.slow
 def test_parts_that_are_run_give_the_verdict_on_the_whole(folder: Path, tmp_path: Path) -> None:
     done = tflq(
         "merge", *parts(folder, 2, 3, 1), "--json", "--sarif", tmp_path / "s.json", "--junit", tmp_path / "j.xml"

@@ -53,6 +53,7 @@ def test_runs_and_suites_report_progress(path: str, tmp_path: Path) -> None:
     assert any(what == "searching causes" for what, _, _ in heard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("form", ["--json", "-q"])
 def test_a_signal_ends_a_run_with_what_is_known(

@@ -38,6 +38,7 @@ def test_errors_travel_between_processes(error: TflqError) -> None:
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
+@pytest.mark.slow
 def test_parts_make_the_whole(path: str) -> None:
     parts = parts_of(Part(path, TARGET), size=5)
     whole = run_suite(path, target_of(TARGET)).cases

@@ -57,6 +57,7 @@ def test_the_standard_suite_has_thousands_of_cases_of_every_kind() -> None:
     assert {"CONV_2D", "ADD", "SOFTMAX", "MEAN", "PAD", "QUANTIZE", "RESIZE_BILINEAR", "AVERAGE_POOL_2D"} <= set(ops)
 
 
+@pytest.mark.slow
 def test_a_case_says_what_it_is_there_for(path: Path) -> None:
     cases = suite(path).cases
     assert len(cases) > 30
@@ -64,11 +65,13 @@ def test_a_case_says_what_it_is_there_for(path: Path) -> None:
     assert {t for case in cases for t in case.tells} >= {"litert-opt", "litert-xnnpack", "tflm"}
 
 
+@pytest.mark.slow
 def test_the_profile_passes_its_own_suite(path: Path) -> None:
     verdicts = run_suite(str(path), target_of("profile:litert-ref"))
     assert {judged.result for judged in verdicts.cases} == {Outcome.PASSES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resolver", ["litert-ref", "litert-opt"])
 def test_the_real_runtime_fails_exactly_where_it_is_said_to(path: Path, resolver: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
@@ -98,6 +101,7 @@ def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
     assert tflq("run", path, "--target", "profile:litert-ref", "--profile", "no-such").exit_code == 2
 
 
+@pytest.mark.slow
 def test_another_arithmetic_is_named(path: Path) -> None:
     verdicts = run_suite(str(path), target_of("profile:tflm"))
     dense = [j for j in verdicts.failing if j.case.op == "FULLY_CONNECTED" and j.causes]
@@ -224,6 +228,7 @@ def tflq(*words: object) -> Result:
     return CliRunner().invoke(cli, ["conform", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_the_verb_reports(tmp_path: Path, path: Path) -> None:
     words = ("run", path, "--target", "profile:tflm", "--shard", "1/2")
     report = tmp_path / "report.xml"

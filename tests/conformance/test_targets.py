@@ -58,6 +58,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="this system has no /proc")
 @pytest.mark.parametrize("rest", ["", "sys.exit(2)", "time.sleep(1000)", "os.kill(os.getpid(), 9)"])
 def test_programs_that_leave_the_group_end_with_the_target(tmp_path: Path, rest: str) -> None:

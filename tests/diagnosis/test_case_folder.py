@@ -41,6 +41,7 @@ def test_a_case_is_explained_under_the_suites_profile(work: Path) -> None:
     assert tflq("explain", f"{case}/model.tflite", "--dump", case).exit_code in (0, 1)
 
 
+@pytest.mark.slow
 def test_a_case_without_outputs_is_refused(work: Path, tmp_path: Path) -> None:
     carried = tmp_path / "carried"
     assert tflq("conform", "pack", work.parent / "suite.npz", "-o", carried).exit_code == 0

@@ -59,6 +59,7 @@ def planted(model: Model, clean: dict[int, Array], tmp_path: Path, rounding: Any
     return tmp_path / "dump.npz", index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rounding", "options", "cause"),
     [
@@ -141,6 +142,7 @@ def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dic
     assert line.text.startswith("Nothing could be compared")
 
 
+@pytest.mark.slow
 def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, clean: dict[int, Array]) -> None:
     graph = view(model)
     names = [o.builtin for o in graph.ops]
@@ -164,6 +166,7 @@ def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, cl
     assert not explain_operator(model, dumps[0], index, profile, [wrong]).exact
 
 
+@pytest.mark.slow
 def test_inputs_that_a_dump_lacks_are_noted(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
     path, index = planted(model, clean, tmp_path, math.floor)
     graph = view(model)

@@ -48,6 +48,7 @@ def test_a_source_of_mistakes_that_raises_is_named(monkeypatch: pytest.MonkeyPat
     assert "  1 hypothesis could not be run: mistakes in taps (TypeError: an unforeseen constant)" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["explain_operator", "compared_elsewhere", "_worked", "by_consequence"])
 def test_a_part_that_raises_loses_neither_verdict_nor_exit_code(
     part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -188,6 +188,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_the_first_screen_keeps_its_order(dump: str) -> None:
     text = said("--dump", dump)
     marks = ["DIFFERS ", "First divergent operator: ", "elements differ, by up to", "Cause", "Element [", "Next: tflq "]

@@ -51,6 +51,7 @@ def mobilenet() -> Model:
     return load(MODELS / "digits_mobilenet_int8.tflite")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tflm+single-rounding", "tflm-cmsis-nn-single", "litert-xnnpack"])
 def test_a_profile_or_its_variant_is_among_those_that_fit(mobilenet: Model, name: str) -> None:
     found = fit(mobilenet, [Dump("", device(mobilenet, {}, name))])

@@ -35,6 +35,7 @@ def dense(path: str) -> tuple[Model, np.ndarray, np.ndarray, Bound]:
     return alone, w.astype(np.int64), bias.astype(np.int64), bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["digits_autoencoder_int8.tflite", "digits_autoencoder_int16x8.tflite"])
 def test_the_bound_is_reached(path: str) -> None:
     model, w, bias, bound = dense(path)
@@ -55,6 +56,7 @@ def test_the_bound_is_reached(path: str) -> None:
         pytest.fail("neither end was reached")
 
 
+@pytest.mark.slow
 def test_a_transposed_convolution_counts_only_taps_that_meet() -> None:
     model = load(MODELS / "digits_unet_int8.tflite")
     bound = next(b for b in overflow_bounds(model, REFERENCE) if b.op == "TRANSPOSE_CONV")

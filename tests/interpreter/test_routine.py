@@ -180,6 +180,7 @@ def moving_sum() -> bytes:
     return build("SVDF", inputs, [T("float32", (1, 1))], ("SVDFOptions", options))
 
 
+@pytest.mark.slow
 def test_variables_live_in_the_routine_and_outside_of_it() -> None:
     """Runs that keep all tensors, resets and set values alternate with the routine; kept values stay."""
     interpreter = Interpreter(model_content=moving_sum())

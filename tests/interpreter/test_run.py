@@ -164,6 +164,7 @@ def peak_of(operators: int, *, keep_all: bool) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_largest_live_set() -> None:
     size = 4 << 20
     short, long = peak_of(4, keep_all=False), peak_of(16, keep_all=False)

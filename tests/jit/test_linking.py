@@ -25,6 +25,7 @@ print(twice(1000, 3 << 29, -1))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["0.68.1", "0.62.0", "0.69.0", "1.0"])
 def test_every_version_computes_the_same(version: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     environment = {"NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "PATH": "/usr/bin:/bin"}

@@ -108,6 +108,7 @@ def test_a_number_comes_back(value: Any) -> None:
     assert typed((value,)) in ("b", "i8", "u8", "f8", "f4", "i1", "u1", "i2")
 
 
+@pytest.mark.slow
 def test_memory_of_its_own() -> None:
     x, out = np.arange(5, dtype=np.int32), np.zeros(5, np.int32)
     _scratch(x, out)
@@ -213,6 +214,7 @@ def test_llvm_loads_object_files_where_images_cannot_be(monkeypatch: pytest.Monk
     assert entry.result.unpack_from(memory, 24) == (5, 1.5, True)
 
 
+@pytest.mark.slow
 def test_numba_is_not_imported_for_code_that_is_there(tmp_path: Path) -> None:
     program = "import sys; from tflq.numerics.rounding import wrap as f; print(f(300, 8), 'numba' in sys.modules)"
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}

@@ -58,6 +58,7 @@ def inputs(
     return [encodings, (scores * 255).astype(np.uint8) if types[1] == "uint8" else scores.astype(np.float32), anchors]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("types", [("float32", "float32"), ("uint8", "uint8"), ("float32", "uint8")])
 @pytest.mark.parametrize("regular", [False, True])

@@ -23,6 +23,7 @@ def resize(op: str, x: T, height: int, width: int, align: bool, half: bool, cons
     return build(op, [x, size], [T(x.type, (), x.scale, 0)], options, version=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["float32", "uint8", "int8", "int16"])
 @pytest.mark.parametrize(("align", "half"), MODES[:3])
 def test_resize_bilinear(type_: str, align: bool, half: bool) -> None:
@@ -35,6 +36,7 @@ def test_resize_bilinear(type_: str, align: bool, half: bool) -> None:
     assert_same(computed, [values, np.array([5, 3], np.int32)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["float32", "uint8", "int8", "int16", "int32", "bool"])
 @pytest.mark.parametrize(("align", "half"), MODES)
 def test_resize_nearest_neighbor(type_: str, align: bool, half: bool) -> None:

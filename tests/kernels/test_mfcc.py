@@ -27,6 +27,7 @@ def mfcc(shape: tuple[int, ...], **more: int) -> bytes:
     return build(Graph([T("float32", shape), T("int32", (1,)), made], (0, 1), (2,), [op]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1, 513), (1, 49, 257), (2, 3, 129), (1, 2, 40)])
 @pytest.mark.parametrize("rate", [16000, 44100, 8000, 7999, 3])
 def test_mfcc(shape: tuple[int, ...], rate: int) -> None:
@@ -58,6 +59,7 @@ def test_mfcc_refusals() -> None:
             interpreter.invoke()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 4, 7, 16, 31, 40, 64, 100, 256, 480, 512, 1000, 2048, 5000, 16384])
 @pytest.mark.parametrize("squared", [False, True])
 def test_audio_spectrogram(size: int, squared: bool) -> None:

@@ -152,6 +152,7 @@ def test_add_n(type_, count):
 PAIRS = [(op, t) for op in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM") for t in NUMBERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("op", "type_"), [*PAIRS, *(("AND", t) for t in NUMBERS[3:])])
 def test_stablehlo_arithmetic(op, type_):
     rng = np.random.default_rng(8)

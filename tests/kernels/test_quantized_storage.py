@@ -185,6 +185,7 @@ def test_fully_connected_shuffled(batch: int, seed: int) -> None:
     assert_same(model, [c.codes(rng, "uint8", (batch, length))], (units, length, options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_depthwise_conv_2d_version_7(seed: int) -> None:
     """int4 filters, which only the full resolver takes: whole blocks of eight channels round otherwise."""

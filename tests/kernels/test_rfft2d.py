@@ -32,6 +32,7 @@ def spectrum(shape, height, width, value=True):
     return build("RFFT2D", [T("float32", shape), length], [out], ("Rfft2dOptions", {}))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("size", SIZES)
 def test_rfft2d(size):

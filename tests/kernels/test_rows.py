@@ -47,6 +47,7 @@ def outputs_of(case: Case, group: Group, profile: str) -> list[list[Array]] | No
     return outputs if reached else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", DRAWN, ids=lambda group: group.label)
 def test_drawn_models_have_the_bits_of_the_runtime(group: Group) -> None:
     if all(row.exactness.word == "close" for row in group.rows):
@@ -69,6 +70,7 @@ def test_drawn_models_have_the_bits_of_the_runtime(group: Group) -> None:
     assert compared, f"no model reached {group.label}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", RECORDED, ids=lambda group: group.label)
 def test_recorded_models_have_the_bits_of_the_runtime(group: Group) -> None:
     """Everything that is recorded of a group is compared, except where its rows promise no bits."""

@@ -36,6 +36,7 @@ def test_skip_gram(size: int, skipped: int, shorter: bool) -> None:
         assert len(found) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [1, 2])
 @pytest.mark.parametrize("type_", ["float32", "int32", "int8", "int64", "bool", "float16"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -60,6 +60,7 @@ def test_dilate(seed):
     assert_same(model, [values(rng, type_, shape), *run_time, values(rng, type_, ())], (shape, steps))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", FOLDED)
 @pytest.mark.parametrize("function", [1, 2, 3, 4, 5, 6])
 def test_reduce_window(function, type_):
@@ -162,6 +163,7 @@ def test_gather(seed):
     assert_same(model, [values(rng, type_, shape), rng.integers(-2, 7, starts).astype(index)], (shape, options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body", [None, "STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"]
 )

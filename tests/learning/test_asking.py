@@ -44,6 +44,7 @@ def command(folder: Path, body: str) -> str:
     return f"{sys.executable} {path}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_target_has_a_state(name: str, tmp_path: Path) -> None:
     body, state = HOSTILE[name]

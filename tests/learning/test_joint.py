@@ -65,6 +65,7 @@ def ran(path: str, target: Any) -> Verdicts:
     return Verdicts(target.name, suite.profile, suite.level, done.cases, done.endings, joint=done.joint)
 
 
+@pytest.mark.slow
 def test_a_planted_requantizer_is_named_for_all_kernels(path: str) -> None:
     fields = Fields(mantissa=15, last="half up")
     verdicts = ran(path, PlantedTarget(Device(fields, "")))
@@ -78,6 +79,7 @@ def test_a_planted_requantizer_is_named_for_all_kernels(path: str) -> None:
     assert all(first.name in one.causes for one in verdicts.failing if one.case.id in first.names)
 
 
+@pytest.mark.slow
 def test_a_fault_outside_the_grammar_has_no_certain_cause(path: str) -> None:
     verdicts = ran(path, PlantedTarget(Device(Fields(mantissa=31, first="half up"), "rounds to odd")))
     assert verdicts.failing
@@ -129,6 +131,7 @@ def test_counts_and_doubts_are_stated_in_words() -> None:
     assert list(joint_section(Joint())) == []
 
 
+@pytest.mark.slow
 def test_documents_carry_the_cause(path: str) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     verdicts = ran(path, PlantedTarget(Device(Fields(mantissa=15), "")))
@@ -142,6 +145,7 @@ def test_documents_carry_the_cause(path: str) -> None:
     assert any(first["name"] in node.get("value", "") for node in tree.iter("property"))
 
 
+@pytest.mark.slow
 def test_commands_name_the_arithmetic(path: str) -> None:
     done = CliRunner().invoke(cli, ["conform", "run", path, "--target", "profile:litert-ref+single-rounding", "--json"])
     assert done.exit_code == 1, done.output
@@ -166,6 +170,7 @@ def dumped(folder: Path, point: dict[str, Any]) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_a_rounding_that_no_runtime_has_is_not_certainly_another(tmp_path: Path) -> None:
     dump = dumped(tmp_path, {"mantissa": 15, "last": "half to even"})
     done = CliRunner().invoke(cli, ["explain", str(MODEL), "--dump", dump, "--json"])
@@ -174,6 +179,7 @@ def test_a_rounding_that_no_runtime_has_is_not_certainly_another(tmp_path: Path)
     assert "multiplier of 16 bits, rounds half to even" in named
 
 
+@pytest.mark.slow
 def test_explain_names_a_form_where_nothing_known_fits(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     dump = dumped(

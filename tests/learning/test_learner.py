@@ -70,6 +70,7 @@ def test_a_learned_profile_refuses_what_was_not_learned(tmp_path: Path) -> None:
         make_plan(read(draft.model()), by_name(str(tmp_path / "learned.yaml")))
 
 
+@pytest.mark.slow
 def test_a_fault_in_some_channels_is_unknown_and_said_where(tmp_path: Path) -> None:
     target = PlantedTarget(Device(Fields(first="half up", mantissa=31), "channels 3 modulo 4 are cut off"))
     (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), QUICK).operators
@@ -84,6 +85,7 @@ def test_noise_is_named() -> None:
     assert one.state is State.UNSTABLE
 
 
+@pytest.mark.slow
 def test_a_runtime_with_a_profile_is_named_by_it() -> None:
     from tflq.conformance.targets import target_of
 
@@ -109,6 +111,7 @@ def test_ctrl_c_keeps_what_is_known() -> None:
     assert document_of(found)["learned"]["complete"] is False
 
 
+@pytest.mark.slow
 def test_the_verb_writes_a_profile_a_page_and_a_document(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     output, page = tmp_path / "mine.yaml", tmp_path / "mine.html"

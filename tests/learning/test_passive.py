@@ -31,6 +31,7 @@ def dumped(model: Model, profile: str, samples: int) -> list[Dump]:
     return dumps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["litert-ref", "tflm+single-rounding"])
 def test_dumps_of_a_profile_are_learned_as_it(profile: str) -> None:
     model = load(MODELS / "digits_mobilenet_int8.tflite")
@@ -41,6 +42,7 @@ def test_dumps_of_a_profile_are_learned_as_it(profile: str) -> None:
     assert all(one.form is not None and one.rows() for one in learned)
 
 
+@pytest.mark.slow
 def test_one_answer_confirms_nothing() -> None:
     model = load(MODELS / "digits_mobilenet_int8.tflite")
     found = learn_from_dumps([(model, dumped(model, "litert-ref", 1))], "dumps")

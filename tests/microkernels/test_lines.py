@@ -66,6 +66,7 @@ def exact(case, pipeline):
     return pipeline((seen * weights[:, None, :].astype(np.int64)).sum(axis=1), bias)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("codes", "weight_range", "stage", "code"), KINDS)
 def test_lines_are_exact(codes, weight_range, stage, code):
     @settings(max_examples=60)

@@ -90,6 +90,7 @@ def byte_forms():
     return [replace(form, name=f"{form.name} in plain code", dot=plain[form.left]) for form in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", byte_forms(), ids=lambda form: form.name)
 @pytest.mark.parametrize(("codes", "weight_range"), [("uint8", (-200, 55)), ("int8", (-128, 127))])
 def test_offsets_of_bytes(form, codes, weight_range):
@@ -194,6 +195,7 @@ print(product.kernel.tile.form.name, hashlib.sha256(out.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(forms.machine() != "x86_64", reason="switches features of x86-64 off")
 def test_features_that_numba_is_told_decide():
     """An older processor takes another form and gets the same codes."""

@@ -113,6 +113,7 @@ HOST_CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HOST_CASES, ids=lambda c: f"{c[0].name} {c[0].dot} {c[1]}x{c[2]} {c[3]} {c[4]}")
 def test_tile_of_this_machine(case):
     kernel, stage = kernel_of(*case), case[3]
@@ -126,6 +127,7 @@ def test_tile_of_this_machine(case):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_arm_tools(), reason="needs qemu-aarch64 and aarch64-linux-gnu-gcc")
 @pytest.mark.parametrize("stage", [None, *STAGES])
 @pytest.mark.parametrize("form", [f for f in FORMS if f.machine == "aarch64"], ids=lambda f: f.name)

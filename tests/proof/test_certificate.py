@@ -118,6 +118,7 @@ def other_profile(document: Document) -> None:
     document["profiles"][0]["sha256"] = "0" * 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -214,6 +215,7 @@ def test_hostile_changes_of_a_true_one_are_refused(document: str, change: Callab
     assert run("verify", DIGITS, "--certificate", path.with_name("none.json")).exit_code == 2
 
 
+@pytest.mark.slow
 def test_names_of_the_package() -> None:
     assert tflq.read_certificate is read_certificate
     assert tflq.check_certificate is check_certificate

@@ -83,6 +83,7 @@ def held_in(model: Model, profiles: Sequence[str]) -> dict[int, Held]:
     return held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*SINGLE[::3], *WHOLE], ids=lambda path: path.stem)
 def test_no_run_gives_anything_else(path: Path) -> None:
     """Every tensor of random and extreme runs holds listed values only."""

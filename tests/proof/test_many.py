@@ -113,6 +113,7 @@ def test_coverage_is_whole_if_all_is_equal() -> None:
     assert set(one.outputs) == set(one.edge)
 
 
+@pytest.mark.slow
 def test_the_verb_takes_a_list_and_files(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("schema: tflq/profile/1\nbase: tflm\n", encoding="utf-8")

@@ -45,6 +45,7 @@ def outputs(model: Path, profile: str, inputs: dict[int, np.ndarray]) -> list[np
     return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS[::4], ids=lambda path: path.stem)
 def test_differences_are_shown_and_equality_survives(model: Path) -> None:
     for verdict in verdicts(model):

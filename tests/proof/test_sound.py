@@ -95,6 +95,7 @@ def test_every_place_of_a_depthwise_window(times: int) -> None:
     assert_shown(replace(plain, op="DEPTHWISE_CONV_2D", inputs=(x, w, bias), options=options), "litert-xnnpack")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "seed"), [(64, 0), (64, 6), (128, 1), (128, 4)])
 def test_every_constant_of_16_bits_meets_every_code(count: int, seed: int) -> None:
     """Each place has its own constant, so each place has to see all codes."""

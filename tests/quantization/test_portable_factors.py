@@ -73,6 +73,7 @@ def test_scales_of_sums_do_not_run_away() -> None:
     assert max(scales) < 0.1
 
 
+@pytest.mark.slow
 def test_a_product_that_no_scale_can_serve_leaves_them_as_they_are() -> None:
     with np.errstate(all="raise"):
         model = quantized(gate_after_sums()).model

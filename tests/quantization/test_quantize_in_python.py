@@ -68,6 +68,7 @@ CALIBRATIONS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CALIBRATIONS)
 def test_calibration_is_any_iterable_of_samples_or_a_file(kind: str, tmp_path: Path) -> None:
     made = bytes_of(GOLDEN, CALIBRATIONS[kind](tmp_path), tmp_path)

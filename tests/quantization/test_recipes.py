@@ -184,6 +184,7 @@ def test_digests_tell_recipes_apart() -> None:
     assert len({digest(recipe) for recipe in changed}) == len(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["fast", "balanced"])
 def test_the_same_recipe_and_data_make_the_same_bytes_and_the_file_says_which(preset: str, tmp_path: Path) -> None:
     model = random_graph(3)

@@ -74,6 +74,7 @@ def nearest(planned: Scheme) -> float:
     return sqnr(planned, Refining())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "methods",
     [

@@ -94,6 +94,7 @@ def facts(result: Result) -> tuple[bytes, list[Any]]:
     return write(result.model), [(r.methods, r.left, r.error, entry_of(r)) for r in result.report.ranking]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", [1, 4, 6, 8])  # in the heat, in the first turn, in the second
 def test_an_interrupted_run_goes_on_to_the_same_file_with_less_work(
     entries: int, tmp_path: Path, operators_run: list[int]
@@ -150,6 +151,7 @@ def test_several_processes_go_on_from_a_journal_too(tmp_path: Path) -> None:
     assert facts(resumed) == facts(tflq.quantize(FLOAT, rows(), RECIPE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 30, -20])  # of the bytes: an empty file, a part of the first line, of the last
 def test_a_line_that_was_torn_off_is_done_again(kept: int, tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"

@@ -136,6 +136,7 @@ def test_conversions_are_shared_and_never_undo_each_other() -> None:
         assert set(read_twice.values()) <= {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(Mode))
 def test_models_keep_the_rules_of_the_specification(mode: Mode) -> None:
     found = [f for seed in range(12) for f in lint(quantized(random_graph(seed), mode)).findings]
@@ -344,6 +345,7 @@ def with_weights_of_four_bits(model: Model) -> Model:
     return replace(model, buffers=tuple(buffers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [s for s in dict.fromkeys(STEPS) if s.__name__ not in JUMPING])
 def test_one_operator_alone_is_close_to_its_float_form(step: Callable[[FloatGraph], None]) -> None:
     for seed in range(12):

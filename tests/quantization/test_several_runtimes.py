@@ -96,6 +96,7 @@ def test_an_operator_alone_differs_as_the_model_of_it_alone_does() -> None:
     assert sum(agreed.before.differing) > 0  # or this says nothing
 
 
+@pytest.mark.slow
 def test_scales_move_within_half_a_percent_and_fewer_elements_differ(made: dict[str, Any]) -> None:
     agreed = made["three"].report.agreed
     assert agreed.nudges

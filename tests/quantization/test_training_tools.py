@@ -68,6 +68,7 @@ def checked(result: Result) -> None:
     assert not result.report.kept_float
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["fast", Recipe(), EQUALIZED], ids=["fast", "plain", "equalized"])
 @pytest.mark.parametrize("type_", ["int8", "uint8"])
 def test_ranges_of_quantize_and_dequantize_are_kept_exactly(type_: str, recipe: Recipe | str) -> None:

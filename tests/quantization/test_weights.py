@@ -117,6 +117,7 @@ def test_compacting_keeps_every_result() -> None:
     np.testing.assert_array_equal(a.feed(TEXT[0][:12]), b.feed(TEXT[0][:12]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_quantized_decoders_are_near_and_small(mode: str) -> None:
     made = tflq.quantize_weights(FLOAT, TEXT, mode)

@@ -36,6 +36,7 @@ keras = SimpleNamespace(models=SimpleNamespace(load_model=lambda *words, **optio
 CONVERTING = "import sys; from tflq.runtimes.conversion import converted; converted('m.keras', sys.argv[1])"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("python", "busy"),
     [

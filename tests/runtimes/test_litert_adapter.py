@@ -30,6 +30,7 @@ def recorded(entry: dict[str, str], golden: Path) -> tuple[list[tuple[np.ndarray
     return [tuple(values(k, "in")) for k in range(count)], [values(k, "out") for k in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", INDEX[::20], ids=[Path(e["model"]).stem for e in INDEX[::20]])
 def test_reference_outputs_are_the_recorded_ones(entry: dict[str, str]) -> None:
     samples, wanted = recorded(entry, SINGLE / entry["golden"])

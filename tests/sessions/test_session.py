@@ -82,6 +82,7 @@ def test_a_session_is_the_same_as_steps_by_hand() -> None:
     assert session.tokens == [*PROMPT, *first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["litert-ref", "litert-opt", "litert-xnnpack"])
 def test_a_live_runtime_runs_the_same_session(runtime: str) -> None:
     pytest.importorskip("ai_edge_litert")

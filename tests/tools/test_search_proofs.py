@@ -76,6 +76,7 @@ def test_no_proof_of_drawn_products_is_contradicted() -> None:
     assert tally.equal - tally.ways["the same kernel"] > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_can_be_drawn(form: str) -> None:
     drawn = (draw_case(1, number) for number in range(3000))

@@ -20,6 +20,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPTIONS)
 @pytest.mark.parametrize(("first", "second"), SHAPES)
 def test_int16_of_unequal_rank(op: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:

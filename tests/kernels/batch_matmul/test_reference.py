@@ -29,6 +29,7 @@ def _dense_weights(rng: np.random.Generator, x: T, type_: str, shape: tuple[int,
     return T(type_, shape, c.scale(rng), 0, value=value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", DENSE, ids=" ".join)
 @pytest.mark.parametrize("seed", range(20))
 def test_fully_connected(types: tuple[str, str, str], seed: int) -> None:
@@ -127,6 +128,7 @@ PAIRS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", PAIRS, ids=" ".join)
 @pytest.mark.parametrize("seed", range(25))
 def test_batch_matmul(types: tuple[str, str, str], seed: int) -> None:

@@ -16,10 +16,12 @@ from tflq.kernels.conv_2d import xnnpack as conv_2d_hybrid
 SAME, VALID = 0, 1
 
 
+@pytest.mark.slow
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(conv_2d_hybrid, "litert-xnnpack")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "stride", "filters", "depth"),
     [((1, 1), 1, 3, 5), ((1, 1), 2, 3, 5), ((1, 1), 1, 1, 1), ((1, 2), 1, 3, 5), ((1, 1), 1, 2, 1)],

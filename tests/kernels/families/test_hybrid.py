@@ -33,6 +33,7 @@ def _reals(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return x.astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int4", "int2"])
 @pytest.mark.parametrize("seed", range(24))
 def test_fully_connected(type_: str, seed: int) -> None:
@@ -138,6 +139,7 @@ def test_conv_2d_equal_scales() -> None:
         assert_same(model, [_reals(rng, (2, 6, 6, 5))], channels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_depthwise_conv_2d(seed: int) -> None:
     rng = np.random.default_rng([seed, 2])

@@ -138,6 +138,7 @@ def test_embedding_lookup_scales_rows(type_: str, rows: int) -> None:
     assert_same(model, [rng.integers(0, 7, 9).astype(np.int32)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("op", ["SELECT", "SELECT_V2"])
 def test_selects(type_: str, op: str) -> None:
@@ -190,6 +191,7 @@ def test_where(type_: str) -> None:
     assert_same(build("WHERE", [T("float32", (5,))], [T("int64", ())]), [special])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["float32", "int32", "int64", "int8", "uint8", "bool"])
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_one_hot(type_: str, index: str) -> None:
@@ -232,6 +234,7 @@ def test_reverse_v2_refuses(axes: tuple[int, ...]) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["float32", "uint8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_reverse_sequence(type_: str, index: str) -> None:

@@ -66,6 +66,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [FusedProducts, SummedProducts, FloatProducts])
 @pytest.mark.parametrize("codes", [np.uint8, np.int8])
 @pytest.mark.parametrize("case", CONVOLUTIONS)

@@ -19,6 +19,7 @@ def boxes_and_scores(rng: np.random.Generator, count: int, coarse: bool) -> tupl
     return boxes.astype(np.float32), scores.astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("op", ["NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"])
 @pytest.mark.parametrize("constant", [True, False])

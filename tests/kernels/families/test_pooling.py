@@ -11,6 +11,7 @@ TYPES = ("float32", "uint8", "int8", "int16")
 OPS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("seed", range(20))

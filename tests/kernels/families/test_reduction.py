@@ -45,6 +45,7 @@ def output_shape(shape, axes, keep):
     return tuple(1 if i in found else n for i, n in enumerate(shape) if keep or i not in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize(("op", "type_"), [(op, t) for op, types in TYPES.items() for t in types])
 def test_reductions(op, type_, keep):

@@ -171,6 +171,7 @@ def test_while_with_growing_values() -> None:
     assert_runs(while_model(tensors, 3, body), runs)
 
 
+@pytest.mark.slow
 def test_a_round_of_a_loop_takes_few_calls() -> None:
     """Nothing is planned again."""
     tensors = [T("int32", ())]

@@ -17,6 +17,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, Mapping[str, Any]] | None]] = {
 }
 
 
+@pytest.mark.slow
 @has_xnnpack_profile
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_floats_of_any_kind(name: str) -> None:

@@ -12,6 +12,7 @@ from tflq.errors import TflqError
 from tflq.kernels.fully_connected import xnnpack as fully_connected
 
 
+@pytest.mark.slow
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(fully_connected, "litert-xnnpack")
 

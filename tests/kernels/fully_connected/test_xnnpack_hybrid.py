@@ -17,6 +17,7 @@ def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(fully_connected_hybrid, "litert-xnnpack")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rescale", [rescale_fused, rescale_apart])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_few_rows_are_as_many(rows, rescale):

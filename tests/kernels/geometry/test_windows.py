@@ -46,6 +46,7 @@ def _bias_type(rng: np.random.Generator, type_: str, options: dict[str, int]) ->
     return "int32" if options["quantized_bias_type"] == 2 else "int64"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("seed", range(40))
 def test_conv_2d(type_: str, seed: int) -> None:
@@ -80,6 +81,7 @@ def test_long_sums(type_: str) -> None:
         assert_same(model, [np.full(x.shape, low, type_)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("seed", range(30))
 def test_depthwise_conv_2d(type_: str, seed: int) -> None:
@@ -97,6 +99,7 @@ def test_depthwise_conv_2d(type_: str, seed: int) -> None:
     assert_same(model, [c.codes(rng, type_, tuple(x.shape))], options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("seed", range(25))
 def test_transpose_conv(type_: str, seed: int) -> None:

@@ -15,6 +15,7 @@ def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(mean_sum, "litert-opt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "axes"),
     [((16, 768), [1]), ((3, 1, 4096), [2]), ((1, 257), [1]), ((5, 7, 9), [1, 2]), ((5, 7, 9), [0, 2]), ((6, 1), [1])],
@@ -29,6 +30,7 @@ def test_sums_of_rows(shape: tuple[int, ...], axes: list[int]) -> None:
     assert (report.verdict.value, report.compared) == ("same", int(np.prod(y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["MEAN", "SUM"])
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [0, 1, 2]])
 def test_sums_begin_with_the_first_element(op: str, axes: list[int]) -> None:

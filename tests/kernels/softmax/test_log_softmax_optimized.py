@@ -9,6 +9,7 @@ import tflq
 from support.single_op import T, build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [*range(1, 18), 31, 100, 257, 1000])
 def test_rows(length: int) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")

@@ -11,10 +11,12 @@ from support.single_op import T, build
 from tflq.kernels.transpose_conv import optimized_floats
 
 
+@pytest.mark.slow
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(optimized_floats, "litert-opt", count=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "depth", "units", "kernel", "stride"),
     [

@@ -83,6 +83,7 @@ def _norms(rng: np.random.Generator, s: Shape) -> list[T | None]:
     return s.gates(lambda: floats(rng, s.cells)) if s.normalised else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(16))
 def test_unidirectional(kind: str, seed: int) -> None:
@@ -102,6 +103,7 @@ def test_unidirectional(kind: str, seed: int) -> None:
     assert_same_runs(model, [[x[0]], [x[1]], [np.zeros_like(x[0])]], (s, options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(10))
 def test_full(kind: str, seed: int) -> None:
@@ -168,6 +170,7 @@ def _integer_operands(rng: np.random.Generator, s: Shape) -> tuple[T, list[T | N
     return x, inputs, T("int8", (), of_state, points[1]), between
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", [True, False])
 @pytest.mark.parametrize("seed", range(24))
 def test_integer(seed: int, sequence: bool) -> None:
@@ -207,6 +210,7 @@ def test_constants_of_the_integer_form_are_found_by_their_types() -> None:
     assert len(list(parts_of(step.prepared.data, OutputStage))) == 3  # of input, state and projection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_integer_with_narrow_products(seed: int) -> None:
     """Twelve intermediates; what the source reads beyond an array is a shift, which all but removes that product."""

@@ -26,6 +26,7 @@ def _options(rng: np.random.Generator) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(10))
 def test_rnn(kind: str, seed: int) -> None:
@@ -103,6 +104,7 @@ def test_bidirectional_refused() -> None:
     pytest.fail("no model with several batches was drawn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(8))
 def test_svdf(kind: str, seed: int) -> None:
@@ -134,6 +136,7 @@ def _integer_svdf(rng: np.random.Generator, state_type: str, seed: int) -> tuple
     return build("SVDF", inputs, [output], ("SVDFOptions", options), 4), (batch, depth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_integer_svdf(seed: int) -> None:
     rng = np.random.default_rng([5, seed])
