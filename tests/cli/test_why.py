@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -99,3 +100,84 @@ def test_an_installed_runtime_is_evidence() -> None:
     result = tflq("why", ADD)
     assert (result.exit_code, "xnnpack" in result.stdout) == (1, True), result.output
     assert tflq("why", ADD, "runtime:litert-ref").exit_code == 0
+
+
+# --- devices that are asked -------------------------------------------------------------------------------------------
+
+CONV = str(SINGLE / "models" / "tie_conv_i8_0.tflite")
+#: A device of XNNPACK's arithmetic that refuses models of more than one output, in the form of the given body.
+DEVICE = """
+import pathlib, sys
+from tflq.conformance.jobs import Job
+from tflq.conformance.targets import ProfileTarget
+from tflq.profiles import by_name
+from tflq.api.files import load
+from tflq.ir import view
+
+folder = pathlib.Path(sys.argv[1])
+for name in (folder / "cases.txt").read_text().split():
+    place = folder / name
+    if len(view(load(place / "model.tflite")).outputs) > 1:
+        (place / "refused.txt").write_text("one output only")
+        continue
+    samples = len(list(place.glob("in*_0.bin")))
+    ProfileTarget(by_name("litert-xnnpack"))._do(place, samples)
+    {body}
+"""
+
+
+def device(folder: Path, body: str = "pass") -> str:
+    script = folder / "device.py"
+    script.write_text(DEVICE.replace("{body}", body))
+    return f"{sys.executable} {script}"
+
+
+def test_a_device_is_asked_for_every_tensor() -> None:
+    result = tflq("why", CONV, "--target", "profile:litert-xnnpack", "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["fault"], found["nearest"]) == (1, "runtime", "litert-xnnpack")
+    assert found["operator"] == {"index": 0, "op": "CONV_2D"}
+    assert tflq("why", CONV, "--target", "profile:litert-ref").exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_device_that_has_one_output_only_is_asked_for_that(tmp_path: Path) -> None:
+    model = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"
+    result = tflq("why", model, "--target", device(tmp_path))
+    assert (result.exit_code, result.stdout.split(":")[0]) == (3, "INCOMPLETE"), result.output
+    assert "only outputs are compared" in result.stderr
+    assert "refuses the model with every tensor as an output: one output only" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("(place / 'out0_0.bin').write_bytes(b'1')", "out0_0.bin: expected"),
+        ("(place / 'refused.txt').write_text('no')", "refuses the model: no"),
+        ("sys.exit(3)", ""),  # after its last answer
+    ],
+)
+@pytest.mark.slow
+def test_a_wrong_device_is_named(body: str, said: str, tmp_path: Path) -> None:
+    result = tflq("why", CONV, "--target", device(tmp_path, body))
+    assert (result.exit_code == 4) == bool(said), result.output
+    assert said in result.stderr
+
+
+def test_a_device_that_is_not_there_is_one_line() -> None:
+    result = tflq("why", CONV, "--target", "/no/such/program")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (4, 1)
+    assert tflq("why", CONV, SAME, "--target", "profile:tflm").exit_code == 2
+
+
+def test_installed_runtimes_are_compared_with_each_other() -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    result = tflq("why", CONV, "--json")
+    found = json.loads(result.stdout)
+    jsonschema.validate(found, json.loads(data_text("why.schema.json")))
+    assert (result.exit_code, found["evidence"]) == (1, "runtime:litert-xnnpack")
+    groups = [set(group) for group in found["runtimes"]["groups"]]
+    assert not any({"litert-ref", "litert-xnnpack"} <= group for group in groups)
+    same = tflq("why", ADD)
+    assert len(same.stdout.splitlines()) <= 15

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,10 @@ from tflq.cli.options import (
     signature_option,
 )
 from tflq.cli.output import say, say_document, say_text
+from tflq.statements import Statement
+
+#: Number of inputs that are drawn for a runtime or a device.
+_SAMPLES = 4
 
 
 @click.command("why")
@@ -34,6 +40,9 @@ from tflq.cli.output import say, say_document, say_text
     help="The inputs that you meant to feed (.npy, .npz, images): pixels, real values or codes.",
 )
 @scaling_options
+@click.option(
+    "--target", metavar="CMD", help="The device: a command that is run with a folder of cases, or profile:NAME."
+)
 @sample_option
 @signature_option
 @click.option("--profile", "--against", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
@@ -49,6 +58,7 @@ def why_command(
     inputs: str | None,
     scaling: Any,
     bgr: bool,
+    target: str | None,
     sample: int | None,
     signature: str | None,
     profile: str,
@@ -61,7 +71,8 @@ def why_command(
     """Find out why a device computes other results for MODEL: the cause, whose fault it is, and what to do.
 
     EVIDENCE is a dump or golden of any form that `explain` reads, an .npy of the first output, or runtime:NAME, an
-    installed runtime. Without EVIDENCE, LiteRT's default runtime is the device.
+    installed runtime. With --target, the device itself is asked (docs/target-protocol.md). Without either, the
+    installed runtimes are compared with each other, and the first that differs from the profile is the device.
 
     The user's mistakes are causes, too: inputs prepared otherwise than the model expects, and dumps written otherwise
     than they are read. Those in preparing inputs need --inputs.
@@ -69,6 +80,7 @@ def why_command(
     \b
     tflq why model.tflite dump.npz
     tflq why model.tflite outputs.npy --inputs images.npy
+    tflq why model.tflite --target ./my_npu.sh
     tflq why model.tflite --paste
     """
     from tflq.api.subject import subject
@@ -79,9 +91,18 @@ def why_command(
 
     if paste and (as_json or verbose):
         raise OptionError("--paste goes with neither --json nor --verbose")
+    if target is not None and evidence is not None:
+        raise OptionError("give EVIDENCE or --target, not both")
     check_files([html], [model, evidence, inputs], force=force)
-    whole = subject(model)
-    found, name = _answer(whole, evidence, inputs, scaling, bgr, sample, signature, profile)
+    fed = _Fed(subject(model), inputs, scaling, bgr, sample, signature, profile)
+    if target is not None:
+        found, name = _of_target(fed, target)
+    elif evidence is None:
+        found, name = _of_installed(fed)
+    elif evidence.startswith("runtime:"):
+        found, name = _of_runtime(fed, evidence.removeprefix("runtime:"))
+    else:
+        found, name = _of_file(fed, evidence), evidence
     shown = why_report(found, model, name, verbose=verbose)
     if html is not None:
         write_page(html, shown, model, profile, signature)
@@ -94,56 +115,102 @@ def why_command(
     return exit_of_verdict(found.verdict)
 
 
-def _answer(
-    whole: Any,
-    evidence: str | None,
-    inputs: str | None,
-    scaling: Any,
-    bgr: bool,
-    sample: int | None,
-    signature: str | None,
-    profile: str,
-) -> tuple[Any, str]:
-    """Return the answer, and the evidence's name."""
+@dataclass(frozen=True, slots=True)
+class _Fed:
+    """The model, how its inputs are given, and what is asked of it."""
+
+    model: Any
+    inputs: str | None
+    scaling: Any
+    bgr: bool
+    sample: int | None
+    signature: str | None
+    profile: str
+
+    def record(self, against: Any, *, all_tensors: bool) -> Any:
+        """Return a golden of a runtime, on the inputs given or on generated ones."""
+        from tflq.verification import record
+
+        how = {"mean": self.scaling.mean, "std": self.scaling.std} if self.scaling is not None else {}
+        return record(
+            bytes(self.model.data),
+            against,
+            self.inputs,
+            all_tensors=all_tensors,
+            samples=_SAMPLES,
+            signature=self.signature,
+            bgr=self.bgr,
+            **how,
+        )
+
+
+def _of_file(fed: _Fed, evidence: str, *, given: bool = True) -> Any:
+    """Return the answer about a file; unless `given`, it holds the inputs itself."""
     from tflq.diagnosis.evidence import Evidence, given_inputs, read_evidence
     from tflq.diagnosis.signatures import only_dumps
     from tflq.diagnosis.why import answer
     from tflq.ir import only_signed, signed
     from tflq.verification.goldens import check_model
 
-    if evidence is None or evidence.startswith("runtime:"):
-        runtime = (evidence or "runtime:litert-xnnpack").removeprefix("runtime:")
-        return _of_runtime(whole, runtime, inputs, scaling, bgr, sample, signature, profile)
-    check_model(evidence, whole.facts.sha256)
-    if len(signed(whole.model)) > 1:
-        part, dumps = only_dumps(whole.model, evidence, sample, None, signature)
+    whole = fed.model.model
+    check_model(evidence, fed.model.facts.sha256)
+    if len(signed(whole)) > 1:
+        part, dumps = only_dumps(whole, evidence, fed.sample, None, fed.signature)
         target, held = part.model, Evidence(tuple(dict(d.tensors) for d in dumps), dumps)
     else:
-        target = only_signed(whole.model, signature).model
-        held = read_evidence(target, evidence, sample)
-    given = [] if inputs is None else given_inputs(target, inputs, bgr=bgr)
-    return answer(target, held, profile, given, scaling), evidence
+        target = only_signed(whole, fed.signature).model
+        held = read_evidence(target, evidence, fed.sample)
+    if not given:
+        return answer(target, held, fed.profile)
+    inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.bgr)
+    return answer(target, held, fed.profile, inputs, fed.scaling)
 
 
-def _of_runtime(
-    whole: Any,
-    runtime: str,
-    inputs: str | None,
-    scaling: Any,
-    bgr: bool,
-    sample: int | None,
-    signature: str | None,
-    profile: str,
-) -> tuple[Any, str]:
-    """Return the answer about an installed runtime, on the inputs given or on generated ones."""
-    from tflq.verification import record
-
-    means = {"bgr": bgr} | ({} if scaling is None else {"mean": scaling.mean, "std": scaling.std})
+def _of_golden(fed: _Fed, golden: Any) -> Any:
+    """Return the answer about a recording."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "recording.npz")
-        record(bytes(whole.data), runtime, inputs, all_tensors=True, path=path, samples=4, signature=signature, **means)
-        found, _ = _answer(whole, path, None, None, False, sample, signature, profile)
-    return found, f"runtime:{runtime}"
+        golden.save(path)
+        return _of_file(fed, path, given=False)
+
+
+def _of_runtime(fed: _Fed, name: str) -> tuple[Any, str]:
+    """Return the answer about an installed runtime, and its name."""
+    return _of_golden(fed, fed.record(name, all_tensors=True)), f"runtime:{name}"
+
+
+def _of_target(fed: _Fed, words: str) -> tuple[Any, str]:
+    """Return the answer about a device that is asked, and its name.
+
+    A device that cannot run the model with all tensors as outputs is asked for the outputs only, with a warning.
+    """
+    from tflq.conformance.target_runtime import TargetRuntime
+    from tflq.conformance.targets import target_of
+    from tflq.errors import InputWarning, RuntimeFailed, UnsupportedError
+
+    device = TargetRuntime(target_of(words))
+    try:
+        golden = fed.record(device, all_tensors=True)
+    except (RuntimeFailed, UnsupportedError) as error:
+        golden = fed.record(device, all_tensors=False)
+        text = f"only outputs are compared, not every operator: {error}"
+        warnings.warn(InputWarning(Statement(text, "outputs-only", target=words)), stacklevel=2)
+    return _of_golden(fed, golden), words
+
+
+def _of_installed(fed: _Fed) -> tuple[Any, str]:
+    """Return the answer about the first installed runtime that differs from the profile's, and its name.
+
+    If none differs, it is about LiteRT's default runtime.
+
+    Raises:
+        RuntimeMissing: No runtime is installed.
+    """
+    from tflq.diagnosis.runtimes_apart import runtimes_apart
+
+    apart = runtimes_apart(lambda name: fed.record(name, all_tensors=False))
+    found, name = _of_runtime(fed, apart.subject(fed.profile))
+    return replace(found, runtimes=apart), name
 
 
 def _versions() -> str:

@@ -15,6 +15,7 @@ from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
+from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.inputs import has_scale
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake
 from tflq.errors import InputError, TflqError
@@ -60,7 +61,8 @@ class Answer:
     """Everything about one piece of evidence.
 
     `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
-    `mistake` is the user's. `weight` is None if no output could be compared.
+    `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
+    were compared with each other.
     """
 
     base: str
@@ -70,6 +72,7 @@ class Answer:
     weight: Weight | None
     samples: int
     warnings: tuple[str, ...] = ()
+    runtimes: RuntimesApart | None = None
 
     @property
     def nearest(self) -> str | None:

@@ -7,7 +7,7 @@ outputs of any size, and each costs its own question only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from tflq.conformance.draft import Draft, Sample
 from tflq.conformance.jobs import Job
+from tflq.conformance.memory import Memory
 from tflq.conformance.suite import Case
 from tflq.conformance.targets import Target, finish
 from tflq.ir import CARRIER, TensorType
 from tflq.runtimes.children import temporary_folder
-from tflq.storage.arrays import digest
 
 Array = NDArray[Any]
 
@@ -103,7 +103,7 @@ class Asker:
 
     def _asked(self, job: Job, drafts: Sequence[Draft]) -> list[Answer]:
         job.create()
-        memory = _Memory()
+        memory = Memory()
         cases = [_case(number, draft, memory) for number, draft in enumerate(drafts)]
         job.ask_for(cases)
         for case in cases:
@@ -112,36 +112,12 @@ class Asker:
         return [_answer(job, case, draft, ended.get(case.id, "")) for case, draft in zip(cases, drafts, strict=True)]
 
 
-class _Memory(Mapping[str, Array]):
-    """An archive of arrays in memory."""
-
-    source = "questions"
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-
-    def put(self, array: Array) -> str:
-        """Keep an array and return its digest."""
-        name = digest(array)
-        self.arrays[f"data/{name}"] = array
-        return name
-
-    def __getitem__(self, name: str) -> Array:
-        return self.arrays[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.arrays)
-
-    def __len__(self) -> int:
-        return len(self.arrays)
-
-
 def empty_outputs(draft: Draft) -> tuple[Array, ...]:
     """Return zeros of the types and shapes of a draft's outputs."""
     return tuple(np.zeros(tuple(t.shape), CARRIER[TensorType[t.type.upper()]]) for t in draft.outputs)
 
 
-def _case(number: int, draft: Draft, memory: _Memory) -> Case:
+def _case(number: int, draft: Draft, memory: Memory) -> Case:
     def put(sample: Sample) -> tuple[str, ...]:
         return tuple(memory.put(value) for value in sample)
 

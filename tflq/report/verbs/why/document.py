@@ -40,6 +40,9 @@ def why_document(answer: Answer, model: str, evidence: str) -> dict[str, Any]:
         "effect": None if weight is None else {"flipped": weight.flipped, "rows": weight.rows, "change": weight.effect},
         "advice": advice(answer, model, evidence),
         "reduced": reduced_name(answer, model) or None,
+        "runtimes": None
+        if answer.runtimes is None
+        else {"groups": [list(group) for group in answer.runtimes.groups], "failed": dict(answer.runtimes.failed)},
         "warnings": list(answer.warnings),
         "facts": facts_of(answer.warnings),
         "findings": None if findings is None else explain_document(model, evidence, findings),

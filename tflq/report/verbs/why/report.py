@@ -16,6 +16,7 @@ from tflq.report.verbs.why.texts import (
     fault_text,
     headline,
     nearest_text,
+    runtimes_text,
     weight_text,
     where_text,
 )
@@ -43,6 +44,8 @@ def _pairs(answer: Answer, model: str, evidence: str) -> Iterator[tuple[str, str
     if answer.fault != Fault.NONE and certainty_text(answer):
         yield "how certain", certainty_text(answer)
     yield "nearest profile", nearest_text(answer)
+    if answer.runtimes is not None:
+        yield "installed runtimes", runtimes_text(answer.runtimes)
     if answer.fault != Fault.NONE:
         yield "effect", weight_text(answer)
     yield "what to do", advice(answer, model, evidence)

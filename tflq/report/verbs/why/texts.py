@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from tflq.diagnosis.causes import Cause
+from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.why import Answer, Fault
 from tflq.report.differences import how_far
 from tflq.report.verbs.explain.cause import cause_text
@@ -111,6 +112,13 @@ def certainty_text(answer: Answer) -> str:
         ) + also
     explanation = None if answer.findings is None else answer.findings.explanation
     return "" if explanation is None else cause_text(explanation).rstrip(":")
+
+
+def runtimes_text(found: RuntimesApart) -> str:
+    """Return which installed runtimes give the same outputs."""
+    groups = "; ".join(" = ".join(group) for group in found.groups)
+    failed = f"; cannot run it: {', '.join(found.failed)}" if found.failed else ""
+    return (groups if len(found.groups) > 1 else f"the same outputs: {groups}") + failed
 
 
 def weight_text(answer: Answer) -> str:
