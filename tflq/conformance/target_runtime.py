@@ -86,7 +86,7 @@ class TargetRuntime:
         return tuple(tuple(one for one in sample if not isinstance(one, str)) for sample in found)
 
 
-#: What the first and the second model of an observation are.
+#: Names of the first and the second model of an observation.
 _NAMES = ("the model", "the model with every tensor as an output")
 
 
