@@ -14,6 +14,7 @@ from support import suites
 from support.usage import Planted, planted
 from tflq.api.files import save
 from tflq.cli.main import cli
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.ir.schema import data_text
 
 SINGLE = suites.ROOT / "golden" / "singleop"
@@ -112,7 +113,7 @@ from tflq.conformance.jobs import Job
 from tflq.conformance.targets import ProfileTarget
 from tflq.profiles import by_name
 from tflq.api.files import load
-from tflq.ir import view
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 
 folder = pathlib.Path(sys.argv[1])
 for name in (folder / "cases.txt").read_text().split():
@@ -181,3 +182,23 @@ def test_installed_runtimes_are_compared_with_each_other() -> None:
     assert not any({"litert-ref", "litert-xnnpack"} <= group for group in groups)
     same = tflq("why", ADD)
     assert len(same.stdout.splitlines()) <= 15
+
+
+def test_an_operator_that_breaks_a_rule_is_named(tmp_path: Path) -> None:
+    """A maximum whose output has another scale: TFLite moves codes, and a device that rescales them differs."""
+    x = np.arange(-8, 8, dtype=np.int8).reshape(1, 4, 4, 1)
+    for scale, named in ((0.25, ["equal-scale"]), (0.5, [])):
+        specs = [
+            TensorSpec(
+                name, TensorType.INT8, shape, quantization=Quantization(np.array([s], np.float32), np.array([0]))
+            )
+            for name, shape, s in (("x", (1, 4, 4, 1), 0.5), ("y", (1, 2, 2, 1), scale))
+        ]
+        options = Record("Pool2DOptions", {"filter_width": 2, "filter_height": 2, "stride_w": 2, "stride_h": 2})
+        graph = Subgraph(tuple(specs), (0,), (1,), (Operator(0, (0,), (1,), options),))
+        save(Model(3, (OperatorCode(17, "MAX_POOL_2D", 2),), (graph,), (Buffer(),)), tmp_path / "m.tflite")
+        largest = x.reshape(2, 2, 2, 2).max((1, 3)).reshape(1, 2, 2, 1)
+        np.savez(tmp_path / "d.npz", s0_in0=x, s0_out0=largest * 2)
+        found = json.loads(tflq("why", tmp_path / "m.tflite", tmp_path / "d.npz", "--json").stdout)
+        assert found["verdict"] == "differs"
+        assert [f["values"]["rule"] for f in found["facts"] if f["kind"] == "model-breach"] == named

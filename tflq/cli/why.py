@@ -103,6 +103,7 @@ def why_command(
         found, name = _of_runtime(fed, evidence.removeprefix("runtime:"))
     else:
         found, name = _of_file(fed, evidence), evidence
+    found = _with_breaches(fed, found)
     shown = why_report(found, model, name, verbose=verbose)
     if html is not None:
         write_page(html, shown, model, profile, signature)
@@ -164,6 +165,31 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True) -> Any:
         return answer(target, held, fed.profile)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.bgr)
     return answer(target, held, fed.profile, inputs, fed.scaling)
+
+
+def _with_breaches(fed: _Fed, found: Any) -> Any:
+    """Return the answer with a warning first if the operator that it names breaks the specification."""
+    from tflq.ir import signed
+    from tflq.linting import Level, lint
+
+    located = None if found.findings is None else found.findings.explained or found.findings.first
+    if located is None:
+        return found
+    subgraph = next(p.root.subgraph for p in signed(fed.model.model, fed.signature))
+    breaches = [
+        f
+        for f in lint(fed.model.model, "", fed.signature).findings
+        if (f.subgraph, f.operator) == (subgraph, located.index) and f.level is not Level.NOTE and not f.fixable
+    ]
+    if not breaches:
+        return found
+    first = breaches[0]
+    text = (
+        f"operator {first.operator} {first.op} of the model breaks a rule, so devices need not agree on it: "
+        f"{first.summary} ({first.rule}: required {first.required}, found {first.found})"
+    )
+    stated = Statement(text, "model-breach", operator=first.operator, rule=first.rule, breaches=len(breaches))
+    return replace(found, warnings=(stated, *found.warnings))
 
 
 def _of_golden(fed: _Fed, golden: Any) -> Any:
