@@ -54,6 +54,7 @@ def test_models_that_are_wrong_in_one_place(path: Path) -> None:
     assert stages - {"ran"}, "no mutation was refused"
 
 
+@pytest.mark.slow
 def test_most_of_these_models_run_as_they_are() -> None:
     """Else the mutations would not reach the kernels."""
     stages = [use(tflq.load(path)) for path in SMALL]

@@ -72,6 +72,7 @@ def test_parts_that_are_made_give_the_verdict_on_the_whole(tmp_path: Path) -> No
     assert merged["counts"] == whole_run["counts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("numbers", "words"), [((1, 3), "3 parts; missing: 2/3"), ((1, 2, 2), "another document holds"), ((3,), "1/3, 2/3")]
 )

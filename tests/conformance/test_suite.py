@@ -141,6 +141,7 @@ def stub(tmp_path: Path, path: Path, crash: str) -> CommandTarget:
     return CommandTarget("stub", (sys.executable, str(script)), 60.0)
 
 
+@pytest.mark.slow
 def test_a_crash_costs_one_case_and_a_run_goes_on(tmp_path: Path, path: Path) -> None:
     cases = suite(path).cases
     crash = cases[3].id

@@ -50,6 +50,7 @@ def test_rfft2d(size):
         assert_same(spectrum(shape, height, width), [x], (kind, shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(4, 8), (1, 2, 1, 3, 4, 8), (0, 4, 8)])
 def test_rank_and_length_at_run_time(shape):
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)

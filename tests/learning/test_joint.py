@@ -88,6 +88,7 @@ def test_a_fault_outside_the_grammar_has_no_certain_cause(path: str) -> None:
     assert all(kernel.failing < kernel.all_failing for _, kernel in verdicts.joint.nearest)
 
 
+@pytest.mark.slow
 def test_a_target_that_passes_has_no_cause(path: str) -> None:
     assert ran(path, target_of("profile:litert-ref")).joint == Joint()
 

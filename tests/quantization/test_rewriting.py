@@ -265,6 +265,7 @@ def test_nothing_is_stored_that_nothing_uses() -> None:
         assert tensors | {*view(model).inputs} == set(range(len(view(model).tensors)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_lstm_cells_become_integer_without_ranges_of_their_inside(seed: int) -> None:
     g = FloatGraph(seed)

@@ -13,6 +13,7 @@ from tflq.numerics.codes import NumberClamp
 from tflq.numerics.dynamic_range_float32 import rescale_apart, rescale_fused
 
 
+@pytest.mark.slow
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(fully_connected_hybrid, "litert-xnnpack")
 

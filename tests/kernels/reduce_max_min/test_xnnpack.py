@@ -13,6 +13,7 @@ from tflq.kernels.reduce_max_min import xnnpack as extremes
 CODES = {"uint8": np.arange(256, dtype=np.uint8), "int8": np.arange(-128, 128, dtype=np.int8)}
 
 
+@pytest.mark.slow
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
     assert_drawn_models_match(extremes, "litert-xnnpack")
 

@@ -136,6 +136,7 @@ def _bidirectional(
     return model, given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("auxiliary", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
