@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup, escape
 
 from tflq.escaping import printable
-from tflq.report.blocks import Badge, Bar, Code, Columns, Operator, Styled
+from tflq.report.blocks import Badge, Bar, Code, Columns, Operator, Shortened, Styled
 
+#: Classes of columns, by their alignment.
+_WAYS = {"<": "", ">": ' class="number"', "=": ' class="whole"'}
 #: Lines of a cell that are not folded.
 _CELL_LINES = 5
 
@@ -29,6 +31,8 @@ def text(value: object) -> Markup:
         return code(value.text)
     if isinstance(value, Badge):
         return dotted(value.text, value.style)
+    if isinstance(value, Shortened) and value.text != value.whole:
+        return Markup('<span title="{1}">{0}</span>').format(text(value.text), text(value.whole))
     if isinstance(value, Styled):
         styled = Markup("<strong>{1}</strong>" if value.style == "strong" else '<span class="{0}">{1}</span>')
         return styled.format(value.style, text(value.text))
@@ -86,7 +90,7 @@ def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[s
     """
     cells = [[_cell(cell) for cell in row] for row in rows]
     kept = [i for i in range(len(columns)) if any(row[i] for row in cells)]
-    way = [Markup(' class="number"') if columns[i][1] == ">" else Markup("") for i in range(len(columns))]
+    way = [Markup(_WAYS[side]) for _, side in columns]
     head = Markup("").join(Markup("<th scope=col{}>{}</th>").format(way[i], text(columns[i][0])) for i in kept)
     body = Markup("\n").join(
         Markup("<tr{}>{}</tr>").format(
