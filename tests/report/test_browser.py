@@ -5,6 +5,7 @@ Screenshots of all pages are left in the folder that pytest prints as its tempor
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -49,6 +50,35 @@ def inspect_page(view: ModelView) -> str:
 def test_every_verb_with_a_page_is_among_them() -> None:
     made = [words.split() for words in PAGES.values()]
     assert [verb for verb in verbs() if not any(words[: len(verb.split())] == verb.split() for words in made)] == []
+
+
+#: What the headlines of some pages say.
+HEADLINES = {
+    "explain": r"<span.*>DIFFERS</span> in 4 of 20 .*; likely cause: litert-opt",
+    "explain-same": r"<span.*good.*>SAME</span> in all 20",
+    "run": r"top-1: 9 \(0\.5977\), computed under litert-ref",
+    "conform": r"<span.*>FAILS</span> [1-9]\d* differ, [1-9]\d* refused, [1-9]\d* pass; ",
+    "lint-clean": r'<span class="good">nothing found</span>',
+    "diff-same": r'<span class="good">no difference</span>',
+    "quantize": r'<span class="\w+">same top-1 as in float in ',
+}
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_a_headline_has_the_answer(name: str, files: dict[str, object]) -> None:
+    page = page_of(name, files).read_text(encoding="utf-8")
+    found = re.search("<h1>(.*?)</h1>", page)
+    assert found is not None
+    assert re.match(HEADLINES[name], found[1]), found[1]
+
+
+def test_bars_are_in_order_and_the_winner_is_green(files: dict[str, object]) -> None:
+    page = page_of("quantize", files).read_text(encoding="utf-8")
+    ratios = re.findall(r'href="#op-\d+">[^<]*</a></th>.*?>([\d.]+) dB<', page)
+    assert len(ratios) > 10
+    assert ratios == sorted(ratios, key=float)  # the worst first
+    ranking = page[page.index("divergence, nats") :]
+    assert re.findall(r'class="bar (\w+)"', ranking)[:3] == ["good", "plain", "plain"]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -57,7 +57,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A long text as it is shown, and the whole of it, which a page tells when it is pointed at."""
+    """A long text as it is shown, and the whole of it, which a page shows when it is pointed at."""
 
     text: str
     whole: str
