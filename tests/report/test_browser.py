@@ -5,69 +5,26 @@ Screenshots of all pages are left in the folder that pytest prints as its tempor
 
 from __future__ import annotations
 
-import hashlib
+import re
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
 from support.browser import VIEWS, Browser, browser
 from support.hostile import NAMES
+from support.pages import GOLDEN, INT8, PAGES, WITHOUT_GRAPH, files_for_pages, page_of, verbs
 from tflq.api.files import load, save
-from tflq.cli.main import cli
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model
-from tflq.profiles import by_name
 from tflq.report.graph.standard import ModelView, view_of
 from tflq.report.render import html
 from tflq.report.verbs.inspect.report import inspect_report
 from tflq.report.verbs.view.server import Watched, follow, served
-from tflq.verification.golden import Golden, Observation
-from tflq.verification.results import InputFacts
 
 pytestmark = pytest.mark.slow
-
-GOLDEN = suites.ROOT / "golden" / "models"
-INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilenet_float.tflite"
-#: Words of the verbs, by the page they make.
-PAGES = {
-    "inspect": "inspect {int8}",
-    "run": "run {int8}",
-    "record": "record {int8} --all-tensors -o {folder}/recorded.npz",
-    "verify": "verify {int8} --golden {golden}",
-    "explain": "explain {int8} --dump {golden}",
-    "fit": "fit {int8} --dump {golden}",
-    "profiles": "profiles --model {int8}",
-    "list": "profiles",
-    "pair": "profiles litert-ref litert-opt",
-    "diff": "diff {float} {int8}",
-    "lint": "lint {uint8} --target tflm",
-    "compare": "compare {float} {int8} --inputs {rows}",
-    "quantize": "quantize {float} --calibration {rows} --recipe fast --sensitivity -o {folder}/q.tflite",
-    "bench": "bench {int8} --against none --seconds 0",
-    "unet": "inspect {unet}",
-    "lstm": "run {lstm}",
-}
-#: Those that draw no model.
-WITHOUT_GRAPH = {"list", "pair"}
-
-
-def recording_of(model: Model, profile: str) -> Golden:
-    """What a device that computes another profile would record."""
-    graph = model.subgraphs[0]
-    sample = [
-        np.random.default_rng(2).integers(-128, 128, graph.tensors[t].shape).astype(np.int8) for t in graph.inputs
-    ]
-    values = run(make_plan(model, by_name(profile)), dict(zip(graph.inputs, sample, strict=True)), keep_all=True).values
-    observation = Observation(tuple(sample), tuple(values[t] for t in graph.outputs), values)
-    digest = hashlib.sha256(INT8.read_bytes()).hexdigest()
-    return Golden((observation,), True, InputFacts("made", None, 1), {"name": "device"}, digest)
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def files(folder: Path) -> dict[str, object]:
-    recording_of(load(INT8), "litert-opt").save(folder / "golden.npz")
-    np.save(folder / "rows.npy", np.random.default_rng(0).random((8, 8, 8, 1), np.float32) * 16)
-    return {
-        "folder": folder,
-        "int8": INT8,
-        "float": FLOAT,
-        "uint8": suites.ROOT / "golden" / "singleop" / "models" / "add_u8_0.tflite",
-        "unet": GOLDEN / "digits_unet_int8.tflite",
-        "lstm": GOLDEN / "digits_lstm_int8.tflite",
-        "golden": folder / "golden.npz",
-        "rows": folder / "rows.npy",
-    }
+    return files_for_pages(folder)
 
 
 @pytest.fixture(scope="module")
@@ -101,13 +47,38 @@ def inspect_page(view: ModelView) -> str:
     return html.page_of(inspect_report(view.inspection), view)
 
 
-def page_of(name: str, files: dict[str, object]) -> Path:
-    path = Path(str(files["folder"])) / f"{name}.html"
-    if not path.exists():
-        words = [word.format(**files) for word in PAGES[name].split()]
-        result = CliRunner().invoke(cli, [*words, "--html", str(path)])
-        assert path.exists(), result.output
-    return path
+def test_every_verb_with_a_page_is_among_them() -> None:
+    made = [words.split() for words in PAGES.values()]
+    assert [verb for verb in verbs() if not any(words[: len(verb.split())] == verb.split() for words in made)] == []
+
+
+#: What the headlines of some pages say.
+HEADLINES = {
+    "explain": r"<span.*>DIFFERS</span> in 4 of 20 .*; likely cause: litert-opt",
+    "explain-same": r"<span.*good.*>SAME</span> in all 20",
+    "run": r"top-1: 9 \(0\.5977\), computed under litert-ref",
+    "conform": r"<span.*>FAILS</span> [1-9]\d* differ, [1-9]\d* refused, [1-9]\d* pass; ",
+    "lint-clean": r'<span class="good">nothing found</span>',
+    "diff-same": r'<span class="good">no difference</span>',
+    "quantize": r'<span class="\w+">same top-1 as in float in ',
+}
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_a_headline_has_the_answer(name: str, files: dict[str, object]) -> None:
+    page = page_of(name, files).read_text(encoding="utf-8")
+    found = re.search("<h1>(.*?)</h1>", page)
+    assert found is not None
+    assert re.match(HEADLINES[name], found[1]), found[1]
+
+
+def test_bars_are_in_order_and_the_winner_is_green(files: dict[str, object]) -> None:
+    page = page_of("quantize", files).read_text(encoding="utf-8")
+    ratios = re.findall(r'href="#op-\d+">[^<]*</a></th>.*?>([\d.]+) dB<', page)
+    assert len(ratios) > 10
+    assert ratios == sorted(ratios, key=float)  # the worst first
+    ranking = page[page.index("divergence, nats") :]
+    assert re.findall(r'class="bar (\w+)"', ranking)[:3] == ["good", "plain", "plain"]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -120,10 +91,24 @@ def test_a_page_is_quiet_and_fits(name: str, files: dict[str, object], chromium:
         assert [name for name in loaded if not name.startswith("data:")] == []
         chromium.screenshot(folder / f"{name}-{width}-{theme}.png")
         assert chromium.complaints() == []
-        assert chromium.run("return document.documentElement.scrollWidth") <= width
+        found = chromium.layout()
+        chromium.unfold()
+        assert sorted({*found, *chromium.layout()}) == [], (width, theme)
     assert chromium.nameless() == []
     drawn = chromium.run("return document.querySelectorAll('#drawing .box[data-op]').length")
     assert bool(drawn) == (name not in WITHOUT_GRAPH)
+
+
+@pytest.mark.parametrize("name", ["explain", "long", "quantize", "profiles", "prove", "unet"])
+@pytest.mark.parametrize("width", [1400, 420])
+def test_every_panel_is_laid_out(name: str, width: int, files: dict[str, object], chromium: Browser) -> None:
+    chromium.show(page_of(name, files).as_uri(), width)
+    operators = chromium.run("return [...document.querySelectorAll('#graph template')].map(panel => panel.id.slice(6))")
+    for operator in operators:
+        chromium.run(f"location.hash = '#op-{operator}'; window.dispatchEvent(new Event('hashchange'))")
+        assert panel(chromium).split()[0] == operator
+        chromium.unfold()
+        assert chromium.layout() == [], operator
 
 
 def panel(chromium: Browser) -> str:

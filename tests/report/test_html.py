@@ -211,7 +211,7 @@ def test_channels_show_both_ways() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "figures"),
-    [((1, 8, 6, 3), 3), ((1, 8, 6, 1), 2), ((4, 10), 2), ((1, 10), 2), ((1, 1, 1, 1000), 2), ((40,), 1), ((), 1)],
+    [((1, 8, 6, 3), 2), ((1, 8, 6, 1), 1), ((4, 10), 2), ((1, 10), 2), ((1, 1, 1, 1000), 2), ((40,), 1), ((), 1)],
 )
 def test_every_shape_has_its_pictures(shape: tuple[int, ...], figures: int) -> None:
     assert len(list(error_figures(np.ones(shape), "tensor 1", "LSB"))) == figures
@@ -248,3 +248,32 @@ def test_points_span_both_axes() -> None:
         ("plain", "50.0", "50.0"),
     ]
     assert scatter([], "none", ("", ""), ("", ""), "") == ""
+
+
+def test_the_map_counts_what_differs_and_shows_the_side_of_the_mean() -> None:
+    error = np.zeros((1, 2, 2, 4))
+    error[0, 0, 1, :2], error[0, 1, 0, 0], error[0, 1, 1] = -1, 5, [1, -1, 0, 0]
+    drawn = next(error_figures(error, "tensor 1", "LSB"))
+    assert re.findall(r'class="(hot\d|cool\d)" d="([^"]*)"', drawn) == [
+        ("hot3", "M0 1h1v1h-1z"),
+        ("hot5", "M1 1h1v1h-1z"),  # both sides: not lost, though their mean is 0
+        ("cool5", "M1 0h1v1h-1z"),
+    ]
+    assert "the fullest has 2" in drawn
+
+
+@pytest.mark.parametrize(("count", "shown", "folded"), [(24, 24, 0), (25, 16, 9)])
+def test_many_bars_are_folded_and_counted(count: int, shown: int, folded: int) -> None:
+    drawn = bars("letter", "m", [Bar(f"n{i}", i, str(i)) for i in range(count)])
+    first, _, rest = drawn.partition("<details>")
+    assert (first.count("<tr><th"), rest.count("<tr><th")) == (shown + 1, folded + 1 if folded else 0)
+    assert (f"and {folded} more" in rest) == bool(folded)
+    assert re.findall(r"width:([\d.]+)%", drawn)[-1] == "100.0"  # one scale for all
+
+
+def test_the_headline_of_an_explanation_has_the_cause(found: Findings) -> None:
+    page = page_of(explain_report(found, "m.tflite", "d.npz"), VIEW)
+    headline = re.search(r"<h1>(.*?)</h1>", page)
+    assert headline is not None
+    assert headline[1].startswith('<span class="verdict bad">DIFFERS</span>')
+    assert "cause: litert-opt" in headline[1]

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+#: A function body: what is wrong with the layout of the page that is shown.
+_LAYOUT = Path(__file__).with_name("layout.js").read_text(encoding="utf-8")
 #: Widths of a screen and of a telephone, and both themes.
 VIEWS = [(width, theme) for width in (1400, 420) for theme in ("light", "dark")]
 _FLAGS = (
@@ -57,6 +59,14 @@ class Browser:
         """Addresses that were asked for since the last question."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+
+    def layout(self) -> list[str]:
+        """What is wrong with the layout: overflow, clipped or overlapping text, contrast below WCAG AA."""
+        return sorted({": ".join(found[:2]) + f" ({found[2]})" for found in self.run(_LAYOUT)})
+
+    def unfold(self) -> None:
+        """Open everything that is folded."""
+        self.run("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
 
     def screenshot(self, path: Path) -> None:
         """The whole page as a PNG."""

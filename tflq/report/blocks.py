@@ -56,6 +56,17 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortened:
+    """A long text as it is shown, and the whole of it, which a page shows when it is pointed at."""
+
+    text: str
+    whole: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Styled:
     """Text in the colour of a style, or "strong"."""
 
@@ -67,7 +78,7 @@ class Styled:
 
 
 #: Part of a line; a tuple is rendered one part after the other.
-Inline = str | Operator | Badge | Code | Styled | tuple["Inline", ...]
+Inline = str | Operator | Badge | Code | Shortened | Styled | tuple["Inline", ...]
 
 
 def plain(value: Inline) -> str:

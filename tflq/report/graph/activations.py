@@ -9,12 +9,11 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from tflq.escaping import shown
 from tflq.inspection.operators import Inspection, TensorFacts
 from tflq.report.graph.colouring import Colouring, scale
 from tflq.report.html.charts import distribution
 from tflq.report.html.parts import figure
-from tflq.report.names import short_name
+from tflq.report.names import brief_name
 from tflq.report.numbers import short
 
 Array = NDArray[Any]
@@ -75,11 +74,11 @@ def _figures(inspection: Inspection, tensors: tuple[int, ...], values: Values) -
             continue
         facts = inspection.tensors[tensor]
         limits = _limits(inspection, tensor, values)
-        name = f"{tensor} {shown(short_name(facts.name))}"
+        name = brief_name(facts.name)
         unit = f"{facts.type} codes" if limits is not None else f"{facts.type} values"
         low_is_zero = limits is not None and bool(facts.zero_point) and facts.zero_point[0] == limits[0]
-        chart = distribution(value, f"tensor {name}", unit, limits, (not low_is_zero, True))
-        yield figure(chart, f"tensor {name}{_range_text(facts, value)}")
+        chart = distribution(value, f"tensor {tensor} {name}", unit, limits, (not low_is_zero, True))
+        yield figure(chart, (f"tensor {tensor} ", name, _range_text(facts, value)))
 
 
 def _range_text(facts: TensorFacts, value: Array) -> str:

@@ -11,12 +11,11 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from tflq.errors import TflqError
-from tflq.escaping import shown
 from tflq.inspection.operators import Inspection, OperatorFacts, TensorFacts
 from tflq.ir import Model, view
 from tflq.report.html.charts import distribution, line
 from tflq.report.html.parts import details, facts, figure, listing, paragraph, text, together
-from tflq.report.names import short_name
+from tflq.report.names import brief_name
 from tflq.report.numbers import short
 from tflq.report.stages import span, stage_text
 
@@ -93,7 +92,7 @@ def _tensors(inspection: Inspection, operator: OperatorFacts) -> Iterator[tuple[
             said = f"{tensor.type} {list(tensor.shape)}" + (" constant" if tensor.kind == "constant" else "")
             if tensor.scale:
                 said += f", scale {scale_text(tensor)}, zero point {span(tensor.zero_point)}"
-            name = Markup("{} {}<small>{}</small>").format(index, text(shown(short_name(tensor.name))), text(said))
+            name = Markup("{} {}<small>{}</small>").format(index, text(brief_name(tensor.name)), text(said))
             yield f"{role} {position}", name
 
 
@@ -125,10 +124,10 @@ def weight_figure(tensor: TensorFacts, value: Array) -> Markup:
     limits = (float(np.iinfo(value.dtype).min), float(np.iinfo(value.dtype).max)) if codes else None
     if tensor.type == "int4":
         limits = (-8.0, 7.0)
-    name = shown(short_name(tensor.name))
+    name = brief_name(tensor.name)
     unit = f"{tensor.type} codes" if codes else f"{tensor.type} values"
     chart = distribution(value, f"tensor {tensor.index} {name}", unit, limits)
-    said = f"constant {tensor.index} {name}"
+    said = ""
     if codes and len(tensor.scale) == 1 and tensor.zero_point:
         low, high = (tensor.scale[0] * (float(v) - tensor.zero_point[0]) for v in (value.min(), value.max()))
         said += f": real values {short(low)} to {short(high)}"
@@ -136,7 +135,7 @@ def weight_figure(tensor: TensorFacts, value: Array) -> Markup:
         finite = value[np.isfinite(value)] if value.dtype.kind == "f" else value
         if finite.size:
             said += f": {short(float(finite.min()))} to {short(float(finite.max()))}"
-    parts = [figure(chart, said)]
+    parts = [figure(chart, (f"constant {tensor.index} ", name, said))]
     if len(tensor.scale) > 1:
         parts.append(_channel_ranges(tensor, value))
     return together(*parts)

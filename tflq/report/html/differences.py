@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.inspection.difference import HISTOGRAM_REACH, Difference
 from tflq.report.graph.colouring import Colouring, scale, states
-from tflq.report.html.charts import heat_map, histogram, means_of_blocks, plot
+from tflq.report.html.charts import MOST_CELLS, heat_map, histogram, means_of_blocks, plot
 from tflq.report.html.parts import figure, key, text
 from tflq.report.numbers import short
 
@@ -74,12 +74,13 @@ def error_figures(error: Array, tensor: str, unit: str) -> Iterator[Markup]:
     if error.ndim == 4 and max(error.shape[1:3]) > 1:
         height, width = error.shape[1:3]
         differing = np.count_nonzero(error, axis=(0, 3))
-        mean = error.mean(axis=(0, 3))
+        counts = means_of_blocks(differing, MOST_CELLS)
+        way = np.where(means_of_blocks(error.sum(axis=(0, 3)), MOST_CELLS) < 0, -1, 1)
         each = error.shape[0] * error.shape[3]
         size = f"{height} × {width} cells, {each:,} elements each"
-        said = f"{tensor}: elements that differ at each place; {size}; the fullest cell has {int(differing.max()):,}"
-        yield figure(heat_map(differing, said, signed=False), said)
-        yield _map_figure(mean, f"{tensor}: mean difference at each place; {size}", unit)
+        said = f"{tensor}: elements that differ at each place; {size}; the fullest has {int(differing.max()):,}"
+        caption = Markup("{}; {}above {}below 0 on average").format(text(said), key("above"), key("below"))
+        yield figure(heat_map(counts * way, said), caption)
     else:
         rows, what = as_rows(error)
         yield _map_figure(rows, f"{tensor}: {what}", unit)

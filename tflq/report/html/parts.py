@@ -11,8 +11,12 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup, escape
 
 from tflq.escaping import printable
-from tflq.report.blocks import Badge, Bar, Code, Columns, Operator, Styled
+from tflq.report.blocks import Badge, Bar, Code, Columns, Operator, Shortened, Styled
 
+#: Bars that are shown, and those that one more than that leaves; the rest is folded.
+_MOST_BARS, _FIRST_BARS = 24, 16
+#: Classes of columns, by their alignment.
+_WAYS = {"<": "", ">": ' class="number"', "=": ' class="whole"'}
 #: Lines of a cell that are not folded.
 _CELL_LINES = 5
 
@@ -29,6 +33,8 @@ def text(value: object) -> Markup:
         return code(value.text)
     if isinstance(value, Badge):
         return dotted(value.text, value.style)
+    if isinstance(value, Shortened) and value.text != value.whole:
+        return Markup('<span title="{1}">{0}</span>').format(text(value.text), text(value.whole))
     if isinstance(value, Styled):
         styled = Markup("<strong>{1}</strong>" if value.style == "strong" else '<span class="{0}">{1}</span>')
         return styled.format(value.style, text(value.text))
@@ -86,7 +92,7 @@ def table(columns: Columns, rows: Iterable[Sequence[object]], styles: Sequence[s
     """
     cells = [[_cell(cell) for cell in row] for row in rows]
     kept = [i for i in range(len(columns)) if any(row[i] for row in cells)]
-    way = [Markup(' class="number"') if columns[i][1] == ">" else Markup("") for i in range(len(columns))]
+    way = [Markup(_WAYS[side]) for _, side in columns]
     head = Markup("").join(Markup("<th scope=col{}>{}</th>").format(way[i], text(columns[i][0])) for i in kept)
     body = Markup("\n").join(
         Markup("<tr{}>{}</tr>").format(
@@ -146,7 +152,7 @@ def operator_link(index: int, op: str) -> Markup:
 
 
 def bars(title: str, unit: str, rows: Sequence[Bar], *, full: float = 0.0) -> Markup:
-    """Return bars from left to right as a table: label, bar, value. Nothing without rows.
+    """Return bars from left to right as a table: label, bar, value; the rest of many is folded. Nothing without rows.
 
     Args:
         title: What the labels are, as in "operator".
@@ -164,15 +170,20 @@ def bars(title: str, unit: str, rows: Sequence[Bar], *, full: float = 0.0) -> Ma
             return 0.0
         return max(100 * value / longest, 0.5) if math.isfinite(value) else 100.0
 
+    first = len(rows) if len(rows) <= _MOST_BARS else _FIRST_BARS
     line = Markup(
         '<tr><th scope="row">{}</th><td><span class="bar {}" style="width:{:.1f}%"></span></td><td class="number">{}'
         "</td></tr>"
     )
-    body = Markup("\n").join(line.format(text(r.label), r.style, length(r.value), text(r.text)) for r in rows)
+    lines = [line.format(text(r.label), r.style, length(r.value), text(r.text)) for r in rows]
     head = Markup('<thead><tr><th scope="col">{}</th><th scope="col" colspan="2">{}</th></tr></thead>')
-    return Markup('<div class="scroll tall" tabindex="0" role="group" aria-label="{}"><table class="bars">').format(
-        text(f"{unit} by {title}")
-    ) + Markup("{}<tbody>{}</tbody></table></div>").format(head.format(text(title), text(unit)), body)
+    frame = Markup('<table class="bars" aria-label="{}">{}<tbody>{}</tbody></table>')
+    drawn = [
+        frame.format(text(f"{unit} by {title}"), head.format(text(title), text(unit)), Markup("\n").join(part))
+        for part in (lines[:first], lines[first:])
+        if part
+    ]
+    return drawn[0] if len(drawn) == 1 else drawn[0] + details(f"and {len(rows) - first:,} more", drawn[1])
 
 
 def _class(style: str) -> Markup:

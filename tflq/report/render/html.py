@@ -27,7 +27,7 @@ def page_of(report: Report, view: ModelView | None = None) -> str:
         *(_part(block, view) for block in built if block is not verdict and not isinstance(block, Fact)),
         title=report.title,
         word=verdict.word,
-        tone=verdict.style,
+        tone=_CLASSES.get(verdict.style, verdict.style),
         facts=[parts.text(report.about), *facts] if report.about else facts,
     )
 

@@ -31,6 +31,7 @@ from tflq.report.blocks import (
     Section,
     Table,
     Text,
+    Verdict,
 )
 from tflq.report.documents import RUN, model_document, promise_document
 from tflq.report.numbers import counted
@@ -51,9 +52,10 @@ _SCORES, _LISTED = 64, 1024
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The likeliest class of an output, and a line about the likeliest few."""
+    """The likeliest class of an output with its value, and a line about the likeliest few."""
 
     label: str
+    value: str
     text: str
 
 
@@ -112,7 +114,7 @@ def top(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -> Top
     best = np.argsort(-real, kind="stable")[:_TOP]
     names = [labels[k] if k < len(labels) else str(k) for k in map(int, best)]
     texts = (f"{label} {real[k]:.4g}" for label, k in zip(names, map(int, best), strict=True))
-    return Top(names[0], f"top {len(best)} of {shown(name)}: {', '.join(texts)}")
+    return Top(names[0], f"{real[best[0]]:.4g}", f"top {len(best)} of {shown(name)}: {', '.join(texts)}")
 
 
 def _likeliest(tops: Sequence[Top]) -> str:
@@ -127,6 +129,7 @@ def _page(view: ModelView, ran: Ran) -> Iterator[Block]:
     from tflq.report.graph.activations import activation_colourings, tensor_figures
 
     inspection, values = view.inspection, ran.values
+    yield from _top_verdict(view, ran)
     outputs = tuple(ran.promised)
     tensors = [inspection.tensors[t] for t in outputs]
     rows = [
@@ -144,6 +147,24 @@ def _page(view: ModelView, ran: Ran) -> Iterator[Block]:
     inputs = Figures(tensor_figures(inspection, inspection.inputs, values))
     yield Section("inputs", "Inputs of the first sample", [inputs])
     yield Memory()
+
+
+#: Operators whose results are scores of classes.
+_SCORING = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")
+
+
+def _top_verdict(view: ModelView, ran: Ran) -> Iterator[Verdict]:
+    """Yield the likeliest class as the page's headline, if classes were asked for or the model computes scores."""
+    tops = list(ran.tops)
+    if not tops and ran.inputs.samples == 1:
+        scored = {t for o in view.inspection.operators if o.op in _SCORING for t in o.outputs}
+        specs = view.model.subgraphs[view.inspection.subgraph].tensors
+        drawn = (top(specs[t].name or "", specs[t], ran.values[t], ()) for t in ran.promised if t in scored)
+        tops = [one for one in drawn if one is not None]
+    if len(tops) > 1 and len(tops) == ran.inputs.samples:
+        yield Verdict(_likeliest(tops))
+    elif tops:
+        yield Verdict(f"top-1: {tops[0].label} ({tops[0].value}), computed under {ran.profile}")
 
 
 def _scores(name: str, value: Array) -> Iterator[Block]:

@@ -58,10 +58,10 @@ def fidelity_graph(comparison: Comparison, *more: Colouring) -> Graph:
 
 
 def tensor_bars(comparison: Comparison) -> Bars:
-    """Return a chart of the signal-to-noise ratio of every operator's result, in execution order."""
-    rows = [_bar(tensor) for tensor in comparison.tensors]
+    """Return a chart of the signal-to-noise ratio of every operator's result, the worst first."""
+    rows = [_bar(tensor) for tensor in sorted(comparison.tensors, key=lambda tensor: tensor.sqnr)]
     unit = "signal-to-noise ratio of its result, dB"
-    return Bars("operator", unit, rows, full=2 * DAMAGED, key=("above", f"below {DAMAGED:g} dB"))
+    return Bars("operator, the worst first", unit, rows, full=2 * DAMAGED, key=("above", f"below {DAMAGED:g} dB"))
 
 
 def confusion(agreement: Agreement | None) -> Iterator[Figures]:

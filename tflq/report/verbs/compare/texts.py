@@ -9,7 +9,8 @@ from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement, wilson
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.report.names import short_name
+from tflq.report.blocks import Inline
+from tflq.report.names import brief_name, short_name
 
 COLUMNS = (
     ("#", ">"),
@@ -155,7 +156,7 @@ def worst(comparison: Comparison, count: int) -> list[Fidelity]:
     return sorted((t for t in comparison.tensors if t.noise), key=lambda t: t.sqnr)[:count]
 
 
-def tensor_row(tensor: Fidelity) -> list[str]:
+def tensor_row(tensor: Fidelity) -> list[Inline]:
     """Return a row of COLUMNS."""
     ratio = decibels(tensor.sqnr).removesuffix(" dB")
     return [
@@ -164,5 +165,5 @@ def tensor_row(tensor: Fidelity) -> list[str]:
         ratio,
         f"{tensor.largest:.3g}",
         f"{mean_error(tensor):+.2g}",
-        short_name(tensor.name),
+        brief_name(tensor.name),
     ]

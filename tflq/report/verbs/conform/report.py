@@ -40,12 +40,14 @@ _STYLES = {
     SuiteVerdict.NOTHING: "bad",
     SuiteVerdict.REFUSES: "warning",
 }
+_FAIL = [name for name, _ in _COLUMNS].index("fail")
 #: First words of aims that name a regime of scales.
 _ROUNDINGS = ("ties", "odd", "a multiplier", "saturation", "small multipliers", "zero points")
 #: Failing cases that text lists and that a page shows; JSON and JUnit have all.
 _LISTED, _SHOWN = 20, 500
 #: Rows of reasons, and of groups without a cause.
 _CAUSES = 8
+_PLURALS = {Result.DIFFERS: "differ", Result.PASSES: "pass"}
 _BARS = {Result.PASSES: "good", Result.REFUSED: "unknown"}
 
 
@@ -72,20 +74,34 @@ def conform_report(verdicts: Verdicts, suite: str, *, work: str | None = None, h
 
 def _blocks(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) -> Iterator[Block]:
     failing = sorted(verdicts.failing, key=lambda judged: (judged.result != Result.DIFFERS, not judged.causes))
-    yield Verdict(_counts_text(verdicts), _STYLES[verdicts.verdict], verdicts.verdict.value.upper(), verdicts.target)
+    word, style = verdicts.verdict.value.upper(), _STYLES[verdicts.verdict]
+    yield Verdict(_counts_text(verdicts), style, word, verdicts.target, headline=_headline(verdicts))
     if verdicts.left:
         yield Fact(f"interrupted: {verdicts.left:,} of {counted(_all(verdicts), 'case')} were not judged", "warning")
     yield from (Fact(f"after its last answer the target ended with {end}", "bad") for end in verdicts.endings[:_LISTED])
+    yield _results(verdicts)
     if failing:
         yield Section("causes", "Causes", list(_cause_blocks(verdicts)))
     yield from _refusals(verdicts)
     yield Next(_next(verdicts, suite, work, has_table=has_table))
     if failing:
         yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
-    yield _results(verdicts)
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
     rows = [Gap(), Table(_COLUMNS, _rows(verdicts))] if has_table else []
     yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every], opened=True)])
+
+
+def _failures_first() -> list[Result]:
+    """Return the results of cases: failures, then refusals, then passes."""
+    return sorted(Result, key=lambda result: (result == Result.PASSES, result == Result.REFUSED))
+
+
+def _headline(verdicts: Verdicts) -> str:
+    """Return the number of cases of each result, failures first, and what they were compared with."""
+    counts = [(verdicts.count(result), _PLURALS.get(result, result.value)) for result in _failures_first()]
+    said = ", ".join(f"{count:,} {word}" for count, word in counts if count)
+    cases = f"{verdicts.compared:,} of {counted(verdicts.runnable, 'case')}"
+    return f"{said}; {cases} compared with {verdicts.profile}"
 
 
 def _all(verdicts: Verdicts) -> int:
@@ -134,7 +150,7 @@ def _next(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) 
 
 
 def _results(verdicts: Verdicts) -> Section:
-    counts = {result: verdicts.count(result) for result in Result}
+    counts = {result: verdicts.count(result) for result in _failures_first()}
     bars = [Bar(result.value, n, f"{n:,}", _BARS.get(result, "bad")) for result, n in counts.items() if n]
     return Section("results", "Results", [Bars("result", "cases", bars)])
 
@@ -211,7 +227,7 @@ def _rows(verdicts: Verdicts, *, whole: bool = False) -> list[tuple[str, ...]]:
         for judged in cases:
             parts.setdefault((judged.case.level, _rounding(judged)), []).append(judged)
         rows += [_row(op, types, level, rounding, part) for (level, rounding), part in sorted(parts.items())]
-    return rows
+    return sorted(rows, key=lambda row: row[_FAIL] == "0") if whole else rows
 
 
 def _rounding(judged: Judged) -> str:

@@ -48,6 +48,17 @@ def cause_text(e: Explanation) -> str:
     }[e.verdict]
 
 
+def cause_headline(e: Explanation) -> str:
+    """Return the cause in a few words, for a headline."""
+    names = listed([cause.name for cause in e.exact])
+    return {
+        CauseVerdict.SAME: f"the cause lies before operator {e.index}",
+        CauseVerdict.EXPLAINED: f"cause: {names}",
+        CauseVerdict.LIKELY: f"likely cause: {names}",
+        CauseVerdict.AMBIGUOUS: f"likely one of {len(e.exact)} causes: {names}",
+    }.get(e.verdict, "cause not determined")
+
+
 def _less_likely_texts(e: Explanation) -> Iterator[str]:
     """Yield the mistakes that reproduce every bit, although a profile does too."""
     for h in e.less_likely:

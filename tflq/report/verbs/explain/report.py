@@ -26,7 +26,7 @@ from tflq.report.blocks import (
 )
 from tflq.report.differences import histogram_text, how_far
 from tflq.report.joint import joint_section
-from tflq.report.verbs.explain.cause import cause_blocks, cause_text
+from tflq.report.verbs.explain.cause import cause_blocks, cause_headline, cause_text
 from tflq.report.verbs.explain.element import element_blocks
 from tflq.report.verbs.explain.figures import error_blocks, explain_graph, status_of
 from tflq.report.verbs.explain.growth import growth_blocks
@@ -80,7 +80,9 @@ def _blocks(findings: Findings, model: str, dump: str, inputs: str | None) -> It
 
 def _of_one(findings: Findings, model: str, dump: str, inputs: str | None) -> Iterator[Block]:
     word, text = verdict_words(findings)
-    yield Verdict(text, STYLES[findings.verdict], word)
+    explanation = findings.explanation if findings.first is not None else None
+    headline = f"{text}; {cause_headline(explanation)}" if explanation is not None else ""
+    yield Verdict(text, STYLES[findings.verdict], word, headline=headline)
     yield _brief(findings)
     yield from _first(findings)
     yield Section("cause", "Cause", list(_cause(findings)))

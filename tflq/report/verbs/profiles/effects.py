@@ -124,9 +124,14 @@ def _panel(effects: Effects, operator: OperatorEffects) -> list[Block]:
         return [Text(Badge("the same bits under every profile", "good"))]
     apart = {effect.profile for effect in operator.effects}
     text = f"{len(apart)} of {counted(len(effects.profiles), 'profile')} can give other bits"
-    columns = (("profile", "<"), ("differs in", "<"), (effects.base, "<"), ("there", "<"))
-    rows = [(e.profile, e.field, e.base, e.here) for e in operator.effects]
-    return [Text(Badge(text, "bad")), Table(columns, rows)]
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for effect in operator.effects:
+        alike.setdefault((effect.field, effect.base, effect.here), []).append(effect.profile)
+    blocks: list[Block] = [Text(Badge(text, "bad"))]
+    for (field, base, there), names in alike.items():
+        blocks.append(Text(f"{field}: {base} under {effects.base}, {there} under" if base else f"{field}, {there}, by"))
+        blocks.append(Text(", ".join(names), "faint"))
+    return blocks
 
 
 def effects_colourings(effects: Effects) -> list[Colouring]:

@@ -34,7 +34,7 @@ def budget_blocks(report: Report) -> Iterator[Block]:
     if not trials:
         return
     taken = len(report.spared)
-    points = [(float(t.size), t.sqnr, "above" if t.spared == taken else "plain") for t in trials]
+    points = [(float(t.size), t.sqnr, "good" if t.spared == taken else "plain") for t in trials]
     ratios, sizes = [t.sqnr for t in trials], [t.size for t in trials]
     chart = scatter(
         points,
@@ -54,7 +54,7 @@ def budget_blocks(report: Report) -> Iterator[Block]:
         ]
         for t in trials
     ]
-    caption = Markup("{}taken; n = {} trials").format(parts.key("above"), len(trials))
+    caption = Markup("{}taken; n = {} trials").format(parts.key("good"), len(trials))
     yield Figures([parts.figure(chart, caption)])
     yield Table(columns, rows)
 
@@ -65,7 +65,7 @@ def _candidate(number: int, candidate: Ranked, *, known: bool) -> Bar:
     value = candidate.divergence if known else candidate.sqnr
     if candidate.score is None or math.isnan(value):
         return Bar(label, 0.0, "failed" if candidate.error else "not judged")
-    return Bar(label, max(value, 0.0), f"{value:.3g}", "above" if number == 0 else "plain")
+    return Bar(label, max(value, 0.0), f"{value:.3g}", "good" if number == 0 else "plain")
 
 
 def _noise(sensitivity: Sensitivity) -> float:
