@@ -181,6 +181,14 @@ class UnsupportedError(TflqError, NotImplementedError, ValueError):
         super().__init__(text, place=_place(op, index))
 
 
+def brief(error: TflqError) -> str:
+    """Return an error's text without the profile's name and the forms that it supports."""
+    text = str(error).split(", under profile")[0]
+    if isinstance(error, UnsupportedError) and error.profile and error.reason:
+        return f"{text}: {error.reason}"
+    return text
+
+
 class InputError(TflqError, ValueError):
     """An argument from the caller that does not fit."""
 

@@ -91,6 +91,8 @@ from tflq.statements import Statement
 )
 @click.option(
     "--runtimes",
+    "--profile",
+    "runtimes",
     metavar="PROFILES",
     help="Runtimes that the file is for, with commas: candidates are judged on all, refined on the first. "
     "[default: the recipe's]",

@@ -106,7 +106,8 @@ def make(order: Order, jobs: int = 1, tell: Told = silent) -> SuiteData:
 def restated(archive: Archive, suite: Suite, profile: str) -> SuiteData:
     """Return a suite with the outputs of another profile: the same models, inputs and levels.
 
-    Cases that this profile refuses are left out, except those that a target must refuse.
+    Cases that this profile refuses are left out, except those that a target must refuse. A learned profile does not
+    know what its device must refuse, so that these are left out, too.
 
     Raises:
         UnknownNameError: No profile has that name.
@@ -123,7 +124,7 @@ def restated(archive: Archive, suite: Suite, profile: str) -> SuiteData:
             expected = [_run(plan, sample) for sample in samples]
         except TflqError:
             expected = []
-        if case.is_refused == bool(expected):
+        if case.is_refused == bool(expected) or (case.is_refused and chosen.is_learned):
             continue
         tells = {each.name for each in others if expected and _gives_other(model, each, samples, expected)}
         data |= {digest(a): a for a in (file, *(a for rows in (samples, expected) for row in rows for a in row))}
@@ -164,6 +165,8 @@ def _case(
     file = draft.model()
     model = load(file)
     must_refuse = draft.aim.startswith(REFUSED)
+    if must_refuse and profile.is_learned:
+        return None
     samples, tells = draft.samples, set[str]()
     expected: tuple[Sample, ...] = ()
     try:

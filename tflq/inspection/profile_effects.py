@@ -15,7 +15,7 @@ import numpy as np
 from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
-from tflq.errors import TflqError
+from tflq.errors import TflqError, brief
 from tflq.inspection.constants import named_parts
 from tflq.inspection.equality import same_operator
 from tflq.inspection.operators import prepare_alone
@@ -143,7 +143,7 @@ def _bound(model: Model, index: int, profile: Profile) -> Step | str:
     try:
         return prepare_alone(model, index, profile)
     except TflqError as error:
-        return str(error).split(": ", 1)[-1].split(", under profile")[0]
+        return brief(error).split(": ", 1)[-1]
 
 
 def _constants(step: Step) -> dict[str, str]:

@@ -170,7 +170,7 @@ def _kernel(profile: Profile, node: Node) -> Kernel:
             types=names,
             index=node.index,
             profile=profile.name,
-            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else "",
+            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else profile.unlearned(node.op, names),
             nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
         )
     return kernel

@@ -11,6 +11,15 @@ from tflq.kernels.validity import Runtime
 from tflq.numerics.arithmetic import Arithmetic, rounded_once
 
 _NONE = table()
+#: States of learned operators that have rows, and the reasons that the other states are.
+_EXECUTED = ("learned", "table")
+_STATES = {
+    "unknown": "no form of the learner's grammar gives the device's bits",
+    "unstable": "the device gave different bits for equal questions",
+    "refused": "the device refused it",
+    "failed": "the device crashed, hung or left malformed outputs",
+    "not finished": "learning ended before; the same tflq learn continues it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,25 @@ class Profile:
     def within(self, limits: Callable[[KernelTable], KernelTable]) -> Profile:
         """Return a profile with what `limits` leaves of its kernels."""
         return replace(self, kernels=limits(self.kernels))
+
+    @property
+    def is_learned(self) -> bool:
+        """True if the profile was learned from a device: it knows nothing of what it refuses."""
+        return "learned" in self.stated
+
+    def unlearned(self, op: str, types: str) -> str:
+        """Return why a learned profile lacks an operator of some types; empty if it was not learned, or has it."""
+        if not self.is_learned:
+            return ""
+        listed = self.stated["learned"].get("operators")
+        asked = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        states = {str(one.get("types")): str(one.get("state")) for one in asked if one.get("op") == op}
+        if states.get(types) in _EXECUTED:
+            return ""
+        if types in states:
+            return f"not learned: {_STATES.get(states[types], 'no finding')}"
+        other = " with these types" if states else ""
+        return f"not learned: the device was not asked about it{other}; tflq learn --operators {op} asks it"
 
     def with_single_rounding(self) -> Profile:
         """Return a profile in which every requantizer that rounds twice rounds once.

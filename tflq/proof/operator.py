@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import TflqError, UndefinedResultError
+from tflq.errors import TflqError, UndefinedResultError, brief
 from tflq.inspection.difference import difference
 from tflq.interpreter import Plan, Step, make_plan, run
 from tflq.ir import CARRIER, Model
@@ -100,7 +100,7 @@ def bind(model: Model, index: int, profile: Any, held: Mapping[int, Held] | None
 
 
 def _brief(error: TflqError) -> str:
-    return str(error).split(": ", 1)[-1].split(", under profile")[0]
+    return brief(error).split(": ", 1)[-1]
 
 
 def compare(first: Bound, second: Bound, inputs: Mapping[int, Array], accumulator: int | None = None) -> Witness | None:

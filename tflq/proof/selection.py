@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.errors import OptionError, TflqError
+from tflq.errors import OptionError, TflqError, brief
 from tflq.interpreter import make_plan
 from tflq.ir import Model
 from tflq.kernels.validity import SPEC
@@ -57,5 +57,5 @@ def _refusal(profile: Profile, parts: Sequence[Model]) -> Refusal | None:
         for part in parts:
             make_plan(part, profile)
     except TflqError as error:
-        return Refusal(profile.name, str(error).split(", under profile")[0])
+        return Refusal(profile.name, brief(error))
     return None

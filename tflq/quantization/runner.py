@@ -138,6 +138,9 @@ def executor(model: Model, profile: str) -> str:
     """Return the profile, or `litert-ref` if it does not take the model.
 
     Only `litert-xnnpack` reads weights with block scales directly.
+
+    Raises:
+        UnsupportedError, ModelError: A profile that was learned from a device lacks an operator; nothing replaces it.
     """
     details = [t.quantization.details for t in view(model).tensors if t.quantization is not None]
     if any(d is not None and d.table == "BlockwiseQuantization" for d in details):
@@ -145,6 +148,8 @@ def executor(model: Model, profile: str) -> str:
     try:
         make_plan(model, by_name(profile))
     except TflqError:
+        if by_name(profile).is_learned:
+            raise
         return "litert-ref"
     return profile
 
