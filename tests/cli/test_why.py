@@ -113,7 +113,7 @@ from tflq.conformance.jobs import Job
 from tflq.conformance.targets import ProfileTarget
 from tflq.profiles import by_name
 from tflq.api.files import load
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import view
 
 folder = pathlib.Path(sys.argv[1])
 for name in (folder / "cases.txt").read_text().split():
