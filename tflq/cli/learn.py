@@ -44,6 +44,11 @@ def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
 @click.option(
     "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
 )
+@click.option(
+    "--work",
+    metavar="FOLDER",
+    help="Keep the device's answers here; a later run goes on from them. [default: FILE.answers, until it ends]",
+)
 @html_option
 @force_option
 @python_option
@@ -59,6 +64,7 @@ def learn_command(
     fresh: int,
     most: int,
     timeout: float,
+    work: str | None,
     html: str | None,
     force: bool,
     python: str | None,
@@ -67,8 +73,9 @@ def learn_command(
     """Ask a device thousands of questions, and write its arithmetic as a profile that runs, verifies and quantizes.
 
     Each question is a model of one operator; docs/target-protocol.md describes what the target receives. The profile
-    refuses operators that were not learned. Ctrl-C ends the questions, and what is known by then is written. Exit code
-    1: some operator is not known; 3: nothing was learned.
+    refuses operators that were not learned. Ctrl-C ends the questions, and what is known by then is written; the same
+    command with --force goes on and asks nothing twice. Exit code 1: some operator is not known; 3: nothing was
+    learned.
 
     \b
     tflq learn --target ./my_npu.sh -o my-npu.yaml --html my-npu.html
@@ -86,7 +93,7 @@ def learn_command(
     if target is None:
         found = _from_dumps(dumps, models)
     else:
-        found = _from_target(target, python, timeout, operators, types, seed, fresh, most)
+        found = _from_target(target, python, timeout, operators, types, seed, fresh, most, work, f"{output}.answers")
     write_text(output, text_of(found))
     shown = learn_report(found, output)
     if html is not None:
@@ -126,9 +133,12 @@ def _from_target(
     seed: int,
     fresh: int,
     most: int,
+    work: str | None,
+    beside: str,
 ) -> Any:
     from tflq.conformance.targets import target_of
     from tflq.errors import OptionError, UnknownNameError
+    from tflq.learning.kept import Kept
     from tflq.learning.learner import learn
     from tflq.learning.operators import Effort
     from tflq.learning.subjects import known_operators, subjects
@@ -145,5 +155,9 @@ def _from_target(
     wanted = subjects(types or ("int8",), operators)
     if not wanted:
         raise OptionError(f"no operator named has the types {', '.join(types)}")
+    kept = Kept(work or beside, system.identity())
     with progress_bar(lines=True, quiet=is_quiet()) as told:
-        return learn(system, wanted, Effort(fresh=fresh, seed=seed), most=most, progress=told)
+        found = learn(system, wanted, Effort(fresh=fresh, seed=seed), most=most, progress=told, kept=kept)
+    if work is None and not found.is_partial:
+        kept.remove()
+    return found

@@ -73,7 +73,7 @@ def claim(job: Job, suite: Suite, mark: str, target: Mapping[str, Any] | None) -
             )
         elif known is not None and known != target:
             raise InputError(
-                f"holds outputs of another target ({_apart(known, target)}): name a new folder", name=str(job.folder)
+                f"holds outputs of another target ({apart(known, target)}): name a new folder", name=str(job.folder)
             )
     document = {"schema": SCHEMA, "suite": mark, "profile": suite.profile, "target": target}
     try:
@@ -130,7 +130,7 @@ def _read(place: Path) -> dict[str, Any] | None:
     return {"suite": words[0], "profile": words[1], "target": target}
 
 
-def _apart(known: Mapping[str, Any], target: Mapping[str, Any]) -> str:
+def apart(known: Mapping[str, Any], target: Mapping[str, Any]) -> str:
     """Return the first facts in which two targets differ."""
     for name in dict.fromkeys((*target, *known)):
         before, now = known.get(name), target.get(name)

@@ -19,46 +19,19 @@ from tflq.conformance.jobs import Job
 from tflq.conformance.memory import Memory
 from tflq.conformance.suite import Case
 from tflq.conformance.targets import Target, finish
-from tflq.ir import CARRIER, TensorType
+from tflq.learning.answer import Answer, empty_outputs
+from tflq.learning.kept import Kept
 from tflq.runtimes.children import temporary_folder
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """A device's answer to a draft: outputs by sample, or the reason why there are none.
-
-    `refused` is true if the device stated that it does not support the model.
-    """
-
-    draft: Draft
-    outputs: tuple[tuple[Array, ...], ...] = ()
-    reason: str = ""
-    refused: bool = False
-
-    @property
-    def elements(self) -> int:
-        """The number of output elements."""
-        return sum(output.size for sample in self.outputs for output in sample)
-
-    @property
-    def is_answered(self) -> bool:
-        """True if the device left outputs."""
-        return bool(self.outputs)
-
-    def same(self, other: Answer) -> bool:
-        """Return whether the outputs of both answers have the same bits."""
-        return _bits(self.outputs) == _bits(other.outputs)
-
-
-def _bits(outputs: Sequence[Sequence[Array]]) -> list[bytes]:
-    return [output.tobytes() for sample in outputs for output in sample]
-
-
 @dataclass(slots=True)
 class Tally:
-    """Counts of what a device was asked: models, samples of inputs, output elements, calls, seconds in the device."""
+    """Counts of what a device was asked: models, samples of inputs, output elements, calls, seconds in the device.
+
+    `kept` are the models whose answers an earlier run left.
+    """
 
     questions: int = 0
     samples: int = 0
@@ -66,17 +39,22 @@ class Tally:
     calls: int = 0
     refused: int = 0
     failed: int = 0
+    kept: int = 0
     seconds: float = 0.0
 
 
 @dataclass(slots=True)
 class Asker:
-    """A device that is asked drafts in batches. `most` is the number of questions after which no more are asked."""
+    """A device that is asked drafts in batches. `most` is the number of questions after which no more are asked.
+
+    `kept` are answers of earlier runs, which are not asked again, and the place of new ones.
+    """
 
     target: Target
     most: int = 100_000
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
     tally: Tally = field(default_factory=Tally)
+    kept: Kept | None = None
 
     def ask(self, drafts: Sequence[Draft]) -> list[Answer]:
         """Return an answer for each draft, in order, from one call if the device does not crash.
@@ -90,10 +68,15 @@ class Asker:
         if self.tally.questions + len(drafts) > self.most:
             return [Answer(draft, reason="not asked: the limit on questions is reached") for draft in drafts]
         started = time.monotonic()
-        with temporary_folder() as folder:
-            answers = self._asked(Job(folder), drafts)
+        known = [("", None) if self.kept is None else self.kept.answer(draft) for draft in drafts]
+        new = [(key, draft) for (key, answer), draft in zip(known, drafts, strict=True) if answer is None]
+        if new:
+            with temporary_folder() as folder:
+                told = iter(self._asked(Job(folder), new))
+            self.tally.calls += 1
+        answers = [next(told) if answer is None else answer for _, answer in known]
         self.tally.questions += len(drafts)
-        self.tally.calls += 1
+        self.tally.kept += len(drafts) - len(new)
         self.tally.samples += sum(len(draft.samples) for draft in drafts)
         self.tally.elements += sum(answer.elements for answer in answers)
         self.tally.refused += sum(answer.refused for answer in answers)
@@ -101,20 +84,28 @@ class Asker:
         self.tally.seconds += time.monotonic() - started
         return answers
 
-    def _asked(self, job: Job, drafts: Sequence[Draft]) -> list[Answer]:
+    def _asked(self, job: Job, keyed: Sequence[tuple[str, Draft]]) -> list[Answer]:
+        drafts = [draft for _, draft in keyed]
         job.create()
         memory = Memory()
         cases = [_case(number, draft, memory) for number, draft in enumerate(drafts)]
         job.ask_for(cases)
         for case in cases:
             job.add(case, memory)  # type: ignore[arg-type]  # reads arrays by name, as an archive
-        ended = finish(self.target, job, cases, len(cases)).by_case
-        return [_answer(job, case, draft, ended.get(case.id, "")) for case, draft in zip(cases, drafts, strict=True)]
+        try:
+            ended = finish(self.target, job, cases, len(cases)).by_case
+        except BaseException:
+            # The target may have been writing the last of those that are done.
+            done = [(key, case, draft) for (key, draft), case in zip(keyed, cases, strict=True) if job.is_done(case)]
+            self._keep([(key, _answer(job, case, draft, "")) for key, case, draft in done[:-1]])
+            raise
+        answers = [_answer(job, case, draft, ended.get(case.id, "")) for case, draft in zip(cases, drafts, strict=True)]
+        self._keep([(key, answer) for (key, _), answer in zip(keyed, answers, strict=True)])
+        return answers
 
-
-def empty_outputs(draft: Draft) -> tuple[Array, ...]:
-    """Return zeros of the types and shapes of a draft's outputs."""
-    return tuple(np.zeros(tuple(t.shape), CARRIER[TensorType[t.type.upper()]]) for t in draft.outputs)
+    def _keep(self, answers: Sequence[tuple[str, Answer]]) -> None:
+        if self.kept is not None:
+            self.kept.keep(answers)
 
 
 def _case(number: int, draft: Draft, memory: Memory) -> Case:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.learning.asking import Answer
+from tflq.learning.answer import Answer
 from tflq.learning.forms import Form, Forms
 
 

@@ -23,7 +23,7 @@ from tflq.interpreter import make_plan, run
 from tflq.ir import Model
 from tflq.kernels.families import code_averages as averages
 from tflq.kernels.families import through_floats as floats
-from tflq.learning.asking import Answer
+from tflq.learning.answer import Answer
 from tflq.learning.subjects import Subject
 from tflq.numerics.requantizer import ZERO_POINTS, Requantizer, stated
 from tflq.numerics.requantizer_points import points

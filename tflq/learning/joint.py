@@ -16,7 +16,7 @@ from tflq.diagnosis.certainty import Evidence, evidence_of
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.joint import Joint, JointCause, Reproduced
 from tflq.diagnosis.siblings import Known
-from tflq.learning.asking import Answer
+from tflq.learning.answer import Answer
 from tflq.learning.forms import BASE, ORDERS, Form, Forms
 from tflq.learning.passive import answer_of
 from tflq.learning.subjects import Subject

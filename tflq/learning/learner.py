@@ -11,9 +11,11 @@ from typing import Any
 from tflq.conformance.draft import Draft
 from tflq.conformance.targets import Target
 from tflq.errors import RuntimeFailed, RuntimeMissing
-from tflq.learning.asking import Answer, Asker
+from tflq.learning.answer import Answer
+from tflq.learning.asking import Asker
 from tflq.learning.findings import Findings, Learned, State
 from tflq.learning.forms import Form
+from tflq.learning.kept import Kept
 from tflq.learning.operators import Effort, Shared, can_be_probed, learned_operator
 from tflq.learning.requantizing import learned_requantizer
 from tflq.learning.subjects import Subject
@@ -47,6 +49,7 @@ def learn(
     *,
     most: int = 100_000,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    kept: Kept | None = None,
 ) -> Findings:
     """Learn some operators of a target. Ctrl-C ends it with what is known by then.
 
@@ -56,13 +59,14 @@ def learn(
         effort: Numbers of models, and the seed.
         most: The number of models after which nothing more is asked.
         progress: Called before each call of the target with what is learned, operators that are done, and all.
+        kept: Answers of an earlier run, which are not asked again, and the place of new ones.
 
     Raises:
         RuntimeMissing: There is no such program.
         RuntimeFailed: The program cannot be started.
     """
     effort = effort or Effort()
-    asker, shared = Asker(target, most, progress), Shared()
+    asker, shared = Asker(target, most, progress, kept=kept), Shared()
     started, reason = time.monotonic(), ""
     # Requantizers first: all other operators are asked with them in mind.
     contractions = [s for s in subjects if can_be_probed(s) and s.kind != "int16" and s.op != "DEPTHWISE_CONV_2D"]

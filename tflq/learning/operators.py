@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.conformance.draft import Draft, samples_of
 from tflq.diagnosis.certainty import inside
-from tflq.learning.asking import Answer
+from tflq.learning.answer import Answer
 from tflq.learning.channels import repeating_channels
 from tflq.learning.findings import Learned, State
 from tflq.learning.forms import Form, Forms, requantizing

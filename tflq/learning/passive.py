@@ -16,7 +16,8 @@ from tflq.diagnosis.localization import operator_alone
 from tflq.errors import TflqError
 from tflq.flatbuf import write
 from tflq.ir import Model, TensorType, view
-from tflq.learning.asking import Answer, Tally
+from tflq.learning.answer import Answer
+from tflq.learning.asking import Tally
 from tflq.learning.findings import Findings, Learned
 from tflq.learning.learner import jointly
 from tflq.learning.operators import Effort, Shared, chosen_by

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.conformance.draft import CODES, Draft
-from tflq.learning.asking import Answer
+from tflq.learning.answer import Answer
 from tflq.learning.probes import LARGEST, MARGIN, Probe, drawn, extreme, inner_codes, is_per_channel, wide
 from tflq.learning.space import Space, equal_at_every_edge
 from tflq.numerics.requantizer import ACCUMULATORS, LEFT, RESULTS, Requantizer, limited

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.conformance.draft import Draft
 from tflq.kernels.facts import OPERATORS
-from tflq.learning.asking import Answer
+from tflq.learning.answer import Answer
 from tflq.learning.findings import Learned, State
 from tflq.learning.subjects import Subject
 

@@ -55,11 +55,13 @@ def _blocks(found: Findings, profile: str) -> Iterator[Block]:
         yield Section("excluded", "What was excluded", [Fold("forms that were compared", excluded)])
     tally = found.tally
     yield Fact(
-        f"{counted(tally.questions, 'model')} in {counted(tally.calls, 'call')}, {tally.elements:,} elements answered; "
+        f"{counted(tally.questions, 'model')} in {counted(tally.calls, 'call')}, {tally.elements:,} elements answered"
+        f"{f', {tally.kept:,} models by an earlier run' if tally.kept else ''}; "
         f"{found.seconds / 60:.1f} minutes, {tally.seconds / 60:.1f} of them in the target"
     )
     if found.is_partial:
-        yield Fact(f"not finished{': ' + found.reason if found.reason else ''}; the profile has what is known", "bad")
+        how = "the profile has what is known; the same command with --force goes on from its answers"
+        yield Fact(f"not finished{': ' + found.reason if found.reason else ''}; {how}", "bad")
     if any(one.is_executed for one in found.operators):
         made = f"tflq conform make --profile {quote(profile)} -o suite.npz"
         yield Next([f"{made}, then tflq conform run suite.npz --target CMD"])
