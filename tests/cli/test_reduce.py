@@ -66,8 +66,9 @@ def test_the_document_follows_its_schema(tmp_path: Path) -> None:
     assert tflq(*line).exit_code == 1
 
 
-def test_a_check_that_always_differs_leaves_one_operator(tmp_path: Path) -> None:
-    command = f"{shlex.quote(sys.executable)} -c 'raise SystemExit(1)' {{model}} {{inputs}}"
+@pytest.mark.parametrize("code", [1, 6])
+def test_a_check_that_always_differs_leaves_one_operator(tmp_path: Path, code: int) -> None:
+    command = f"{shlex.quote(sys.executable)} -c 'raise SystemExit({code})' {{model}} {{inputs}}"
     result = tflq("reduce", MODEL, "--check", command, "-o", tmp_path / "small")
     assert result.exit_code == 0, result.output
     assert "1 operator(s)" in result.stdout

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Endings of the output files.
 _WRITTEN = (".tflite", ".npz", ".expected.npz")
+#: Exit codes of a check by which the difference remains: those of `tflq verify`.
+_REMAINS = (Exit.DIFFERS, Exit.EXPLAINED)
 
 
 @click.command("reduce")
@@ -36,7 +38,7 @@ _WRITTEN = (".tflite", ".npz", ".expected.npz")
 @click.option(
     "--check",
     metavar="CMD",
-    help="A command with {model} and {inputs} in it; its exit code 1 means that the difference remains.",
+    help="A command with {model} and {inputs} in it; its exit code 1 or 6 means that the difference remains.",
 )
 @click.option(
     "-o", "--output", required=True, metavar="NAME", type=click.Path(), help="Writes NAME.tflite, NAME.npz ..."
@@ -127,10 +129,10 @@ def _command(command: str, name: str, whole: Model) -> Check:
             _filled(command, name), shell=True, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE
         ) as child:
             _, printed = child.communicate()
-        if model is whole and child.returncode not in (0, 1):
+        if model is whole and child.returncode not in (Exit.SAME, *_REMAINS):
             said = printed.decode(errors="replace").strip().rpartition("\n")[2]
-            raise OptionError(f"--check {command!r}: exit code", expected="0 or 1", got=f"{child.returncode} ({said})")
-        return child.returncode == 1
+            raise OptionError(f"--check {command!r}: exit code", expected="0, 1 or 6", got=f"{child.returncode} ({said})")
+        return child.returncode in _REMAINS
 
     return check
 
