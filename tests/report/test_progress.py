@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
+import pytest
+
+from tflq.report import progress
 from tflq.report.progress import Lines, progress_bar
 
 
@@ -44,3 +50,17 @@ def test_only_lines_that_are_asked_for_are_written() -> None:
         assert isinstance(told, Lines)
     with progress_bar(lines=True, quiet=True) as told:
         assert not isinstance(told, Lines)
+
+
+def test_a_long_step_repeats_its_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "INTERVAL", 0.02)
+    before = threading.active_count()
+    with progress.progress_bar(lines=True) as told:
+        told("asking 8 models", 1, 4)
+        deadline = time.monotonic() + 10
+        printed = ""
+        while printed.count("\n") < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+            printed += capsys.readouterr().err
+    assert printed.count("tflq: asking 8 models, ") >= 3
+    assert threading.active_count() == before

@@ -189,7 +189,7 @@ def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endin
         how = target.do(job, part)
         left = [case for case in part if not job.is_done(case)]
         if left and not how:
-            ended |= {case.id: "the target left no outputs for it" for case in left}
+            ended |= {case.id: "the target neither refused it nor left outputs for it" for case in left}
             left = []
         elif left:
             ended[left[0].id] = how

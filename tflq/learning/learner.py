@@ -112,11 +112,16 @@ def _rounds(asker: Asker, courses: Sequence[_Running], what: str) -> None:
             raise RuntimeFailed(asker.target.name, f"no answers in {_SILENT} rounds: {answers[0].reason}"[:200])
         at = 0
         for one in waiting:
-            asker.progress(f"{what}: comparing {one.name}", done, len(courses))
+            asker.progress(f"{what}: comparing {_said(one.name)}", done, len(courses))
             mine = answers[at : at + len(one.batch)]
             at += len(one.batch)
             one.send(mine)
             done += one.is_done
+
+
+def _said(name: Subject | tuple[str, str]) -> str:
+    """Return an operator and its types in words."""
+    return " ".join(name) if isinstance(name, tuple) else str(name)
 
 
 def jointly(operators: Sequence[Learned]) -> tuple[Learned, ...]:

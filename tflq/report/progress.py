@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +28,9 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
         yield _nothing
         return
     if not sys.stderr.isatty():
-        yield Lines(time.monotonic, lambda line: print(line, file=sys.stderr, flush=True))
+        told = Lines(time.monotonic, lambda line: print(line, file=sys.stderr, flush=True))
+        with _repeated(told):
+            yield told
         return
     from rich.console import Console
     from rich.progress import (
@@ -62,16 +65,29 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
 class Lines:
     """Progress as lines, one every INTERVAL seconds of `clock`: the task, its share done, seconds gone and left.
 
-    Seconds left are guessed from the share that is done since the total was last another one.
+    Seconds left are guessed from the share that is done since the total was last another one. Threads may share it.
     """
 
     def __init__(self, clock: Callable[[], float], write: Callable[[str], None]) -> None:
         self._clock, self._write = clock, write
         self._start = self._last = self._began = clock()
         self._total = self._first = 0
+        self._told: tuple[str, int, int] | None = None
+        self._lock = threading.Lock()
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Write a line if INTERVAL seconds have passed since the last."""
+        with self._lock:
+            self._told = what, done, total
+            self._line(what, done, total)
+
+    def again(self) -> None:
+        """Write what was told last once more if INTERVAL seconds have passed: the work takes long."""
+        with self._lock:
+            if self._told:
+                self._line(*self._told)
+
+    def _line(self, what: str, done: int, total: int) -> None:
         now = self._clock()
         if total != self._total:
             self._total, self._began, self._first = total, now, done
@@ -83,6 +99,24 @@ class Lines:
             left = (now - self._began) * (total - done) / (done - self._first)
             text += f", {done / total:.0%} done, about {left:.0f} s left"
         self._write(text)
+
+
+@contextmanager
+def _repeated(told: Lines) -> Iterator[None]:
+    """Have a thread write the last line again every INTERVAL seconds, however long a step takes."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(INTERVAL / 10):
+            told.again()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _nothing(what: str, done: int, total: int) -> None:
