@@ -9,8 +9,8 @@ import numpy as np
 def serve(load):
     """Do every case of the folder in the last argument.
 
-    `load(path)` returns a function from the list of a model's inputs to the list of its outputs. An exception is a
-    refusal, with its text as the reason.
+    `load(path)` returns a function from the list of a model's inputs to the list of its outputs: arrays, or the bytes
+    of arrays. An exception is a refusal, with its text as the reason.
     """
     folder = sys.argv[-1]
     with open(os.path.join(folder, "cases.txt")) as listed:
@@ -41,9 +41,10 @@ def _done(load, place):
         for position, (dtype, shape) in enumerate(inputs):
             data = np.fromfile(os.path.join(place, f"in{number}_{position}.bin"), dtype)
             given.append(data.reshape(shape))
-        made = [np.asarray(value) for value in run(given)]
+        made = list(run(given))
         for position, (dtype, shape) in enumerate(wanted):
             value = made[position]
+            value = np.frombuffer(value, dtype) if isinstance(value, bytes) else np.asarray(value)
             if value.dtype != dtype or value.size != int(np.prod(shape)):
                 raise TypeError(f"output {position} is {value.dtype} {value.shape}, not {dtype} {shape}")
             outputs[f"out{number}_{position}.bin"] = np.ascontiguousarray(value)

@@ -23,7 +23,7 @@ from tflq.learning.learner import learn
 from tflq.learning.operators import Effort
 from tflq.learning.profile import document_of, text_of
 from tflq.learning.subjects import Subject, subjects
-from tflq.learning.words import worked_out
+from tflq.learning.words import described, worked_out
 from tflq.profiles import by_name
 
 QUICK = Effort(first=10, fresh=8, seed=1)
@@ -92,6 +92,30 @@ def test_a_runtime_with_a_profile_is_named_by_it() -> None:
     found = learn(target_of("profile:tflm"), subjects(["int8"], ["RELU", "MEAN", "LOGISTIC"]), QUICK)
     assert all(one.state is State.LEARNED for one in found.operators)
     assert {one.form.like for one in found.operators if one.form is not None} == {"tflm"}
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "point", "in_words"),
+    [
+        ("MAX_POOL_2D", "ignores", {"option": "activation"}, "as litert-ref, but the option activation is ignored"),
+        (
+            "RESIZE_NEAREST_NEIGHBOR",
+            "nearest",
+            {"plain": "rounded half up"},
+            "the nearest pixel: plain rounded half up; align_corners rounded half up; "
+            "half_pixel_centers from the edge, rounded down",
+        ),
+    ],
+)
+def test_a_row_of_a_file_is_learned_back(
+    op: str, kind: str, point: dict[str, str], in_words: str, tmp_path: Path
+) -> None:
+    from tflq.conformance.targets import target_of
+
+    device = tmp_path / "device.yaml"
+    device.write_text(yaml.safe_dump({"rows": [{"op": op, kind: point}]}), encoding="utf-8")
+    (one,) = learn(target_of(f"profile:{device}"), subjects(["int8"], [op]), QUICK).operators
+    assert (one.state, one.form and described(one.form)) == (State.LEARNED, in_words)
 
 
 def test_ctrl_c_keeps_what_is_known() -> None:

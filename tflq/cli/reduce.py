@@ -131,7 +131,9 @@ def _command(command: str, name: str, whole: Model) -> Check:
             _, printed = child.communicate()
         if model is whole and child.returncode not in (Exit.SAME, *_REMAINS):
             said = printed.decode(errors="replace").strip().rpartition("\n")[2]
-            raise OptionError(f"--check {command!r}: exit code", expected="0, 1 or 6", got=f"{child.returncode} ({said})")
+            raise OptionError(
+                f"--check {command!r}: exit code", expected="0, 1 or 6", got=f"{child.returncode} ({said})"
+            )
         return child.returncode in _REMAINS
 
     return check

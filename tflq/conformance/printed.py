@@ -46,8 +46,8 @@ class Printed:
         return None
 
     def last_words(self) -> str:
-        """Return the end of the output."""
-        return self._last.decode("utf-8", "replace").strip()
+        """Return the last line of the output, or its end: a traceback's last line states the error."""
+        return self._last.decode("utf-8", "replace").strip().rpartition("\n")[2].strip()
 
     def _read(self) -> None:
         with os.fdopen(self._pipe, "rb", 0) as pipe:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.kernels.families.element_types import BITS_8, BITS_16, BITS_32
+from tflq.kernels.families.nearest_positions import eval_nearest
 from tflq.kernels.families.resizing import ratio, resized_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.kernels.operands import require_same_type
@@ -44,12 +45,6 @@ def nearest(size: int, new_size: int, align: bool, half: bool) -> Array:
     positions = [int(round_half_away(float(r))) for r in real] if align else np.floor(real).astype(np.int64)
     positions = np.minimum(np.asarray(positions, np.int64), size - 1)
     return np.maximum(positions, 0) if half and size else positions
-
-
-def eval_nearest(chosen: tuple[Array, Array], x: Array, size: Array) -> Array:
-    """Source: reference_ops::ResizeNearestNeighbor."""
-    rows, columns = chosen
-    return x.take(rows, 1).take(columns, 2)
 
 
 _X = f"{BITS_8}|{BITS_16}|{BITS_32}"

@@ -20,8 +20,11 @@ from tflq.errors import TflqError
 from tflq.flatbuf import read
 from tflq.inspection.profile_pairs import fields_read
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model
+from tflq.ir import Model, view
 from tflq.kernels.families import code_averages as averages
+from tflq.kernels.families import float_sum as sums
+from tflq.kernels.families import ignored_options as ignored
+from tflq.kernels.families import nearest_positions as nearest
 from tflq.kernels.families import through_floats as floats
 from tflq.learning.answer import Answer
 from tflq.learning.subjects import Subject
@@ -36,12 +39,18 @@ from tflq.surgery.part import Part
 Array = NDArray[Any]
 
 AVERAGES, FLOATS = averages.FIELDS, floats.FIELDS
+#: Keys of a file that change rows of the base by themselves.
+_BY_THEMSELVES = ("requantizer", "average", "float_sum", "ignores", "nearest")
 #: The profile whose rows a file changes.
 BASE = "litert-ref"
 #: Profiles whose float kernels add in different orders: one by one, by Eigen, by XNNPACK, with fused multiply-add.
 ORDERS = ("litert-ref", "litert-opt", "litert-xnnpack", "litert-ref-arm64", "litert-opt-arm64")
-#: Operators with code averages.
-_AVERAGED = ("AVERAGE_POOL_2D",)
+#: Grammars of single operators by key: the operators, values of the fields, and the usual ones.
+_OWN_GRAMMARS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Sequence[str]], Mapping[str, str]]] = {
+    "average": (averages.OPERATORS, AVERAGES, averages.stated(averages.Average())),
+    "float_sum": (sums.OPERATORS, sums.FIELDS, sums.stated(sums.FloatSum())),
+    "nearest": (nearest.OPERATORS, nearest.FIELDS, nearest.stated(nearest.Nearest())),
+}
 #: Roundings that are combined with narrower floats.
 _USUAL = ("half to even", "half away from zero")
 #: Operators whose accumulators are exact sums in every runtime.
@@ -70,7 +79,7 @@ class Form:
         rows: list[dict[str, Any]] = []
         if self.like != BASE or not self.kind:
             rows.append({**head, "like": self.like})
-        beside = {} if self.kind in ("requantizer", "average") else _arithmetic_beside(self.like)
+        beside = {} if self.kind in _BY_THEMSELVES else _arithmetic_beside(self.like)
         if beside:
             rows.append({**head, "arithmetic": beside})
         if self.kind:
@@ -198,8 +207,12 @@ class Forms:
             for name, values in _FIELDS.items():
                 for value in values if name in read else ():
                     yield Form(like, "arithmetic", ((name, value),))
-        if self.subject.op in _AVERAGED:
-            yield from _combined("average", AVERAGES, averages.stated(averages.Average()))
+        for like in structures:
+            for option in self._options_ignored():
+                yield Form(like, "ignores", (("option", option),))
+        for kind, (operators, choices, usual) in _OWN_GRAMMARS.items():
+            if self.subject.op in operators:
+                yield from _combined(kind, choices, usual)
         for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
             chosen = form.point
             if chosen["precision"] != "float32" and chosen["rounding"] not in _USUAL:
@@ -214,7 +227,9 @@ class Forms:
         for like in self.requantizing_structures(known)[:_STRUCTURES]:
             for point in points():
                 is_usual = point.mantissa in _USUAL_MANTISSAS and point.multiplier in _USUAL_MULTIPLIERS
-                is_usual &= point.zero_point == ZERO_POINTS[0] and point.first in _USUAL_FIRST
+                is_usual &= (
+                    point.zero_point == ZERO_POINTS[0] or point.product == "float32"
+                ) and point.first in _USUAL_FIRST
                 if is_usual and point.product in _USUAL_PRODUCTS:
                     yield requantizing(point, like)
 
@@ -231,6 +246,12 @@ class Forms:
         profile = self.profile(Form(like))
         rows = () if profile is None else profile.kernels.get(self.subject.op, ())
         return set(fields_read(rows[0].prepare)) if rows else set()
+
+    def _options_ignored(self) -> list[str]:
+        """Return what a device may ignore: options that the operator has."""
+        options = next((view(model).op(0).options for _, model in self._models.values()), None)
+        own = {} if options is None else options.fields
+        return [name for name, fields in ignored.DEFAULTS.items() if all(field in own for field in fields)]
 
     def _makes_stages(self, like: str) -> bool:
         profile = by_name(like)

@@ -27,9 +27,23 @@ def described(form: Form) -> str:
     if form.kind == "average":
         count = "" if point["count"] == "taps inside" else ", divided by the size of the whole window"
         return f"{structure}the average {_AVERAGED[point['zero_point']]} is rounded {point['rounding']}{count}"
+    if form.kind == "ignores":
+        return f"as {form.like}, but the option {point['option']} is ignored"
+    if form.kind == "nearest":
+        return "the nearest pixel: " + "; ".join(f"{mode} {rule}" for mode, rule in point.items())
+    if form.kind == "float_sum":
+        return structure + _sum_in_words(point)
     if form.kind == "floats":
         return _floats_in_words(form)
     return f"as {form.like} with " + ", ".join(f"{name} {value}" for name, value in point.items())
+
+
+def _sum_in_words(point: dict[str, Any]) -> str:
+    apart = "" if point["products"] == "rounded" else ", each product fused with the addition after it"
+    return (
+        f"adds codes times ratios of scales in float32 (zero points {point['zero_points']}; {point['order']}){apart}, "
+        f"rounded {point['rounding']}"
+    )
 
 
 def _floats_in_words(form: Form) -> str:

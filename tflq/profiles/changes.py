@@ -2,7 +2,7 @@
 
 A change names an operator and, if it does not mean all its rows, operand types such as "int8 int8 int32? -> int8". It
 has one of: `refused: true`; `like: PROFILE`, whose rows are taken; `arithmetic`, fields that differ for these rows;
-`requantizer`, `floats` or `average`, a point of a grammar that the rows compute by; `table`, the 256 codes that an
+a key of `GRAMMARS` with a point that the rows compute by; `table`, the 256 codes that an
 operator of one 8-bit input gives, for the lowest code first; `tables`, several of these, each for one pair of scales.
 """
 
@@ -17,7 +17,11 @@ import numpy as np
 from tflq.errors import OptionError, UnknownNameError
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.exactness import EXACT
+from tflq.kernels.families import code_averages, float_sum, nearest_positions
 from tflq.kernels.families.code_averages import average_of, averaged
+from tflq.kernels.families.float_sum import float_sum_of, summed_in_floats
+from tflq.kernels.families.ignored_options import ignored_of, ignoring
+from tflq.kernels.families.nearest_positions import nearest_by_rule, nearest_of
 from tflq.kernels.families.requantized import requantized
 from tflq.kernels.families.through_floats import floats_of, through_floats
 from tflq.kernels.families.unary import eval_table_8bit
@@ -30,14 +34,27 @@ from tflq.numerics.stages import type_range
 from tflq.profiles.values import changed
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
-#: The keys of a change that name its effect.
-KINDS = ("refused", "like", "arithmetic", "requantizer", "floats", "average", "table", "tables")
-#: Readers of points of a grammar, by the key of a change.
-GRAMMARS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "requantizer": point_of,
-    "floats": floats_of,
-    "average": average_of,
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A key of a file that states a point: its reader, and what computes a row by it; only for `operators`, if any."""
+
+    read: Callable[[Mapping[str, Any]], Any]
+    changed: Callable[[Kernel, Any], Kernel] | None = None  # None: it needs the operator's other rows, too
+    operators: tuple[str, ...] = ()
+
+
+GRAMMARS: Mapping[str, Grammar] = {
+    "requantizer": Grammar(point_of, requantized),
+    "floats": Grammar(floats_of),
+    "average": Grammar(average_of, averaged, code_averages.OPERATORS),
+    "float_sum": Grammar(float_sum_of, summed_in_floats, float_sum.OPERATORS),
+    "ignores": Grammar(ignored_of, ignoring),
+    "nearest": Grammar(nearest_of, nearest_by_rule, nearest_positions.OPERATORS),
 }
+#: The keys of a change that name its effect.
+KINDS = ("refused", "like", "arithmetic", *GRAMMARS, "table", "tables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +151,11 @@ def _with_arithmetic(row: Kernel, fields: Mapping[str, object]) -> Kernel:
 
 def _by_grammar(row: Kernel, change: Change, rows: Rows) -> Kernel:
     """Return the row that computes by a point of a grammar; `rows` are those of its operator."""
-    point = GRAMMARS[change.kind](change.value)
-    if change.kind == "requantizer":
-        return requantized(row, point)
-    return averaged(row, point) if change.kind == "average" else through_floats(row, rows, point)
+    grammar = GRAMMARS[change.kind]
+    if grammar.operators and change.op not in grammar.operators:
+        raise OptionError(f"{change.kind} of {change.op}: only {', '.join(grammar.operators)} can have it")
+    point = grammar.read(change.value)
+    return through_floats(row, rows, point) if grammar.changed is None else grammar.changed(row, point)
 
 
 def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:

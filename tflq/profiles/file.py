@@ -145,7 +145,7 @@ def _change(item: Any, number: int) -> Change:
         for field, name in _mapping(value, f"{place}.arithmetic").items():
             value_of(field, name)
     if kind in GRAMMARS:
-        GRAMMARS[kind](_mapping(value, f"{place}.{kind}"))
+        GRAMMARS[kind].read(_mapping(value, f"{place}.{kind}"))
     if kind == "table":
         _list(value, f"{place}.table")
     if kind == "tables":

@@ -21,6 +21,8 @@ from tflq.numerics.codes import Clamp
 from tflq.numerics.divisions import QUOTIENTS, Ints
 from tflq.numerics.stated_fields import check_fields
 
+#: The operators that have it.
+OPERATORS = ("AVERAGE_POOL_2D",)
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "rounding": tuple(QUOTIENTS),

@@ -1,0 +1,128 @@
+"""ADD, SUB as a float32 sum of codes times the ratios of scales, with its fields.
+
+y = round(a * (scale_a / scale_y) + b * (scale_b / scale_y) + constant); devices differ in what the constant holds, in
+the order of the sum, and in whether products are rounded before they are added.
+Source of fields: ONNX Runtime, MLAS qladd.cpp MlasQLinearAddKernelHelper (zero points folded, the constant first;
+fused in qladd_avx2.cpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tflq.ir import CARRIER
+from tflq.kernels.families.activation import code_range
+from tflq.kernels.families.binary import both
+from tflq.kernels.families.through_floats import CODES
+from tflq.kernels.geometry.broadcast import broadcast_shape
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.codes import Clamp
+from tflq.numerics.divisions import ROUNDINGS
+from tflq.numerics.multiply_add import MultiplyAdd, fused, rounded_apart
+from tflq.numerics.stated_fields import check_fields
+
+FOLDED = "folded into the constant"
+PRODUCTS: Mapping[str, MultiplyAdd] = {"rounded": rounded_apart, "fused": fused}
+#: Terms in the order in which they are added: the constant and both inputs.
+ORDERS: Mapping[str, str] = {
+    "constant, first, second": "cab",
+    "constant, second, first": "cba",
+    "first, second, constant": "abc",
+    "second, first, constant": "bac",
+    "first, second; constant after rounding": "ab",
+    "second, first; constant after rounding": "ba",
+}
+#: The operators that have it.
+OPERATORS = ("ADD", "SUB")
+#: The values of each field.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "zero_points": ("subtracted from codes", FOLDED),
+    "order": tuple(ORDERS),
+    "products": tuple(PRODUCTS),
+    "rounding": tuple(ROUNDINGS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FloatSum:
+    """One point of the grammar of sums in floats. Fields are spelled as files of profiles spell them."""
+
+    zero_points: str = "subtracted from codes"
+    order: str = "first, second, constant"
+    products: str = "rounded"
+    rounding: str = "half to even"
+
+
+def float_sum_of(stated: Mapping[str, Any]) -> FloatSum:
+    """Return the point with the fields in `stated`; the others have their defaults.
+
+    Raises:
+        UnknownNameError: A field or a value does not exist.
+    """
+    check_fields(stated, FIELDS, "a sum in floats")
+    return FloatSum(**stated)
+
+
+def stated(point: FloatSum) -> dict[str, str]:
+    """Return every field; `float_sum_of` reads them."""
+    return asdict(point)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants: ratios of scales, zero points that are subtracted (LSB), and the constant (LSB of the output)."""
+
+    ratios: tuple[np.float32, np.float32]  # the second negative for a difference
+    zeros: tuple[int, int]
+    constant: np.float32
+    clamp: Clamp
+    dtype: np.dtype[Any]
+    point: FloatSum
+
+
+def summed_in_floats(row: Kernel, point: FloatSum) -> Kernel:
+    """Return the row of ADD or SUB that adds codes times ratios of scales."""
+    sign = -1 if row.op == "SUB" else 1
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        a, b, y = both(node)
+        for operand in (a, b, y):
+            node.check(operand.type in CODES and operand.is_quantized, "has no scale to add with", operand)
+        dtype = np.dtype(CARRIER[y.type])
+        ratios = np.float32(a.scale / y.scale), np.float32(np.float32(sign) * (b.scale / y.scale))
+        zeros, constant = (int(a.zero_point), int(b.zero_point)), np.float32(y.zero_point)
+        if point.zero_points == FOLDED:
+            constant = np.float32(constant - (ratios[0] * np.float32(zeros[0]) + ratios[1] * np.float32(zeros[1])))
+            zeros = 0, 0
+        data = OpData(ratios, zeros, constant, code_range(node, y, dtype), dtype, point)
+        return Prepared((broadcast_shape(node, a, b),), data, eval_float_sum)
+
+    return replace(row, prepare=prepare, takes=None)
+
+
+def eval_float_sum(data: OpData, a: Array, b: Array) -> Array:
+    """Add in float32 and round. Rounding: by the point. Overflow: none, sums of 16-bit codes stay below 2**62."""
+    point, terms = data.point, ORDERS[data.point.order]
+    multiply_add = PRODUCTS[point.products]
+    codes = {
+        name: (x.astype(np.int64) - zero).astype(np.float32)
+        for name, x, zero in zip("ab", np.broadcast_arrays(a, b), data.zeros, strict=True)
+    }
+    ratios = dict(zip("ab", data.ratios, strict=True))
+    total: Any = None
+    with np.errstate(all="ignore"):
+        for term in terms:
+            if total is None:
+                total = data.constant if term == "c" else codes[term] * ratios[term]
+            elif term == "c":
+                total = total + data.constant
+            else:
+                total = multiply_add(codes[term], ratios[term], total)
+        rounded = np.asarray(ROUNDINGS[point.rounding](np.asarray(total, np.float32)), np.float64)
+    rounded = rounded if "c" in terms else rounded + float(data.constant)
+    return np.asarray(np.clip(rounded, *data.clamp).astype(data.dtype))
