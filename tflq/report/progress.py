@@ -82,7 +82,7 @@ class Lines:
             self._line(what, done, total)
 
     def again(self) -> None:
-        """Write what was told last once more if INTERVAL seconds have passed: the work takes long."""
+        """Write the last line once more if INTERVAL seconds have passed: the work takes long."""
         with self._lock:
             if self._told:
                 self._line(*self._told)

@@ -14,7 +14,7 @@ from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stated_fields import check_fields
 
-#: What the schema's options become, by the name of what is ignored.
+#: Values that options of the schema get, by the name of what is ignored.
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "activation": {"fused_activation_function": 0},
     "dilation": {"dilation_h_factor": 1, "dilation_w_factor": 1},
