@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
@@ -56,16 +56,20 @@ class Arithmetic:
     int4_offset: int = 7
     #: type in which real multipliers are computed from scales, step by step; float64 afterwards
     scale_type: type[np.float32] | type[np.float64] = np.float32
+    #: type in which MUL and PRELU multiply and divide the scales of operands; None: `scale_type`
+    operand_scale_type: type[np.float64] | None = None
+    #: type in which SUB divides scales
+    difference_scale_type: type[np.float32] | type[np.float64] = np.float64
     #: bytes of the first-level data cache that Eigen fits panels of float products to
     first_level_cache: int = FIRST_LEVEL_CACHE
 
     def real_of_scales(self, *factors: np.float32, over: np.float32) -> np.float64:
         """Return the product of the scales `factors` over the scale `over`, left to right in `scale_type`."""
-        product = self.scale_type(1)
-        with np.errstate(all="ignore"):
-            for factor in factors:
-                product = product * self.scale_type(factor)
-            return np.float64(product / self.scale_type(over))
+        return _product_over(self.scale_type, factors, over)
+
+    def real_of_operands(self, *scales: np.float32, over: np.float32) -> np.float64:
+        """Return the product of operands' scales over the scale `over`, left to right in `operand_scale_type`."""
+        return _product_over(self.operand_scale_type or self.scale_type, scales, over)
 
     def each_stage(self, change: Callable[[StageOf], StageOf]) -> Arithmetic:
         """Return the arithmetic with every rule that builds output stages changed."""
@@ -94,6 +98,16 @@ def below_zero(x: NDArray[np.float32]) -> NDArray[np.bool_]:
 def exact_real(exact: Reals, prepared: Reals) -> Reals:
     """Return the multipliers in float64 throughout, for `dense_real`."""
     return exact
+
+
+def _product_over(
+    real: type[np.float32] | type[np.float64], factors: Iterable[np.float32], over: np.float32
+) -> np.float64:
+    product = real(1)
+    with np.errstate(all="ignore"):
+        for factor in factors:
+            product = product * real(factor)
+        return np.float64(product / real(over))
 
 
 def prepared_real(exact: Reals, prepared: Reals) -> Reals:

@@ -44,6 +44,8 @@ VALUES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "xnnpack_lanes": {"eight": 8, "sixteen": 16},
         "int4_offset": {"seven": 7, "eight": 8},
         "scale_type": {"float32": np.float32, "float64": np.float64},
+        "operand_scale_type": {"as others": None, "float64": np.float64},
+        "difference_scale_type": {"float32": np.float32, "float64": np.float64},
     }
 )
 FIELDS = tuple(field.name for field in fields(Arithmetic))

@@ -54,16 +54,20 @@ class PotData:
 
 
 def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
-    """Prepare a + sign * b. Twice the larger input scale and 2**20 * output scale are float32, quotients float64."""
+    """Prepare a + sign * b. Twice the larger input scale and 2**20 * output scale are float32.
+
+    Quotients are float64; those of a difference have the arithmetic's `difference_scale_type`.
+    """
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
     left_shift = 15 if dtype == np.int16 else 20
     twice = common_scale(a, b)
-    output = smaller_than_one(twice / np.float64(np.float32(1 << left_shift) * y.scale))
+    real = np.float64 if sign > 0 else arithmetic.difference_scale_type
+    output = smaller_than_one(np.float64(real(twice) / real(np.float32(1 << left_shift) * y.scale)))
     data = OpData(
-        first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, left_shift),
-        second=sign * scaled_codes(b, arithmetic, np.float64(b.scale) / twice, left_shift),
+        first=scaled_codes(a, arithmetic, np.float64(real(a.scale) / real(twice)), left_shift),
+        second=sign * scaled_codes(b, arithmetic, np.float64(real(b.scale) / real(twice)), left_shift),
         pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, code_range(node, y, dtype), dtype),
         shape=shape,
     )

@@ -63,7 +63,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     run, stands_still = run_of(a.shape, b.shape)
     block, narrowed = FORMS[y.type, stands_still]
     whole = in_whole_blocks(run, block)
-    largest = _reach(a) * _reach(b) * float(arithmetic.real_of_scales(a.scale, b.scale, over=y.scale)) + abs(
+    largest = _reach(a) * _reach(b) * float(arithmetic.real_of_operands(a.scale, b.scale, over=y.scale)) + abs(
         y.zero_point
     )
     if not whole or largest < 2**15 - 1:

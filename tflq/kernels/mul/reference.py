@@ -64,7 +64,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
-    stage = arithmetic.requantize(arithmetic.real_of_scales(a.scale, b.scale, over=y.scale))
+    stage = arithmetic.requantize(arithmetic.real_of_operands(a.scale, b.scale, over=y.scale))
     pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
     data = OpData(a.zero_point, b.zero_point, pipeline, shape)
     return Prepared((shape,), data, eval_quantized)

@@ -45,8 +45,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         input_zero_point=x.zero_point,
         alpha_zero_point=alpha.zero_point,
         output_zero_point=y.zero_point,
-        positive=arithmetic.requantize(arithmetic.real_of_scales(x.scale, over=y.scale)),
-        negative=arithmetic.requantize(arithmetic.real_of_scales(x.scale, alpha.scale, over=y.scale)),
+        positive=arithmetic.requantize(arithmetic.real_of_operands(x.scale, over=y.scale)),
+        negative=arithmetic.requantize(arithmetic.real_of_operands(x.scale, alpha.scale, over=y.scale)),
         clamp=type_range(x.type.label),
     )
     return Prepared((x.shape,), data, eval_quantized)

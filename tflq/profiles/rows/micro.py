@@ -7,7 +7,7 @@ from tflq.profiles.rows.row import Row
 ROWS = (
     Row(
         "tflm",
-        "TensorFlow Lite Micro with its reference kernels.",
+        "TensorFlow Lite Micro with its reference kernels, from the build of 13 October 2026 on.",
         "litert-ref",
         {"package": "tflite-micro", "version": "0.dev20261023", "resolver": "reference kernels", "cpu": "any"},
         {"library": "micro", "cpu": "any"},
@@ -38,6 +38,37 @@ ROWS = (
         "tflm",
         {"resolver": "ESP-NN d45b843 kernels", "cpu": "any, in C"},
         {"library": "esp-nn"},
+    ),
+    Row(
+        "tflm-2026.9",
+        "TensorFlow Lite Micro with its reference kernels, before the build of 13 October 2026: real multipliers are "
+        "computed in float32 in FULLY_CONNECTED with one scale, rectifiers, BATCH_MATMUL and SUB. Source: "
+        "kernel_util.cc GetQuantizedConvolutionMultipler, activations_common.cc, leaky_relu_common.cc, sub_common.cc "
+        "CalculateOpDataSub. Measured with the builds of 25 September and 12 October 2026.",
+        "tflm",
+        {"version": "0.dev20260925"},
+        {},
+        {
+            "scale_type": "float32",
+            "operand_scale_type": "float64",
+            "difference_scale_type": "float32",
+            "dense_real": "prepared",
+        },
+    ),
+    Row(
+        "tflm-2026.9-cmsis-nn",
+        "As `tflm-cmsis-nn`, in TensorFlow Lite Micro before the build of 13 October 2026. Measured with its source of "
+        "20 August 2026, compiled by tools/build_micro.py.",
+        "tflm-2026.9",
+        {"resolver": "CMSIS-NN 99f736a kernels", "cpu": "Cortex-M"},
+        {"library": "cmsis-nn"},
+    ),
+    Row(
+        "tflm-2026.9-cmsis-nn-single",
+        "As `tflm-cmsis-nn-single`, in TensorFlow Lite Micro before the build of 13 October 2026.",
+        "tflm-2026.9-cmsis-nn",
+        {"resolver": "CMSIS-NN 99f736a kernels, single rounding"},
+        {"library": "cmsis-nn-single"},
     ),
     Row(
         "spec",
