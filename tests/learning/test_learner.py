@@ -18,12 +18,13 @@ from tflq.flatbuf import read
 from tflq.interpreter import make_plan, run
 from tflq.ir.schema import data_text
 from tflq.learning.asking import Asker
-from tflq.learning.findings import Findings, State
+from tflq.learning.findings import Findings, Learned, State
+from tflq.learning.forms import Form
 from tflq.learning.learner import learn
 from tflq.learning.operators import Effort
 from tflq.learning.profile import document_of, text_of
 from tflq.learning.subjects import Subject, subjects
-from tflq.learning.words import described, worked_out
+from tflq.learning.words import described, finding, worked_out
 from tflq.profiles import by_name
 
 QUICK = Effort(first=10, fresh=8, seed=1)
@@ -159,3 +160,16 @@ def test_the_verb_writes_a_profile_a_page_and_a_document(tmp_path: Path) -> None
 def test_strange_words_are_misuse(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(cli, ["learn", "--target", "profile:tflm", *words]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        ((65_535, 65_536), "all but 1 of 65,536 elements"),
+        ((998, 1000), "99.80 % of elements"),
+        ((0, 7), "0.00 % of elements"),
+    ],
+)
+def test_a_share_is_never_rounded_up_to_all(share: tuple[int, int], said: str) -> None:
+    one = Learned(Subject("SUB", "int8 int8 -> int8"), State.UNKNOWN, nearest=Form(), share=share)
+    assert finding(one).endswith(f": {said}")

@@ -159,6 +159,13 @@ def worked_out(found: Requantized) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def _share(same: int, elements: int) -> str:
+    """Return a share that is not all in words; it is never rounded up to all."""
+    if 1000 * same >= 999 * elements > 0:
+        return f"all but {elements - same:,} of {elements:,} elements"
+    return f"{100 * same / max(elements, 1):.2f} % of elements"
+
+
 def finding(one: Learned) -> str:
     """Return what is known of an operator in one sentence."""
     if one.state is State.LEARNED and one.form is not None:
@@ -169,6 +176,5 @@ def finding(one: Learned) -> str:
         same, elements = one.share
         if same == elements:
             return f"{described(one.nearest)}, as far as seen: {one.note}"
-        share = f"{100 * same / max(elements, 1):.2f} %"
-        return f"no form reproduces it; nearest {described(one.nearest)}: {share} of elements"
+        return f"no form reproduces it; nearest {described(one.nearest)}: {_share(same, elements)}"
     return one.note
