@@ -74,3 +74,16 @@ class TapKernel:
     def constants(self) -> tuple[str, ...]:
         """Types of the constants of each lane: the bias, then each step's constants."""
         return ("int32", *(kind for step in self.steps for kind in step.types))
+
+
+@dataclass(frozen=True, slots=True)
+class SumKernel:
+    """A kernel for sums of two codes: the steps that scale each of them, the sign of the second, those of the sum."""
+
+    lanes: int
+    left: str  # type of both operands' codes: "int8", "uint8" or "int16"
+    first: tuple[Step, ...]
+    second: tuple[Step, ...]
+    sign: int  # 1 or -1
+    steps: tuple[Step, ...]
+    code: str  # type of the codes that are written

@@ -38,7 +38,7 @@ def sources() -> str:
     """Return a digest of the files that write code."""
     folder = Path(__file__).parent
     digest = hashlib.sha256()
-    for name in ("emission", "tap_emission", "taps", "tiles", "vectors"):
+    for name in ("emission", "sum_emission", "sums", "tap_emission", "taps", "tiles", "vectors"):
         digest.update((folder / f"{name}.py").read_bytes())
     return digest.hexdigest()
 

@@ -21,6 +21,7 @@ from tflq.kernels.families.binary import both
 from tflq.kernels.filling import Call, filling, in_turn
 from tflq.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.kernels.kernel import Array, Node, Operand, Prepared, Shape
+from tflq.microkernels.sums import Sums, Term, sums_of
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import Clamp, Shift
 from tflq.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
@@ -40,6 +41,7 @@ class OpData:
     second: Array  # the same of the second input; negated for a difference
     pipeline: OutputPipeline  # common scale -> codes
     shape: Shape
+    sums: Sums | None = None  # all of the above in registers, where that is exact and the processor has a kernel for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +67,15 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
     twice = common_scale(a, b)
     real = np.float64 if sign > 0 else arithmetic.difference_scale_type
     output = smaller_than_one(np.float64(real(twice) / real(np.float32(1 << left_shift) * y.scale)))
+    pipeline = OutputPipeline(arithmetic.requantize(output), y.zero_point, code_range(node, y, dtype), dtype)
+    reals = [np.float64(real(operand.scale) / real(twice)) for operand in (a, b)]
+    terms = [term_of(operand, arithmetic, of, left_shift) for operand, of in zip((a, b), reals, strict=True)]
     data = OpData(
-        first=scaled_codes(a, arithmetic, np.float64(real(a.scale) / real(twice)), left_shift),
-        second=sign * scaled_codes(b, arithmetic, np.float64(real(b.scale) / real(twice)), left_shift),
-        pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, code_range(node, y, dtype), dtype),
+        first=scaled_codes(a, arithmetic, reals[0], left_shift),
+        second=sign * scaled_codes(b, arithmetic, reals[1], left_shift),
+        pipeline=pipeline,
         shape=shape,
+        sums=sums_of(*terms, sign, pipeline),
     )
     return Prepared((shape,), data, eval_general)
 
@@ -84,6 +90,12 @@ def smaller_than_one(real: np.float64) -> np.float64:
     if not 0.0 < real < 1.0:
         raise UndefinedResultError("QuantizeMultiplierSmallerThanOneExp", f"the real multiplier is {real}")
     return real
+
+
+def term_of(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Term:
+    """Return an operand of a sum in registers; scaled_codes tabulates the same."""
+    stage = arithmetic.requantize(smaller_than_one(real))
+    return Term(np.dtype(operand.type.label), int(operand.zero_point), left_shift, stage)
 
 
 def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
@@ -102,6 +114,8 @@ def centred_codes(operand: Operand) -> Array:
 @filling(lambda data, *_: (data.shape, data.pipeline.dtype))
 def eval_general(data: OpData, out: Array, a: Array, b: Array) -> Call:
     """Source: AddElementwise, SubElementwise. Rounding: each input's, then the output's. Overflow: none."""
+    if data.sums is not None and a.size == b.size == out.size:
+        return data.sums.into(a.reshape(-1), b.reshape(-1), out.reshape(-1))
 
     def add(a: Array, b: Array, accumulator: Array) -> Call:
         return _add_looked_up.bound(unsigned(a), unsigned(b), data.first, data.second, accumulator)
