@@ -15,15 +15,16 @@ from tflq.microkernels.forms import available
 
 
 def whole(weights: np.ndarray, tile: object, zero: int) -> np.ndarray:
-    """Panels by their definition, element by element."""
+    """Panels by their definition, element by element: the last one ends where the matrix ends."""
     group, columns = tile.form.group, tile.columns
     length, width = weights.shape
     steps, count = -(-length // group), -(-width // columns)
     out = np.zeros((count, steps, columns * group), tile.form.right)
-    for k in range(length):
-        for n in range(width):
-            at = (n % columns) * group + k % group
-            out[n // columns, k // group, at] = int(weights[k, n]) + zero
+    for panel in range(count):
+        start = max(0, min(panel * columns, width - columns))
+        for k in range(length):
+            for n in range(start, min(start + columns, width)):
+                out[panel, k // group, (n - start) * group + k % group] = int(weights[k, n]) + zero
     return out
 
 

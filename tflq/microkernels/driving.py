@@ -73,8 +73,8 @@ def product_into(
     codes on.
 
     `codes` and `geometry` are the packer's: it packs a row's `length` values as code - shift, padding as `fill`.
-    `factor` times the sum of a row's packed values is added to its sums. The last tile of a panel overlaps the one
-    before it; a part narrower or lower than a tile goes through `edge`. Rows and values beyond the packed ones keep
+    `factor` times the sum of a row's packed values is added to its sums. The last panel, and the last tile of a panel,
+    overlap the one before it; what is narrower or lower than a tile goes through `edge`. Rows and values beyond the packed ones keep
     their memory's content: such rows give results that are not copied, such values meet weights of 0.
 
     Prepare guarantees: rows from `first_row` on are the packer's; packed values fit LEFT; `weights` is (panels, steps,
@@ -92,9 +92,8 @@ def product_into(
             for r in range(count):
                 terms[r] = np.int32(np.int64(factor) * _sum_of(packed[r], length))
         for panel in range(weights.shape[0]):
-            column = panel * COLUMNS
-            valid = min(COLUMNS, width - column)
-            column += first_column
+            valid = min(COLUMNS, width)
+            column = first_column + min(panel * COLUMNS, width - valid)
             is_whole = valid == COLUMNS and count >= ROWS
             for r in range(0, count, ROWS):
                 if is_whole:

@@ -36,9 +36,16 @@ class Form:
         return self.left == "int16"
 
     def tile(self, columns: int) -> Tile:
-        """Return the tile that wastes the fewest columns of a matrix with `columns` columns; ties go to the first."""
-        rows, vectors = min(self.tiles, key=lambda tile: -(-columns // (tile[1] * self.lanes)) * tile[1])
-        return Tile(self, rows, vectors)
+        """Return the tile that wastes the fewest columns of a matrix with `columns` columns.
+
+        Ties go to the first that is not wider than the matrix, if any.
+        """
+
+        def waste(tile: tuple[int, int]) -> tuple[int, bool]:
+            width = tile[1] * self.lanes
+            return -(-columns // width) * width, width > columns
+
+        return Tile(self, *min(self.tiles, key=waste))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +76,14 @@ _BYTES_X86 = ("uint8", "int8", 4)
 _BYTES_ARM = ("int8", "int8", 4)
 _PAIRS = ("int16", "int16", 2)
 _SINGLE = ("int16", "int16", 1)
+#: More rows take longer: 12 addresses do not stay in registers.
+_TILES_512 = ((6, 4), (8, 3), (8, 2), (8, 1))
 
 #: Best first for each machine. Every x86-64 processor has one of these: SSE2 is part of it, as NEON is of AArch64.
 FORMS = (
-    _x86("avx512-vnni", "avx512vnni avx512bw", "vpdpbusd-512", _BYTES_X86, 16, (6, 4), (12, 2), (12, 1)),
+    _x86("avx512-vnni", "avx512vnni avx512bw", "vpdpbusd-512", _BYTES_X86, 16, *_TILES_512),
     _x86("avx-vnni", "avxvnni avx2", "vpdpbusd-256", _BYTES_X86, 8, (6, 2), (12, 1)),
-    _x86("avx512-bw", "avx512bw", "pmaddwd-512", _PAIRS, 16, (6, 4), (12, 2), (12, 1)),
+    _x86("avx512-bw", "avx512bw", "pmaddwd-512", _PAIRS, 16, *_TILES_512),
     _x86("avx2", "avx2", "pmaddwd-256", _PAIRS, 8, (6, 2)),
     _x86("sse2", "sse2", "pmaddwd-128", _PAIRS, 4, (3, 4)),
     _arm("neon-dotprod", "neon dotprod", "sdot", _BYTES_ARM, 4, (6, 4)),

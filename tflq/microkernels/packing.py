@@ -44,21 +44,31 @@ def offsets(form: Form, weights: Array, codes: np.dtype[np.integer], zero_point:
 
 
 def panels(weights: Array, tile: Tile, zero: int) -> Array:
-    """Return centred weights (K, N), plus `zero`, as (panels, steps, columns * group), filled up with zeros."""
+    """Return centred weights (K, N), plus `zero`, as (panels, steps, columns * group), filled up with zeros.
+
+    The last panel has the last columns, some of which the one before it may have, too.
+    """
     group, columns = tile.form.group, tile.columns
     length, width = weights.shape
     steps, count = -(-length // group), -(-width // columns)
     value = np.dtype(tile.form.right)
     whole = np.dtype(f"u{group * value.itemsize}")  # a group is moved at once
     made = np.empty((count, steps, columns), whole)
-    for block in column_blocks(weights, columns):
-        first, last = block.start // columns, -(-block.stop // columns)
-        filled = np.zeros(((last - first) * columns, steps * group), value)
+    blocks = [(block.start // columns, block) for block in column_blocks(weights, columns)]
+    for first, block in (*blocks, (count - 1, slice(max(0, width - columns), width))):
+        panels = -(-(block.stop - block.start) // columns)
+        filled = np.zeros((panels * columns, steps * group), value)
         part = weights[:, block].T
         filled[: len(part), :length] = part.astype(np.int32) + zero if zero else part
-        made[first:last] = filled.view(whole).reshape(last - first, columns, steps).transpose(0, 2, 1)
+        made[first : first + panels] = filled.view(whole).reshape(panels, columns, steps).transpose(0, 2, 1)
         release(part)
     return made.view(value)
+
+
+def first_columns(tile: Tile, width: int) -> Array:
+    """Return the first column of each panel of a matrix with `width` columns."""
+    starts: Array = np.minimum(np.arange(-(-width // tile.columns)) * tile.columns, max(0, width - tile.columns))
+    return starts
 
 
 def column_terms(weights: Array, subtracted: Offsets) -> Array:
@@ -85,10 +95,10 @@ def column_blocks(weights: Array, columns: int) -> Iterator[slice]:
 
 def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> Array:
     """Return int32 words (panels, words): a panel's biases, then its columns' constants, of length 1 or `width`."""
-    count = -(-width // tile.columns)
+    at = first_columns(tile, width)[:, None] + np.arange(tile.columns)
     parts = []
     for values in (bias.astype(np.int64).astype(np.int32), *scaling):
-        filled = np.zeros(count * tile.columns, values.dtype)
+        filled = np.zeros(max(width, tile.columns), values.dtype)
         filled[:width] = values
-        parts.append(filled.reshape(count, tile.columns).view(np.int32))
+        parts.append(filled[at].view(np.int32))
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
