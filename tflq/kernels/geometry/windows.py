@@ -15,6 +15,7 @@ import numpy as np
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array, Node, Shape
+from tflq.microkernels.runs import RUN, run_into
 
 
 class Padding(IntEnum):
@@ -181,33 +182,116 @@ def _taps_into(
 
     Prepare guarantees: as patches_into's, with rows of taps * depth values at least.
     """
-    pixels = x.reshape(x.shape[0], x.shape[1], x.shape[2] * x.shape[3])
     # taps that lie side by side in memory are taken as one run of `step` taps
     step = window.kernel_w if window.dilation_w == 1 and depth == x.shape[3] else 1
-    for i in range(out.shape[0]):
-        row = first_row + i
-        ox = row % window.out_w
-        above = row // window.out_w
-        top = (above % window.out_h) * window.stride_h - window.pad_top
-        left = ox * window.stride_w - window.pad_left
-        n = above // window.out_h
-        at = 0
+    ox = first_row % window.out_w
+    oy = first_row // window.out_w % window.out_h
+    n = first_row // window.out_w // window.out_h
+    i = 0
+    while i < out.shape[0]:
+        pixels = min(_pixels_inside(window, oy, ox), out.shape[0] - i)
+        pixels = _inner_into(x, n, zero, window, oy, ox, pixels, first_channel, step, depth, out, i)
+        if pixels == 0:
+            _patch_into(x[n], zero, fill, window, oy, ox, first_channel, step, depth, out[i])
+            pixels = 1
+        i += pixels
+        ox += pixels
+        if ox == window.out_w:
+            ox = 0
+            oy += 1
+        if oy == window.out_h:
+            oy = 0
+            n += 1
+
+
+@compiled
+def _pixels_inside(window: Window, oy: Int, ox: Int) -> Int:
+    """Return how many pixels of the output from (oy, ox) on, in its row, see no padding."""
+    top, left = oy * window.stride_h - window.pad_top, ox * window.stride_w - window.pad_left
+    beyond = window.width + window.pad_left - (window.kernel_w - 1) * window.dilation_w
+    if top < 0 or left < 0 or top + (window.kernel_h - 1) * window.dilation_h >= window.height or beyond <= 0:
+        return 0
+    return max(0, min(window.out_w, (beyond + window.stride_w - 1) // window.stride_w) - ox)
+
+
+@compiled
+def _inner_into(
+    x: Array,
+    n: Int,
+    zero: Int,
+    window: Window,
+    oy: Int,
+    ox: Int,
+    pixels: Int,
+    first_channel: Int,
+    step: Int,
+    depth: Int,
+    out: Array,
+    row: Int,
+) -> Int:
+    """Write patches of up to `pixels` output pixels from (oy, ox) on, which see no padding, and return their number.
+
+    Runs are copied by RUN elements. What is copied too much lies where later runs go, or behind a row's values; pixels
+    for which an array has no room for it are left out.
+
+    The caller guarantees: as patches_into's; `out` has rows from `row` on, and runs of `step` taps are contiguous.
+    """
+    source, target = x.reshape(-1), out.reshape(-1)
+    whole = (step * depth + RUN - 1) // RUN * RUN
+    top, left = oy * window.stride_h - window.pad_top, ox * window.stride_w - window.pad_left
+    begin = ((n * x.shape[1] + top) * x.shape[2] + left) * x.shape[3] + first_channel
+    across, down = window.dilation_w * x.shape[3], window.dilation_h * x.shape[2] * x.shape[3]
+    on = window.stride_w * x.shape[3]
+    last_source = begin + (window.kernel_h - 1) * down + (window.kernel_w - step) * across + whole - on
+    last_target = row * out.shape[1] + (window.kernel_h * window.kernel_w - step) * depth + whole - out.shape[1]
+    while pixels > 0 and (
+        last_source + pixels * on > source.size or last_target + pixels * out.shape[1] > target.size
+    ):
+        pixels -= 1
+    for pixel in range(pixels):
+        at = (row + pixel) * out.shape[1]
         for ky in range(window.kernel_h):
-            y = top + ky * window.dilation_h
             for kx in range(0, window.kernel_w, step):
-                column = left + kx * window.dilation_w
-                patch = out[i, at : at + step * depth]
+                place = begin + pixel * on + ky * down + kx * across
+                for start in range(0, whole, RUN):
+                    run_into(source, place + start, zero, target, at + start)
                 at += step * depth
-                first, last = max(0, -column), min(step, window.width - column)  # taps of the run inside the image
-                if y < 0 or y >= window.height or first >= last:
-                    patch[:] = fill
-                    continue
-                if first > 0 or last < step:
-                    patch[:] = fill
+    return pixels
+
+
+@compiled
+def _patch_into(
+    image: Array,
+    zero: Int,
+    fill: Int,
+    window: Window,
+    oy: Int,
+    ox: Int,
+    first_channel: Int,
+    step: Int,
+    depth: Int,
+    row: Array,
+) -> None:
+    """Write the patch of one output pixel of an image H, W, C in a row, with padding.
+
+    The caller guarantees: as _inner_into's.
+    """
+    pixels = image.reshape(image.shape[0], image.shape[1] * image.shape[2])
+    top, left = oy * window.stride_h - window.pad_top, ox * window.stride_w - window.pad_left
+    at = 0
+    for ky in range(window.kernel_h):
+        y = top + ky * window.dilation_h
+        for kx in range(0, window.kernel_w, step):
+            column = left + kx * window.dilation_w
+            patch = row[at : at + step * depth]
+            at += step * depth
+            first, last = max(0, -column), min(step, window.width - column)  # taps of the run inside the image
+            patch[:] = fill
+            if 0 <= y < window.height and first < last:
                 inside = patch[first * depth : last * depth]
-                source = pixels[n, y, (column + first) * x.shape[3] + first_channel :]
+                source = pixels[y, (column + first) * image.shape[2] + first_channel :]
                 for c in range(inside.size):
-                    inside[c] = out.dtype.type(source[c]) - zero
+                    inside[c] = row.dtype.type(source[c]) - zero
 
 
 def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
