@@ -156,6 +156,8 @@ def examples(strategy, count):
 INSTRUCTIONS = {
     "avx512-vnni": ("icelake-server", r"vpdpbusd\s.*%zmm"),
     "avx-vnni": ("alderlake", r"vpdpbusd\s.*%ymm"),
+    "avx512-vnni-pairs": ("icelake-server", r"vpdpwssd\s.*%zmm"),
+    "avx-vnni-pairs": ("alderlake", r"vpdpwssd\s.*%ymm"),
     "avx512-bw": ("skylake-avx512", r"vpmaddwd\s.*%zmm"),
     "avx2": ("haswell", r"vpmaddwd\s.*%ymm"),
     "sse2": ("x86-64", r"pmaddwd\s.*%xmm"),

@@ -69,6 +69,8 @@ DOTS: Mapping[str, Dot] = MappingProxyType(
     {
         "vpdpbusd-512": _by_intrinsic("llvm.x86.avx512.vpdpbusd.512", adds=True),
         "vpdpbusd-256": _by_intrinsic("llvm.x86.avx512.vpdpbusd.256", adds=True),
+        "vpdpwssd-512": _by_intrinsic("llvm.x86.avx512.vpdpwssd.512", adds=True),
+        "vpdpwssd-256": _by_intrinsic("llvm.x86.avx512.vpdpwssd.256", adds=True),
         "pmaddwd-512": _by_intrinsic("llvm.x86.avx512.pmaddw.d.512", adds=False),
         "pmaddwd-256": _by_intrinsic("llvm.x86.avx2.pmadd.wd", adds=False),
         "pmaddwd-128": _by_intrinsic("llvm.x86.sse2.pmadd.wd", adds=False),
@@ -123,17 +125,32 @@ def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:
     v = Vectors(builder, tile.form.lanes)
     totals = _products(v, tile, at)
     constants = [_constants(v, kernel, at.constants, vector) for vector in range(tile.vectors)]
-    zero_point, low, high = (v.spread(limit) for limit in (at.zero_point, at.low, at.high))
+    zero_point = v.spread(at.zero_point)
     for r, sums in enumerate(totals):
-        codes = []
+        scaled = []
         for total, own in zip(sums, constants, strict=True):
             for step, values in zip(kernel.steps, own, strict=True):
                 total = getattr(v, step.name)(total, *values)
-            codes.append(v.clamp(builder.add(total, zero_point), low, high))
-        whole = v.joined(codes)
-        if kernel.code != "int32":
-            whole = builder.trunc(whole, ir.VectorType(ELEMENTS[kernel.code], tile.columns))
+            scaled.append(builder.add(total, zero_point))
+        whole = clamped(v, scaled, kernel.code, (at.low, at.high), tile.form.saturates)
         v.store(whole, builder.gep(at.codes, [builder.mul(at.code_step, ir.Constant(I64, r))]))
+
+
+def clamped(v: Vectors, values: list[Value], code: str, limits: tuple[Value, Value], saturates: bool) -> Value:
+    """Emit registers of int32, one behind the other, clamped to `limits` (int32, within the code's range), as codes.
+
+    If a processor `saturates`, bytes are clamped after they have been narrowed, four times as many at a time.
+    """
+    builder = v.builder
+    if saturates and len(values) > 1 and code in ("int8", "uint8"):
+        codes = v.narrowed(values, code)
+        low, high = (Vectors(builder, codes.type.count).spread(builder.trunc(limit, I8)) for limit in limits)
+        compare = builder.icmp_signed if code == "int8" else builder.icmp_unsigned
+        codes = builder.select(compare(">", codes, low), codes, low)
+        return builder.select(compare("<", codes, high), codes, high)
+    low, high = (v.spread(limit) for limit in limits)
+    whole = v.joined([v.clamp(value, low, high) for value in values])
+    return whole if code == "int32" else builder.trunc(whole, ir.VectorType(ELEMENTS[code], whole.type.count))
 
 
 def _products(v: Vectors, tile: Tile, at: Operands) -> list[list[Value]]:

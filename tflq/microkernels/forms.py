@@ -35,6 +35,11 @@ class Form:
         """True if rows hold 16-bit values: these are centred, and 16-bit codes fit."""
         return self.left == "int16"
 
+    @property
+    def saturates(self) -> bool:
+        """True if instructions of the processor narrow two registers to one, with saturation."""
+        return self.machine == "x86_64" and not self.dot.startswith("plain")
+
     def tile(self, columns: int) -> Tile:
         """Return the tile that wastes the fewest columns of a matrix with `columns` columns.
 
@@ -83,6 +88,8 @@ _TILES_512 = ((6, 4), (8, 3), (8, 2), (8, 1))
 FORMS = (
     _x86("avx512-vnni", "avx512vnni avx512bw", "vpdpbusd-512", _BYTES_X86, 16, *_TILES_512),
     _x86("avx-vnni", "avxvnni avx2", "vpdpbusd-256", _BYTES_X86, 8, (6, 2), (12, 1)),
+    _x86("avx512-vnni-pairs", "avx512vnni avx512bw", "vpdpwssd-512", _PAIRS, 16, *_TILES_512),
+    _x86("avx-vnni-pairs", "avxvnni avx2", "vpdpwssd-256", _PAIRS, 8, (6, 2)),
     _x86("avx512-bw", "avx512bw", "pmaddwd-512", _PAIRS, 16, *_TILES_512),
     _x86("avx2", "avx2", "pmaddwd-256", _PAIRS, 8, (6, 2)),
     _x86("sse2", "sse2", "pmaddwd-128", _PAIRS, 4, (3, 4)),

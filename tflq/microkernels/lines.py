@@ -12,6 +12,7 @@ import numpy as np
 from tflq.jit.compiled import Array, Compiled, Int, compiled
 from tflq.microkernels.forms import Form, chosen
 from tflq.microkernels.kernel import TapKernel
+from tflq.microkernels.packing import aligned
 from tflq.microkernels.roundings import LIMIT, Scaling
 from tflq.microkernels.taps import EmittedLine
 from tflq.numerics.stages import OutputPipeline
@@ -80,14 +81,14 @@ def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
     taps[: len(weights)] = weights
     lanes = taps[:, _channels(kernel, period, weights.shape[1])]  # T, period, width
     pairs = lanes.reshape(-1, 2, period, 2, kernel.form.lanes)  # pair, tap, period, register, lane
-    return np.ascontiguousarray(pairs.transpose(2, 0, 3, 4, 1)).reshape(period, -1, 2, kernel.width)
+    return aligned(pairs.transpose(2, 0, 3, 4, 1)).reshape(period, -1, 2, kernel.width)
 
 
 def packed_constants(kernel: TapKernel, values: tuple[Array, ...], channels: int, period: int) -> Array:
     """Return int32 words (period, words): biases of a pass's lanes, then its steps' constants, of length 1 or C."""
     at = _channels(kernel, period, channels)
     parts = [np.ascontiguousarray(np.broadcast_to(v, channels)[at]).view(np.int32) for v in values]
-    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+    return aligned(np.concatenate(parts, axis=1))
 
 
 def _channels(kernel: TapKernel, period: int, channels: int) -> Array:

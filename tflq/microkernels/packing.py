@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from tflq.microkernels.forms import Form, Tile
 
 #: Elements of weights that are widened at a time.
 _BLOCK = 1 << 17
+#: Bytes of a line of the cache, the widest register: loads that cross its end take twice as long.
+_LINE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def panels(weights: Array, tile: Tile, zero: int) -> Array:
     steps, count = -(-length // group), -(-width // columns)
     value = np.dtype(tile.form.right)
     whole = np.dtype(f"u{group * value.itemsize}")  # a group is moved at once
-    made = np.empty((count, steps, columns), whole)
+    made = aligned_empty((count, steps, columns), whole)
     blocks = [(block.start // columns, block) for block in column_blocks(weights, columns)]
     for first, block in (*blocks, (count - 1, slice(max(0, width - columns), width))):
         panels = -(-(block.stop - block.start) // columns)
@@ -93,6 +97,21 @@ def column_blocks(weights: Array, columns: int) -> Iterator[slice]:
         yield slice(first, min(first + step, width))
 
 
+def aligned(values: Array) -> Array:
+    """Return a copy whose memory begins with a line of the cache."""
+    made = aligned_empty(values.shape, values.dtype)
+    made[...] = values
+    return made
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array without content whose memory begins with a line of the cache."""
+    size = prod(shape) * dtype.itemsize
+    memory = np.empty(size + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
 def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> Array:
     """Return int32 words (panels, words): a panel's biases, then its columns' constants, of length 1 or `width`."""
     at = first_columns(tile, width)[:, None] + np.arange(tile.columns)
@@ -101,4 +120,4 @@ def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> 
         filled = np.zeros(max(width, tile.columns), values.dtype)
         filled[:width] = values
         parts.append(filled[at].view(np.int32))
-    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+    return aligned(np.concatenate(parts, axis=1))

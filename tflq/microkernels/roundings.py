@@ -58,6 +58,10 @@ def _divide_half_away(x: Int, half: Int, below: Int, exponent: Int) -> Int:
     return (divide_by_pot_half_away if below else divide_by_pot_half_up)(np.int64(x), np.int64(exponent))
 
 
+def _divide_all_half_away(x: Int, half: Int, exponent: Int) -> Int:
+    return divide_by_pot_half_away(np.int64(x), np.int64(exponent))
+
+
 def _once_half_up(x: Int, mantissa: Int, amount: Int) -> Int:
     return wrap_int32(divide_by_pot_half_up(np.int64(x) * np.int64(mantissa), np.int64(amount)))
 
@@ -80,6 +84,7 @@ def _short_half_up(x: Int, half: Int, exponent: Int, mantissa: Int) -> Int:
 SHIFT_LEFT = Step("shift_left", ("int32",), _shift_left)
 HIGH_HALF_UP = Step("high_half_up", ("int32",), saturating_rounding_doubling_high_mul)
 DIVIDE_HALF_AWAY = Step("divide_half_away", ("int32", "int32", "int32"), _divide_half_away)
+DIVIDE_ALL_HALF_AWAY = Step("divide_all_half_away", ("int32", "int32"), _divide_all_half_away)
 ONCE_HALF_UP = Step("once_half_up", ("int32", "int32"), _once_half_up)
 SHORT_HALF_UP = Step("short_half_up", ("int32", "int32", "int32"), _short_half_up)
 FLOAT64_HALF_AWAY = Step("float64_half_away", ("float64",), _float64_half_away)
@@ -110,10 +115,12 @@ def _twice(stage: Any, largest: int) -> Scaling | None:
         return None
     half, _, _ = rounding_twice(right.astype(np.int64))
     below = stage.constants(stage.mantissa, stage.shift)[3] >> 31
-    divide = _int32(half >> 31, below, right)
+    step, divide = DIVIDE_HALF_AWAY, _int32(half >> 31, below, right)
+    if np.all(below == -1):
+        step, divide = DIVIDE_ALL_HALF_AWAY, _int32(half >> 31, right)
     if not left.any():
-        return Scaling((HIGH_HALF_UP, DIVIDE_HALF_AWAY), (*_int32(stage.mantissa), *divide))
-    return Scaling((SHIFT_LEFT, HIGH_HALF_UP, DIVIDE_HALF_AWAY), (*_int32(left, stage.mantissa), *divide))
+        return Scaling((HIGH_HALF_UP, step), (*_int32(stage.mantissa), *divide))
+    return Scaling((SHIFT_LEFT, HIGH_HALF_UP, step), (*_int32(left, stage.mantissa), *divide))
 
 
 def _once(stage: Any, largest: int) -> Scaling | None:

@@ -58,7 +58,7 @@ def _number(value: int) -> Value:
 def _emit(builder: ir.IRBuilder, kernel: TapKernel, at: LineOperands) -> None:
     """Emit the loop over passes: sums over taps, then the steps, then codes in their order."""
     v = Vectors(builder, kernel.form.lanes)
-    limits = [v.spread(limit) for limit in (at.zero_point, at.low, at.high)]
+    zero_point = v.spread(at.zero_point)
     words = sum(SIZES[kind] for kind in kernel.constants) * kernel.width
     before, loop = builder.block, builder.append_basic_block("over_passes")
     builder.branch(loop)
@@ -68,7 +68,7 @@ def _emit(builder: ir.IRBuilder, kernel: TapKernel, at: LineOperands) -> None:
     phase.add_incoming(at.first, before)
     constants = builder.gep(at.constants, [builder.mul(phase, _number(words))])
     sums = _sums(v, kernel, at, step, phase, constants)
-    codes = _scaled(v, kernel, sums, constants, limits)
+    codes = _scaled(v, kernel, sums, constants, zero_point, (at.low, at.high))
     v.store(codes, builder.gep(at.out, [builder.mul(step, _number(kernel.width * SIZES[kernel.code]))]))
     next_step, following = builder.add(step, _number(1)), builder.add(phase, _number(1))
     step.add_incoming(next_step, builder.block)
@@ -124,10 +124,15 @@ def _seen(v: Vectors, kernel: TapKernel, codes: Value, offsets: Value, pair: Val
     return widen(narrow, ir.VectorType(I16, width))
 
 
-def _scaled(v: Vectors, kernel: TapKernel, sums: list[Value], constants: Value, limits: list[Value]) -> Value:
-    """Emit the steps on both registers, and return one vector of codes in the order of the line."""
+def _scaled(
+    v: Vectors, kernel: TapKernel, sums: list[Value], constants: Value, zero_point: Value, limits: tuple[Value, Value]
+) -> Value:
+    """Emit the steps on both registers, and return one vector of codes, of 16 bits at most, in the order of the line.
+
+    `limits` are int32 within the range of the codes.
+    """
     builder, width = v.builder, kernel.width
-    codes = []
+    scaled = []
     for register, total in enumerate(sums):
         offset = 4 * width
         for step in kernel.steps:
@@ -137,7 +142,14 @@ def _scaled(v: Vectors, kernel: TapKernel, sums: list[Value], constants: Value, 
                 values.append(v.load(constants, offset + register * v.lanes * SIZES[kind], own))
                 offset += width * SIZES[kind]
             total = getattr(v, step.name)(total, *values)
-        codes.append(v.clamp(builder.add(total, limits[0]), *limits[1:]))
-    mask = ir.Constant(ir.VectorType(I32, width), [kernel.order.index(i) for i in range(width)])
-    whole = builder.shuffle_vector(codes[0], codes[1], mask)
-    return whole if kernel.code == "int32" else builder.trunc(whole, ir.VectorType(ELEMENTS[kernel.code], width))
+        scaled.append(builder.add(total, zero_point))
+    if kernel.form.saturates:  # in the order of `kernel.order`
+        whole = v.narrowed_pair(*scaled)
+        short = Vectors(builder, width)
+        whole = short.clamp(whole, *(short.spread(builder.trunc(limit, I16)) for limit in limits))
+    else:
+        mask = ir.Constant(ir.VectorType(I32, width), [kernel.order.index(i) for i in range(width)])
+        spread = [v.spread(limit) for limit in limits]
+        whole = builder.shuffle_vector(*(v.clamp(total, *spread) for total in scaled), mask)
+    code = ir.VectorType(ELEMENTS[kernel.code], width)
+    return whole if whole.type == code else builder.trunc(whole, code)

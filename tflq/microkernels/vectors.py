@@ -55,22 +55,26 @@ class Vectors:
         return self.builder.shl(x, amount)
 
     def high_half_up(self, x: Value, mantissa: Value) -> Value:
-        """Emit (x * mantissa + 2**30) >> 31, cut to 32 bits: the doubling high multiplication without its saturation.
+        """Emit (x * mantissa + 2**30) >> 31 for |x| < 2**30: the doubling high multiplication without its saturation.
 
-        Lanes of even and of odd numbers are multiplied apart, which is what x86 has an instruction for.
+        Lanes of even and of odd numbers are multiplied apart, which is what x86 has an instruction for. The result is
+        the high word of (2 * x * mantissa + 2**31).
         """
         even, odd = (
-            self.builder.add(self.builder.mul(a, b), self._splat(self._halves, 1 << 30))
-            for a, b in zip(self._widened(x), self._widened(mantissa), strict=True)
+            self.builder.add(self.builder.mul(a, b), self._splat(self._halves, 1 << 31))
+            for a, b in zip(self._widened(self.builder.add(x, x)), self._widened(mantissa), strict=True)
         )
-        return self._interleaved(
-            self.builder.lshr(even, self._splat(self._halves, 31)), self.builder.shl(odd, self._splat(self._halves, 1))
-        )
+        return self._interleaved(self.builder.lshr(even, self._splat(self._halves, 32)), odd)
 
     def divide_half_away(self, x: Value, half: Value, below: Value, exponent: Value) -> Value:
         """Emit (x + half + (x < 0 ? below : 0)) >> exponent."""
         sign = self.builder.ashr(x, self.constant(31))
         nudged = self.builder.add(self.builder.add(x, half), self.builder.and_(sign, below))
+        return self.builder.ashr(nudged, exponent)
+
+    def divide_all_half_away(self, x: Value, half: Value, exponent: Value) -> Value:
+        """Emit (x + half - (x < 0)) >> exponent."""
+        nudged = self.builder.add(self.builder.add(x, half), self.builder.ashr(x, self.constant(31)))
         return self.builder.ashr(nudged, exponent)
 
     def once_half_up(self, x: Value, mantissa: Value, amount: Value) -> Value:
@@ -111,9 +115,36 @@ class Vectors:
         return self.builder.sub(self.builder.bitcast(shifted, self.int32), self.constant(_TO_INTEGER_BITS))
 
     def clamp(self, x: Value, low: Value, high: Value) -> Value:
-        """Emit min(max(x, low), high)."""
+        """Emit min(max(x, low), high), signed."""
         x = self.builder.select(self.builder.icmp_signed(">", x, low), x, low)
         return self.builder.select(self.builder.icmp_signed("<", x, high), x, high)
+
+    def narrowed(self, parts: list[Value], code: str) -> Value:
+        """Emit the lanes of `parts`, one behind the other, saturated to "int8" or "uint8", as x86 narrows registers.
+
+        Two registers become one, 128 bits at a time: four parts interleave by groups of four lanes.
+        """
+        width, four = 4 * self.lanes, [parts[min(i, len(parts) - 1)] for i in range(4)]
+        pairs = [self._packed("packssdw", first, second, I16) for first, second in (four[:2], four[2:])]
+        codes = self._packed("packsswb" if code == "int8" else "packuswb", *pairs, I8)
+        order = [16 * (lane // 4) + 4 * part + lane % 4 for part in range(len(parts)) for lane in range(self.lanes)]
+        if len(order) == width == 16:  # one group of each
+            return codes
+        mask = ir.Constant(ir.VectorType(I32, len(order)), order)
+        return self.builder.shuffle_vector(codes, ir.Constant(codes.type, ir.Undefined), mask)
+
+    def narrowed_pair(self, first: Value, second: Value) -> Value:
+        """Emit the lanes of two registers saturated to int16, in turns of four lanes of `first`, four of `second`."""
+        return self._packed("packssdw", first, second, I16)
+
+    def _packed(self, name: str, first: Value, second: Value, element: ir.Type) -> Value:
+        """Emit an instruction that narrows two registers to `element` and saturates."""
+        full = {4: f"llvm.x86.sse2.{name}.128", 8: f"llvm.x86.avx2.{name}", 16: f"llvm.x86.avx512.{name}.512"}
+        kind = ir.VectorType(element, 2 * first.type.count)
+        function = ir.FunctionType(kind, [first.type, second.type])
+        return self.builder.call(
+            self.builder.module.declare_intrinsic(full[self.lanes], (), function), [first, second]
+        )
 
     def joined(self, parts: list[Value]) -> Value:
         """Join vectors side by side."""
