@@ -160,9 +160,10 @@ def test_forms_of_a_processor():
         return [form.name for form in forms.ranked(machine, features.split(), is_wide)]
 
     x86 = "sse2 ssse3 avx2 avx512bw avx512vnni avxvnni"
-    assert names("x86_64", x86, False) == ["avx512-vnni", "avx-vnni", "avx512-bw", "avx2", "sse2"]
-    assert names("x86_64", x86, True) == ["avx512-bw", "avx2", "sse2"]
-    assert names("x86_64", "sse2 avx2 avxvnni", False) == ["avx-vnni", "avx2", "sse2"]
+    wide = ["avx512-vnni-pairs", "avx-vnni-pairs", "avx512-bw", "avx2", "sse2"]
+    assert names("x86_64", x86, False) == ["avx512-vnni", "avx-vnni", *wide]
+    assert names("x86_64", x86, True) == wide
+    assert names("x86_64", "sse2 avx2 avxvnni", False) == ["avx-vnni", "avx-vnni-pairs", "avx2", "sse2"]
     assert names("x86_64", "sse2", False) == ["sse2"]
     assert names("aarch64", "neon dotprod", False) == ["neon-dotprod", "neon"]
     assert names("aarch64", "neon dotprod", True) == ["neon"]

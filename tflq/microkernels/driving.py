@@ -83,12 +83,12 @@ def product_into(
     """
     rows, filled = out.shape[0], weights.shape[1] * GROUP
     block = max(1, min(_BLOCK_BYTES // (filled * ROWS * 2), (rows + ROWS - 1) // ROWS)) * ROWS
-    packed, terms = np.empty((block, filled), LEFT), np.empty(block, np.int32)
+    packed, terms = np.empty((block, filled), LEFT), np.zeros(block, np.int32)
     edge = np.empty((ROWS, COLUMNS), out.dtype)
     for first in range(0, rows, block):
         count = min(block, rows - first)
         pack_into(codes, geometry, first_row + first, count, shift, fill, packed, length)
-        if HAS_TERMS:
+        if HAS_TERMS and factor != 0:
             for r in range(count):
                 terms[r] = np.int32(np.int64(factor) * _sum_of(packed[r], length))
         for panel in range(weights.shape[0]):
@@ -110,14 +110,14 @@ def product_into(
 
 @compiled
 def _sum_of(values: Array, length: Int) -> Int:
-    """Return the sum of the first `length` values.
+    """Return the sum of the first `length` values, modulo 2**32.
 
     The caller guarantees: there are `length` values at least.
     """
-    total = np.int64(0)
+    total = np.uint32(0)
     for k in range(length):
-        total += np.int64(values[k])
-    return total
+        total += np.uint32(values[k])
+    return np.int64(total)
 
 
 @compiled
