@@ -250,6 +250,10 @@ def _inner_into(
         pixels -= 1
     for pixel in range(pixels):
         at = (row + pixel) * out.shape[1]
+        if whole == RUN and step == window.kernel_w:  # few channels: loops of one step would take most of the time
+            for ky in range(window.kernel_h):
+                run_into(source, begin + pixel * on + ky * down, zero, target, at + ky * step * depth)
+            continue
         for ky in range(window.kernel_h):
             for kx in range(0, window.kernel_w, step):
                 place = begin + pixel * on + ky * down + kx * across
