@@ -74,8 +74,8 @@ def product_into(
 
     `codes` and `geometry` are the packer's: it packs a row's `length` values as code - shift, padding as `fill`.
     `factor` times the sum of a row's packed values is added to its sums. The last panel, and the last tile of a panel,
-    overlap the one before it; what is narrower or lower than a tile goes through `edge`. Rows and values beyond the packed ones keep
-    their memory's content: such rows give results that are not copied, such values meet weights of 0.
+    overlap the one before it; what is narrower or lower than a tile goes through `edge`. Rows and values beyond the
+    packed ones keep their memory's content: such rows give results that are not copied, such values meet weights of 0.
 
     Prepare guarantees: rows from `first_row` on are the packer's; packed values fit LEFT; `weights` is (panels, steps,
     COLUMNS * GROUP) with 0 < `length` <= steps * GROUP and as many panels as `width` columns take, `constants` has as

@@ -142,9 +142,7 @@ class Vectors:
         full = {4: f"llvm.x86.sse2.{name}.128", 8: f"llvm.x86.avx2.{name}", 16: f"llvm.x86.avx512.{name}.512"}
         kind = ir.VectorType(element, 2 * first.type.count)
         function = ir.FunctionType(kind, [first.type, second.type])
-        return self.builder.call(
-            self.builder.module.declare_intrinsic(full[self.lanes], (), function), [first, second]
-        )
+        return self.builder.call(self.builder.module.declare_intrinsic(full[self.lanes], (), function), [first, second])
 
     def joined(self, parts: list[Value]) -> Value:
         """Join vectors side by side."""

@@ -244,9 +244,7 @@ def _inner_into(
     on = window.stride_w * x.shape[3]
     last_source = begin + (window.kernel_h - 1) * down + (window.kernel_w - step) * across + whole - on
     last_target = row * out.shape[1] + (window.kernel_h * window.kernel_w - step) * depth + whole - out.shape[1]
-    while pixels > 0 and (
-        last_source + pixels * on > source.size or last_target + pixels * out.shape[1] > target.size
-    ):
+    while pixels > 0 and (last_source + pixels * on > source.size or last_target + pixels * out.shape[1] > target.size):
         pixels -= 1
     for pixel in range(pixels):
         at = (row + pixel) * out.shape[1]
