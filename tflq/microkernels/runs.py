@@ -1,4 +1,4 @@
-"""Copies of a few elements at a time, of any type and alignment, which LLVM does not make of a loop."""
+"""Copies of a few elements at a time, of any type and alignment: LLVM does not turn a loop into these."""
 
 from __future__ import annotations
 
@@ -7,27 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tflq.jit.compiled import Array, Compiled, Int
+from tflq.jit.compiled import Array, Compiled, Int, compiled
 
 #: Elements of a run.
 RUN = 16
-
-
-def _definition(source: Array, begin: Int, less: Int, out: Array, at: Int) -> None:
-    """Write RUN elements of `source` from `begin` on, less `less` in the type of `out`, from out[at] on.
-
-    The caller guarantees: `source` and `out` are flat and contiguous, and the elements lie inside of both.
-    """
-    out[at : at + RUN] = source[begin : begin + RUN].astype(out.dtype) - less
 
 
 class EmittedRun(Compiled[..., None]):
     """The copy: `python` defines it, compiled code contains one load, one conversion and one store of vectors."""
 
     writes_code = True
-
-    def __init__(self) -> None:
-        super().__init__(_definition)
 
     def digest(self) -> str:
         """Return a digest of this file."""
@@ -44,9 +33,12 @@ def _intrinsic() -> Any:
     from numba.core import types
     from numba.extending import intrinsic
 
+    def is_integer(kind: Any) -> bool:
+        return isinstance(kind, types.Integer)
+
     def converted(builder: Any, values: Any, source: Any, kind: Any, target: Any) -> Any:
         """Emit integers cut or extended to the type of `target`; floats have it already."""
-        if not isinstance(source, types.Integer) or source.bitwidth == target.bitwidth:
+        if not is_integer(source) or source.bitwidth == target.bitwidth:
             return values
         if source.bitwidth > target.bitwidth:
             return builder.trunc(values, kind)
@@ -54,9 +46,7 @@ def _intrinsic() -> Any:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def run_into(typing: Any, source: Any, begin: Any, less: Any, out: Any, at: Any) -> Any:
-        if source.dtype != out.dtype and not (
-            isinstance(source.dtype, types.Integer) and isinstance(out.dtype, types.Integer)
-        ):
+        if source.dtype != out.dtype and not (is_integer(source.dtype) and is_integer(out.dtype)):
             return None
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -72,7 +62,7 @@ def _intrinsic() -> Any:
             empty = ir.Constant(kinds[1], ir.Undefined)
             one = builder.insert_element(empty, subtracted, ir.Constant(ir.IntType(32), 0))
             every = builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(ir.IntType(32), RUN), [0] * RUN))
-            subtract = builder.sub if isinstance(out.dtype, types.Integer) else builder.fsub
+            subtract = builder.sub if is_integer(out.dtype) else builder.fsub
             builder.store(subtract(values, every), places[1], align=1)
             return context.get_dummy_value()
 
@@ -81,4 +71,16 @@ def _intrinsic() -> Any:
     return run_into
 
 
-run_into = EmittedRun()
+def _emitted(function: Compiled[..., None]) -> EmittedRun:
+    """Go above `@compiled`, whose function is the definition."""
+    return EmittedRun(function.python)
+
+
+@_emitted
+@compiled
+def run_into(source: Array, begin: Int, less: Int, out: Array, at: Int) -> None:
+    """Write RUN elements of `source` from `begin` on, less `less` in the type of `out`, from out[at] on.
+
+    The caller guarantees: `source` and `out` are flat and contiguous, and the elements lie inside of both.
+    """
+    out[at : at + RUN] = source[begin : begin + RUN].astype(out.dtype) - less

@@ -71,10 +71,10 @@ def _emit(builder: ir.IRBuilder, kernel: SumKernel, at: SumOperands) -> None:
     """Emit codes = clamp(scale(scale(first) + sign * scale(second)) + zero point), a register at a time."""
     v = Vectors(builder, kernel.lanes)
     constants = _Constants(v, at.constants)
-    inputs = [
-        (place, [constants.take("int32"), constants.take("int32")], steps, constants.of_steps(steps))
-        for place, steps in ((at.first, kernel.first), (at.second, kernel.second))
-    ]
+    centring, inputs = [], []
+    for steps in (kernel.first, kernel.second):
+        centring.append([constants.take("int32"), constants.take("int32")])
+        inputs.append(constants.of_steps(steps))
     scaling = constants.of_steps(kernel.steps)
     zero_point, low, high = (v.spread(limit) for limit in (at.zero_point, at.low, at.high))
     before, loop = builder.block, builder.append_basic_block("over_passes")
@@ -82,7 +82,8 @@ def _emit(builder: ir.IRBuilder, kernel: SumKernel, at: SumOperands) -> None:
     builder.position_at_end(loop)
     step = builder.phi(I64)
     start = builder.mul(step, ir.Constant(I64, kernel.lanes))
-    first, second = (_scaled(v, _centred(v, kernel, place, start, own), *rest) for place, own, *rest in inputs)
+    first = _scaled(v, _centred(v, kernel, at.first, start, centring[0]), kernel.first, inputs[0])
+    second = _scaled(v, _centred(v, kernel, at.second, start, centring[1]), kernel.second, inputs[1])
     total = builder.add(first, second) if kernel.sign > 0 else builder.sub(first, second)
     codes = v.clamp(builder.add(_scaled(v, total, kernel.steps, scaling), zero_point), low, high)
     narrow = builder.trunc(codes, ir.VectorType(ELEMENTS[kernel.code], kernel.lanes))

@@ -61,18 +61,16 @@ def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form
     form, which is its best unless it is given.
     """
     form = form or chosen(True)
-    own = [Scaling.of(term.stage, term.largest) for term in (first, second)]
+    of_first, of_second = (Scaling.of(term.stage, term.largest) for term in (first, second))
     scaling = Scaling.of(pipeline.stage, first.largest_scaled + second.largest_scaled)
-    if form is None or own[0] is None or own[1] is None or scaling is None:
+    if form is None or of_first is None or of_second is None or scaling is None:
         return None
     kernel = SumKernel(
-        form.lanes, first.codes.name, own[0].steps, own[1].steps, sign, scaling.steps, pipeline.dtype.name
+        form.lanes, first.codes.name, of_first.steps, of_second.steps, sign, scaling.steps, pipeline.dtype.name
     )
-    placed = [
-        np.int32(number) if isinstance(number, int) else number[0]
-        for term, steps in zip((first, second), own, strict=True)
-        for number in (term.zero_point, term.left, *steps.constants)
-    ]
+    placed: list[Any] = []
+    for term, scaled in ((first, of_first), (second, of_second)):
+        placed += [np.int32(term.zero_point), np.int32(term.left), *(values[0] for values in scaled.constants)]
     constants = constants_of([*placed, *(values[0] for values in scaling.constants)])
     return Sums(kernel, constants, (int(pipeline.zero_point), *pipeline.clamp))
 

@@ -125,8 +125,8 @@ class Vectors:
         Two registers become one, 128 bits at a time: four parts interleave by groups of four lanes.
         """
         width, four = 4 * self.lanes, [parts[min(i, len(parts) - 1)] for i in range(4)]
-        pairs = [self._packed("packssdw", first, second, I16) for first, second in (four[:2], four[2:])]
-        codes = self._packed("packsswb" if code == "int8" else "packuswb", *pairs, I8)
+        pairs = [self.narrowed_pair(*two) for two in (four[:2], four[2:])]
+        codes = self._packed("packsswb" if code == "int8" else "packuswb", pairs[0], pairs[1], I8)
         order = [16 * (lane // 4) + 4 * part + lane % 4 for part in range(len(parts)) for lane in range(self.lanes)]
         if len(order) == width == 16:  # one group of each
             return codes

@@ -69,13 +69,13 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
     output = smaller_than_one(np.float64(real(twice) / real(np.float32(1 << left_shift) * y.scale)))
     pipeline = OutputPipeline(arithmetic.requantize(output), y.zero_point, code_range(node, y, dtype), dtype)
     reals = [np.float64(real(operand.scale) / real(twice)) for operand in (a, b)]
-    terms = [term_of(operand, arithmetic, of, left_shift) for operand, of in zip((a, b), reals, strict=True)]
+    first, second = (term_of(operand, arithmetic, of, left_shift) for operand, of in zip((a, b), reals, strict=True))
     data = OpData(
         first=scaled_codes(a, arithmetic, reals[0], left_shift),
         second=sign * scaled_codes(b, arithmetic, reals[1], left_shift),
         pipeline=pipeline,
         shape=shape,
-        sums=sums_of(*terms, sign, pipeline),
+        sums=sums_of(first, second, sign, pipeline),
     )
     return Prepared((shape,), data, eval_general)
 
