@@ -37,8 +37,11 @@ def _intrinsic() -> Any:
         return isinstance(kind, types.Integer)
 
     def converted(builder: Any, values: Any, source: Any, kind: Any, target: Any) -> Any:
-        """Emit integers cut or extended to the type of `target`; floats have it already."""
-        if not is_integer(source) or source.bitwidth == target.bitwidth:
+        """Emit integers cut, extended or rounded to the type of `target`; floats have it already."""
+        if not is_integer(target):
+            turned = builder.sitofp if is_integer(source) and source.signed else builder.uitofp
+            return turned(values, kind) if is_integer(source) else values
+        if source.bitwidth == target.bitwidth:
             return values
         if source.bitwidth > target.bitwidth:
             return builder.trunc(values, kind)
@@ -46,7 +49,7 @@ def _intrinsic() -> Any:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def run_into(typing: Any, source: Any, begin: Any, less: Any, out: Any, at: Any) -> Any:
-        if source.dtype != out.dtype and not (is_integer(source.dtype) and is_integer(out.dtype)):
+        if source.dtype != out.dtype and not is_integer(source.dtype):
             return None
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
