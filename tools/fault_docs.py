@@ -53,10 +53,11 @@ WHY = """## Verdicts of `why`
 #: The meaning of each verdict.
 MEANINGS = {
     Fault.USER: "inputs or dumps were prepared otherwise than the model expects: one of the users' mistakes below",
+    Fault.MODEL: "the operator that differs breaks a rule of the specification, so devices need not agree on it",
     Fault.DEVICE: "an operator computes what no known runtime computes: one of the devices' mistakes below",
     Fault.RUNTIME: "the device has the bits of another known runtime or release",
     Fault.NONE: "nothing differs",
-    Fault.OPEN: "no hypothesis reproduces every bit",
+    Fault.OPEN: "the evidence is too small, or several causes or none reproduce every bit",
 }
 USERS = """## Mistakes of users
 

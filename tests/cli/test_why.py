@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from click.testing import CliRunner, Result
 
 from support import suites
 from support.usage import Planted, planted
-from tflq.api.files import save
+from support.usage import device as devices_results
+from tflq.api.files import load, save
 from tflq.cli.main import cli
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.ir.schema import data_text
 
 SINGLE = suites.ROOT / "golden" / "singleop"
@@ -202,3 +204,73 @@ def test_an_operator_that_breaks_a_rule_is_named(tmp_path: Path) -> None:
         found = json.loads(tflq("why", tmp_path / "m.tflite", tmp_path / "d.npz", "--json").stdout)
         assert found["verdict"] == "differs"
         assert [f["values"]["rule"] for f in found["facts"] if f["kind"] == "model-breach"] == named
+
+
+# --- how certain an answer is -----------------------------------------------------------------------------------------
+
+
+def test_a_recording_of_an_installed_runtime_names_it() -> None:
+    """Its profile has its name, so it is certain, although other runtimes have the same bits."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    found = json.loads(tflq("why", CONV, "runtime:litert-xnnpack", "--json").stdout)
+    assert (found["certainty"], found["answer"]) == ("certain", "the bits of litert-xnnpack")
+    assert len(found["fitting"]) > 1
+
+
+def test_the_same_bits_without_their_origin_are_possible_in_other_runtimes(tmp_path: Path) -> None:
+    """One operator that float runtimes compute alike: several answers, none of which is likelier."""
+    path = tmp_path / "d.npz"
+    golden = json.loads(tflq("why", CONV, "--target", "profile:litert-xnnpack", "--json").stdout)
+    assert golden["certainty"] == "certain"
+    model = load(CONV)
+    rng = np.random.default_rng(0)
+    fed = [rng.integers(-128, 128, view(model).tensors[view(model).inputs[0]].shape).astype(np.int8) for _ in range(4)]
+    made = devices_results(model, fed, "litert-xnnpack", whole=True)
+    graph = view(model)
+    held = {f"s{k}_in0": one[graph.inputs[0]] for k, one in enumerate(made)}
+    held |= {f"s{k}_out0": one[graph.outputs[0]] for k, one in enumerate(made)}
+    np.savez(path, **held)
+    found = json.loads(tflq("why", CONV, path, "--json").stdout)
+    assert (found["certainty"], found["fault"]) == ("none", "open")
+    assert found["answer"].startswith("possibly the bits of litert-xnnpack and ")
+    assert "TVM" in found["foreign"][0]
+
+
+def test_one_wrong_element_names_nobody(tmp_path: Path) -> None:
+    golden = dict(np.load(SAME))
+    golden["s0_out0"].reshape(-1)[5] ^= 1
+    np.savez(tmp_path / "d.npz", **golden)
+    found = json.loads(tflq("why", ADD, tmp_path / "d.npz", "--json").stdout)
+    assert found["certainty"] == "none"
+    assert found["answer"].startswith(("possibly", "no hypothesis"))
+
+
+def test_markdown_of_a_device_has_commands_that_exist(tmp_path: Path) -> None:
+    """A target leaves no file, so nothing is reduced; a runtime is recorded first."""
+    asked = tflq("why", CONV, "--target", "profile:litert-xnnpack", "--paste").stdout
+    assert f"tflq why {Path(CONV).name} --target profile:litert-xnnpack" in asked
+    assert "tflq reduce" not in asked
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    recorded = tflq("why", CONV, "runtime:litert-xnnpack", "--paste").stdout
+    assert "tflq record tie_conv_i8_0.tflite --against litert-xnnpack --all-tensors -o" in recorded
+    assert "tflq reduce tie_conv_i8_0.tflite --dump tie_conv_i8_0-litert-xnnpack.npz" in recorded
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(suites.missing()), reason=suites.missing() or "present")
+def test_no_recorded_device_is_certainly_another() -> None:
+    """An answer that is certain or likely holds the truth; others say "possibly"."""
+    folder = suites.SHARED / "devices"
+    wrong = []
+    for entry in json.loads((folder / "index.json").read_text(encoding="utf-8")):
+        found = json.loads(tflq("why", suites.SHARED / entry["model"], folder / entry["dump"], "--json").stdout)
+        if found["certainty"] == "none":
+            continue
+        exact = found["findings"]["explanation"]["exact"]
+        named = {*found["fitting"], *found["causes"], *(name for one in exact for name in (one["name"], *one["also"]))}
+        mix = (entry.get("mix") or {}).get(found["operator"]["op"])
+        true = {entry.get("profile"), mix, *entry.get("names", []), *entry["accept"]} - {None}
+        patterns = [one[1:] for one in true if one.startswith("~")]
+        if not named & true and not any(re.search(p, name, re.IGNORECASE) for p in patterns for name in named):
+            wrong.append((entry["dump"], found["answer"]))
+    assert not wrong

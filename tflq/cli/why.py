@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from tflq.statements import Statement
 
 #: Number of inputs that are drawn for a runtime or a device.
 _SAMPLES = 4
+_PROFILE = "litert-ref"
+#: The beginning of a target that is a profile itself.
+_OF_PROFILE = "profile:"
 
 
 @click.command("why")
@@ -45,7 +49,7 @@ _SAMPLES = 4
 )
 @sample_option
 @signature_option
-@click.option("--profile", "--against", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
+@click.option("--profile", "--against", metavar="NAME", default=_PROFILE, show_default=True, help=PROFILE_HELP)
 @click.option("--paste", is_flag=True, help="Print a Markdown block for an issue tracker.")
 @click.option("--verbose", is_flag=True, help="Also print what `tflq explain` prints.")
 @html_option
@@ -85,6 +89,7 @@ def why_command(
     """
     from tflq.api.subject import subject
     from tflq.errors import OptionError
+    from tflq.report.verbs.why.asked import Asked
     from tflq.report.verbs.why.document import why_document
     from tflq.report.verbs.why.report import paste as pasted
     from tflq.report.verbs.why.report import why_report
@@ -104,16 +109,40 @@ def why_command(
     else:
         found, name = _of_file(fed, evidence), evidence
     found = _with_breaches(fed, found)
-    shown = why_report(found, model, name, verbose=verbose)
+    asked = Asked(model, name, target is not None, tuple(_options(inputs, scaling, bgr, sample, signature, profile)))
+    shown = why_report(found, asked, verbose=verbose)
     if html is not None:
         write_page(html, shown, model, profile, signature)
     if as_json:
-        say_document(why_document(found, model, name))
+        say_document(why_document(found, asked))
     elif paste:
-        say_text(pasted(found, model, name, _versions()))
+        say_text(pasted(found, asked, _versions()))
     else:
         say(shown)
     return exit_of_verdict(found.verdict)
+
+
+def _options(
+    inputs: str | None, scaling: Any, bgr: bool, sample: int | None, signature: str | None, profile: str
+) -> Iterator[str]:
+    """Yield the options of the command that ask the same question."""
+    given = {
+        "--inputs": inputs,
+        "--mean": None if scaling is None else _listed(scaling.mean),
+        "--std": None if scaling is None else _listed(scaling.std),
+        "--sample": sample,
+        "--signature": signature,
+        "--profile": None if profile == _PROFILE else profile,
+    }
+    for name, value in given.items():
+        if value is not None:
+            yield from (name, str(value))
+    if bgr:
+        yield "--bgr"
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    return ",".join(f"{number:g}" for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +197,12 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True) -> Any:
 
 
 def _with_breaches(fed: _Fed, found: Any) -> Any:
-    """Return the answer with a warning first if the operator that it names breaks the specification."""
+    """Return the answer with the rule of the specification that the operator it names breaks, if there is one."""
     from tflq.ir import signed
     from tflq.linting import Level, lint
 
-    located = None if found.findings is None else found.findings.explained or found.findings.first
-    if located is None:
+    located = found.located
+    if located is None or not located.differs:
         return found
     subgraph = next(p.root.subgraph for p in signed(fed.model.model, fed.signature))
     breaches = [
@@ -189,7 +218,7 @@ def _with_breaches(fed: _Fed, found: Any) -> Any:
         f"{first.summary} ({first.rule}: required {first.required}, found {first.found})"
     )
     stated = Statement(text, "model-breach", operator=first.operator, rule=first.rule, breaches=len(breaches))
-    return replace(found, warnings=(stated, *found.warnings))
+    return replace(found, breach=stated)
 
 
 def _of_golden(fed: _Fed, golden: Any) -> Any:
@@ -202,7 +231,8 @@ def _of_golden(fed: _Fed, golden: Any) -> Any:
 
 def _of_runtime(fed: _Fed, name: str) -> tuple[Any, str]:
     """Return the answer about an installed runtime, and its name."""
-    return _of_golden(fed, fed.record(name, all_tensors=True)), f"runtime:{name}"
+    found = _of_golden(fed, fed.record(name, all_tensors=True))
+    return replace(found, known=name), f"runtime:{name}"
 
 
 def _of_target(fed: _Fed, words: str) -> tuple[Any, str]:
@@ -221,7 +251,7 @@ def _of_target(fed: _Fed, words: str) -> tuple[Any, str]:
         golden = fed.record(device, all_tensors=False)
         text = f"only outputs are compared, not every operator: {error}"
         warnings.warn(InputWarning(Statement(text, "outputs-only", target=words)), stacklevel=2)
-    return _of_golden(fed, golden), words
+    return replace(_of_golden(fed, golden), known=words.removeprefix(_OF_PROFILE)), words
 
 
 def _of_installed(fed: _Fed) -> tuple[Any, str]:

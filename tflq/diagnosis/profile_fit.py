@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import TypeAlias
 
-from tflq.diagnosis.certainty import Evidence, inside
+from tflq.diagnosis.certainty import Certainty, Evidence, inside
 from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import localize_samples, trusted
@@ -110,6 +110,15 @@ class Fit:
     def needed(self) -> int:
         """The number of informative results that excludes a fit by chance: see `certainty`."""
         return Evidence(tried={Kind.PROFILE: len(set(self.matrix.values()))}).needed(Kind.PROFILE, is_doubted=False)
+
+    @property
+    def certainty(self) -> Certainty:
+        """The certainty that the device has the arithmetic of one of the fitting profiles."""
+        if self.verdict != FitVerdict.FITS:
+            return Certainty.NONE
+        evidence = Evidence(self.telling, tried={Kind.PROFILE: len(set(self.matrix.values()))})
+        reached = evidence.reaches(Kind.PROFILE, is_doubted=False)
+        return Certainty.LIKELY if self.foreign and reached == Certainty.CERTAIN else reached
 
     @property
     def is_too_small(self) -> bool:

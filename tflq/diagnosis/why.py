@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.causes import CauseVerdict
+from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.hypotheses import Kind
@@ -24,7 +25,7 @@ from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.statements import Statement
 from tflq.verification.dump import Dump
-from tflq.verification.results import Verdict
+from tflq.verification.results import Located, Verdict
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
@@ -38,6 +39,7 @@ class Fault(str, Enum):
     """The party whose work causes the difference."""
 
     USER = "user"  # inputs or dumps were prepared otherwise than the model expects
+    MODEL = "model"  # the operator breaks a rule of the specification, so devices need not agree
     DEVICE = "device"  # an operator computes what no known runtime does
     RUNTIME = "no one: another runtime's arithmetic"  # the bits of a known profile
     NONE = "none"  # nothing differs
@@ -62,7 +64,8 @@ class Answer:
 
     `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
     `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
-    were compared with each other.
+    were compared with each other. `breach` says which rule the model breaks in the operator that differs. `known` is
+    the runtime that the evidence was recorded from, if it is known; its profile has the same name.
     """
 
     base: str
@@ -73,12 +76,26 @@ class Answer:
     samples: int
     warnings: tuple[str, ...] = ()
     runtimes: RuntimesApart | None = None
+    breach: Statement | None = None
+    known: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """True if the profile of the runtime that the evidence was recorded from reproduces everything."""
+        return self.fit is not None and self.known in self.fit.fitting
+
+    @property
+    def located(self) -> Located | None:
+        """The operator that the answer is about: the explained one, or the first that differs."""
+        return None if self.findings is None else self.findings.explained or self.findings.first
 
     @property
     def nearest(self) -> str | None:
         """The profile that explains most; None if none can be named."""
         if self.fit is None or self.fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING):
             return None
+        if self.is_known:
+            return self.known
         return self.base if self.base in self.fit.ties else self.fit.best
 
     @property
@@ -89,20 +106,38 @@ class Answer:
         return Verdict.NOTHING if self.findings is None else self.findings.verdict
 
     @property
+    def certainty(self) -> Certainty:
+        """The certainty of what the headline names: a mistake, a profile, or the cause in one operator."""
+        if self.mistake is not None:
+            return Certainty.CERTAIN if self.mistake.is_certain else Certainty.LIKELY
+        if self.verdict != Verdict.DIFFERS or self.findings is None:
+            return Certainty.NONE
+        if self.fit is not None and self.fit.fitting:
+            return Certainty.CERTAIN if self.is_known else self.fit.certainty
+        explanation = self.findings.explanation
+        return Certainty.NONE if explanation is None else explanation.certainty
+
+    @property
     def fault(self) -> Fault:
-        """The party at fault."""
+        """The party at fault; nobody is named without a likely cause, unless an operator fits no profile at all."""
         if self.mistake is not None:
             return Fault.USER
         if self.findings is None or self.findings.verdict != Verdict.DIFFERS:
             return Fault.NONE if self.verdict in (Verdict.SAME, Verdict.CLOSE) else Fault.OPEN
-        if self.findings.explained is None and self.findings.first is None:
-            return Fault.OPEN
-        if self.fit is not None and self.fit.fitting and not self.fit.is_foreign:
-            return Fault.RUNTIME
-        explanation = self.findings.explanation
+        computing = self._computing(self.findings)
+        is_models = self.breach is not None and computing in (Fault.DEVICE, Fault.OPEN)
+        return Fault.MODEL if is_models else computing
+
+    def _computing(self, findings: Findings) -> Fault:
+        """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
+        if self.fit is not None and self.fit.fitting:
+            return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
+        explanation = findings.explanation
         if explanation is None or explanation.assumed:
             return Fault.OPEN
         if explanation.exact:
+            if self.certainty == Certainty.NONE:
+                return Fault.OPEN
             if explanation.exact[0].kind != Kind.PROFILE:
                 return Fault.DEVICE
             return Fault.OPEN if self.fit is None or self.fit.unknown else Fault.RUNTIME

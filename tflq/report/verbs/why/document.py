@@ -6,19 +6,20 @@ from typing import Any
 
 from tflq.diagnosis.why import Answer
 from tflq.report.verbs.explain.document import explain_document
+from tflq.report.verbs.why.asked import Asked
 from tflq.report.verbs.why.report import reduced_name
-from tflq.report.verbs.why.texts import advice, cause_names, certainty_text, headline
+from tflq.report.verbs.why.texts import advice, cause_names, certainty_text, foreign_names, headline
 from tflq.statements import facts_of
 
 
-def why_document(answer: Answer, model: str, evidence: str) -> dict[str, Any]:
+def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
     """Return the answer as a document."""
-    mistake, weight, findings = answer.mistake, answer.weight, answer.findings
-    located = None if findings is None else findings.explained or findings.first
+    mistake, weight, findings, located = answer.mistake, answer.weight, answer.findings, answer.located
+    stated = [*([] if answer.breach is None else [answer.breach]), *answer.warnings]
     return {
         "schema": "tflq/why/1",
-        "model": model,
-        "evidence": evidence,
+        "model": asked.model,
+        "evidence": asked.evidence,
         "samples": answer.samples,
         "verdict": answer.verdict.value,
         "answer": headline(answer),
@@ -27,7 +28,11 @@ def why_document(answer: Answer, model: str, evidence: str) -> dict[str, Any]:
         "nearest": answer.nearest,
         "operator": None if located is None else {"index": located.index, "op": located.op},
         "causes": [mistake.name, *mistake.also] if mistake is not None else cause_names(answer),
-        "certainty": certainty_text(answer),
+        "certainty": answer.certainty.value,
+        "evidence_for_it": certainty_text(answer),
+        "fitting": [] if answer.fit is None else list(answer.fit.fitting),
+        "foreign": [] if answer.is_known else foreign_names(answer.fit),
+        "breach": answer.breach,
         "mistake": None
         if mistake is None
         else {
@@ -38,12 +43,12 @@ def why_document(answer: Answer, model: str, evidence: str) -> dict[str, Any]:
             "elements": mistake.elements,
         },
         "effect": None if weight is None else {"flipped": weight.flipped, "rows": weight.rows, "change": weight.effect},
-        "advice": advice(answer, model, evidence),
-        "reduced": reduced_name(answer, model) or None,
+        "advice": advice(answer, asked),
+        "reduced": reduced_name(answer, asked) or None,
         "runtimes": None
         if answer.runtimes is None
         else {"groups": [list(group) for group in answer.runtimes.groups], "failed": dict(answer.runtimes.failed)},
         "warnings": list(answer.warnings),
-        "facts": facts_of(answer.warnings),
-        "findings": None if findings is None else explain_document(model, evidence, findings),
+        "facts": facts_of(stated),
+        "findings": None if findings is None else explain_document(asked.model, asked.dump, findings),
     }

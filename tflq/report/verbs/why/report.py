@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from shlex import quote
 
 from tflq.diagnosis.why import Answer, Fault
 from tflq.report.blocks import Block, Brief, Code, Note, OnPage, Pairs, Report, Section
 from tflq.report.blocks import Verdict as Head
 from tflq.report.verbs.explain.report import explain_report
+from tflq.report.verbs.why.asked import Asked
 from tflq.report.verbs.why.texts import (
     advice,
     certainty_text,
@@ -21,48 +20,51 @@ from tflq.report.verbs.why.texts import (
     where_text,
 )
 
-_STYLES = {Fault.NONE: "good", Fault.RUNTIME: "warning", Fault.OPEN: "warning"}
+_STYLES = {Fault.NONE: "good", Fault.RUNTIME: "warning", Fault.OPEN: "warning", Fault.MODEL: "warning"}
 
 
-def why_report(answer: Answer, model: str = "MODEL", evidence: str = "EVIDENCE", *, verbose: bool = False) -> Report:
-    """Build the report of an answer about a model and a piece of evidence."""
+def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report:
+    """Build the report of an answer to a question."""
     blocks: list[Block] = [
         Head(headline(answer), _STYLES.get(answer.fault, "bad"), f"{answer.verdict.value.upper()}:"),
-        Brief(where_text(answer), f"Next: {advice(answer, model, evidence)}"),
-        Pairs(list(_pairs(answer, model, evidence))),
+        Brief(where_text(answer), f"Next: {advice(answer, asked)}"),
+        Pairs(list(_pairs(answer, asked))),
         *map(Note, answer.warnings[:2]),
     ]
     if answer.findings is not None:
-        details = explain_report(answer.findings, model, evidence).blocks
+        details = explain_report(answer.findings, asked.model, asked.dump).blocks
         blocks.append(Section("details", "Details", list(details)) if verbose else OnPage(lambda _view: details))
-    return Report("why", blocks, about=("model ", Code(model), ", evidence ", Code(evidence)), title=f"why: {model}")
+    about = ("model ", Code(asked.model), ", evidence ", Code(asked.evidence))
+    return Report("why", blocks, about=about, title=f"why: {asked.model}")
 
 
-def _pairs(answer: Answer, model: str, evidence: str) -> Iterator[tuple[str, str]]:
+def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
     yield "fault", fault_text(answer)
     yield "first difference", where_text(answer)
     if answer.fault != Fault.NONE and certainty_text(answer):
         yield "how certain", certainty_text(answer)
     yield "nearest profile", nearest_text(answer)
+    if answer.breach is not None:
+        yield "rule broken", answer.breach
     if answer.runtimes is not None:
         yield "installed runtimes", runtimes_text(answer.runtimes)
     if answer.fault != Fault.NONE:
         yield "effect", weight_text(answer)
-    yield "what to do", advice(answer, model, evidence)
+    yield "what to do", advice(answer, asked)
 
 
-def reduced_name(answer: Answer, model: str) -> str:
-    """Return the name of the reduced model; empty if no operator differs."""
-    located = None if answer.findings is None else answer.findings.explained or answer.findings.first
-    return "" if located is None else f"{Path(model).stem}-op{located.index}"
+def reduced_name(answer: Answer, asked: Asked) -> str:
+    """Return the name of the reduced model; empty if no operator differs, or if there is no file to reduce with."""
+    located = answer.located
+    return "" if located is None or asked.is_target else f"{asked.stem}-op{located.index}"
 
 
-def paste(answer: Answer, model: str, evidence: str, versions: str) -> str:
+def paste(answer: Answer, asked: Asked, versions: str) -> str:
     """Return a Markdown block for an issue tracker."""
     lines = [
         f"### {answer.verdict.value.upper()}: {headline(answer)}",
         "",
-        *(f"- {name}: {text}" for name, text in _pairs(answer, model, evidence)),
+        *(f"- {name}: {text}" for name, text in _pairs(answer, asked)),
         f"- samples: {answer.samples}; {versions}",
     ]
     worked = None if answer.findings is None else answer.findings.element
@@ -75,8 +77,9 @@ def paste(answer: Answer, model: str, evidence: str, versions: str) -> str:
         ]
         lines += [f"{step.name}: {step.value}  {step.how}".rstrip() for step in worked.trace.working.steps]
         lines += [f"expected {worked.trace.expected}, got {worked.got}", "```"]
-    commands = [f"tflq why {quote(Path(model).name)} {quote(Path(evidence).name)}"]
-    if name := reduced_name(answer, model):
-        names = f"{quote(Path(model).name)} --dump {quote(Path(evidence).name)}"
-        commands.append(f"tflq reduce {names} -o {quote(name)}  # writes {name}.tflite")
+    again = asked.without_folders()
+    commands = [again.command]
+    if name := reduced_name(answer, asked):
+        *before, last = again.on_dump("reduce", "-o", name)
+        commands += [*before, f"{last}  # writes {name}.tflite"]
     return "\n".join([*lines, "", "```sh", *commands, "```"])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from shlex import quote
+from collections.abc import Sequence
 
 from tflq.diagnosis.causes import Cause
+from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.foreign import RUNTIMES
+from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.why import Answer, Fault
 from tflq.report.differences import how_far
+from tflq.report.numbers import counted
 from tflq.report.verbs.explain.cause import cause_text
 from tflq.report.verbs.explain.texts import listed
+from tflq.report.verbs.why.asked import Asked
 from tflq.verification.results import Verdict
 
 #: Advice on a mistake, by the beginning of its name.
@@ -31,31 +36,63 @@ ADVICE = {
     "reused": "copy a tensor right after its operator, or keep all of them (preserve_all_tensors)",
     "the device was fed": "feed the device and tflq with the same file",
 }
+#: The words before a cause, by its certainty.
+WORDS = {Certainty.CERTAIN: "", Certainty.LIKELY: "probably ", Certainty.NONE: "possibly "}
+#: Causes that a headline names.
+_NAMED = 3
 
 
 def fault_text(answer: Answer) -> str:
     """Return the party at fault, in one sentence."""
     return {
         Fault.USER: "the user's: the device computes what it was given",
+        Fault.MODEL: "the model's: it breaks a rule of the specification, so devices need not agree",
         Fault.DEVICE: "the device's: no known runtime computes this",
         Fault.RUNTIME: "no one's: the device has another runtime's arithmetic",
         Fault.NONE: "no one's: nothing differs beyond what the profile promises",
-        Fault.OPEN: "not decided: the evidence is too small, or no hypothesis reproduces every bit",
+        Fault.OPEN: "not decided: the evidence is too small, or several causes or none reproduce every bit",
     }[answer.fault]
 
 
 def headline(answer: Answer) -> str:
     """Return the answer in a line."""
     if answer.mistake is not None:
-        word = "" if answer.mistake.is_certain else "probably "
-        return f"{word}{answer.mistake.name}"
+        return WORDS[answer.certainty] + alternatives([answer.mistake.name, *answer.mistake.also])
     if answer.verdict == Verdict.NOTHING:
         return "nothing could be compared"
     if answer.fault == Fault.NONE:
-        return f"the device computes as {answer.nearest or answer.base}"
+        return f"nothing differs from {answer.nearest or answer.base}"
+    if answer.verdict == Verdict.INCOMPLETE:
+        return f"nothing that was compared differs from {answer.nearest or answer.base}"
+    if answer.fit is not None and answer.fit.fitting:
+        return WORDS[answer.certainty] + _profiles_text(answer, answer.fit)
     causes = cause_names(answer)
-    possibly = "possibly " if answer.fault == Fault.OPEN else ""
-    return possibly + listed(causes) if causes else "no hypothesis reproduces every bit"
+    named = WORDS[answer.certainty] + alternatives(causes) if causes else "no hypothesis reproduces every bit"
+    return f"the model breaks a rule; {named}" if answer.fault == Fault.MODEL else named
+
+
+def _profiles_text(answer: Answer, fit: Fit) -> str:
+    """Return the profiles that reproduce everything, other runtimes that may, and the first operator's arithmetic."""
+    others = len(fit.fitting) - 1
+    more = f" and {counted(others, 'other profile')}" if others and not answer.is_known else ""
+    bits = f"the bits of {answer.nearest}{more}"
+    foreign = [] if answer.is_known else foreign_names(fit)
+    first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
+    where = f"; first in {answer.located.op}, as {alternatives(first)}" if first and answer.located is not None else ""
+    return ", or ".join([bits, *foreign]) + where
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Return the first names, joined by "or", and how many more there are."""
+    more = len(names) - _NAMED
+    return " or ".join([*names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+
+
+def foreign_names(fit: Fit | None) -> list[str]:
+    """Return the runtimes without a profile that explain the device as well as the best profile does."""
+    if fit is None or not (fit.is_foreign or (fit.foreign and not fit.fitting)):
+        return []
+    return [f"the float arithmetic of {', '.join(dict.fromkeys(RUNTIMES[name] for name in fit.foreign))}"]
 
 
 def leading(answer: Answer) -> tuple[Cause, ...]:
@@ -70,6 +107,8 @@ def cause_names(answer: Answer) -> list[str]:
     nearest = answer.nearest
     if answer.fit is not None and answer.fit.fitting and nearest is not None:
         names = [nearest, *(name for name in names if name != nearest)]
+        if not answer.is_known:
+            names[1:1] = foreign_names(answer.fit)
     return names
 
 
@@ -77,24 +116,24 @@ def nearest_text(answer: Answer) -> str:
     """Return the nearest profile, or the mix of profiles."""
     fit = answer.fit
     if fit is None or answer.nearest is None:
-        return "none" if answer.mistake is None else f"{answer.base}, without the mistake"
+        none = alternatives(["none", *foreign_names(fit)]).replace(" or ", "; it may have ", 1)
+        return none if answer.mistake is None else f"{answer.base}, without the mistake"
     if fit.fitting:
         others = len(fit.fitting) - 1
         return answer.nearest + (
             f" reproduces everything, as {others} others do" if others else " reproduces everything"
         )
-    parts = "; ".join(f"{name} for {', '.join(ops)}" for name, ops in list(fit.parts.items())[:2])
+    parts = [f"{name} for {', '.join(ops)}" for name, ops in list(fit.parts.items())[:2]]
     unknown = sorted({fit.operators[i] for i in fit.unknown})
-    return parts + (f"; none for {', '.join(unknown)}" if unknown else "")
+    return "; ".join([*parts, *([f"none for {', '.join(unknown)}"] if unknown else [])])
 
 
 def where_text(answer: Answer) -> str:
     """Return the first divergent operator and how far it differs."""
-    mistake, findings = answer.mistake, answer.findings
+    mistake, located = answer.mistake, answer.located
     if mistake is not None:
         apart = f"{mistake.before:,} of {mistake.elements:,} elements differ"
         return f"the {mistake.side.value}: {apart}, {mistake.after:,} without the mistake"
-    located = None if findings is None else findings.explained or findings.first
     if located is None:
         return "none"
     difference = next((d for d in located.differences.values() if not d.same), None)
@@ -107,11 +146,24 @@ def certainty_text(answer: Answer) -> str:
     """Return how reliable the cause is."""
     if answer.mistake is not None:
         also = f"; as good: {listed(answer.mistake.also)}" if answer.mistake.also else ""
-        return (
-            "every element agrees without it" if not answer.mistake.after else "nearly every element agrees without it"
-        ) + also
+        every = "every" if not answer.mistake.after else "nearly every"
+        return f"{answer.certainty.value}: {every} element agrees without it{also}"
+    if answer.verdict == Verdict.DIFFERS and answer.fit is not None and answer.fit.fitting:
+        return "certain: the evidence is a recording of it" if answer.is_known else _fitting_text(answer.fit)
     explanation = None if answer.findings is None else answer.findings.explanation
     return "" if explanation is None else cause_text(explanation).rstrip(":")
+
+
+def _fitting_text(fit: Fit) -> str:
+    """Return how much evidence names the fitting profiles."""
+    count = f"{fit.telling:,} {'element tells' if fit.telling == 1 else 'elements tell'} profiles apart"
+    found = f"{count}, {fit.needed:,} make it certain"
+    if fit.is_too_small:
+        found = f"{fit.informative:,} results lie inside their types' ranges, of {fit.needed:,} needed"
+    if fit.foreign:
+        found += f"; that of {RUNTIMES[fit.foreign[0]]} reproduces what was compared, too"
+    word = "cannot tell" if fit.certainty == Certainty.NONE else fit.certainty.value
+    return f"{word}: {found}"
 
 
 def runtimes_text(found: RuntimesApart) -> str:
@@ -130,15 +182,17 @@ def weight_text(answer: Answer) -> str:
     return f"{flips}outputs change by up to {weight.effect:.2g} of their largest magnitude"
 
 
-def advice(answer: Answer, model: str, evidence: str) -> str:
+def advice(answer: Answer, asked: Asked) -> str:
     """Return what to do."""
     if answer.mistake is not None:
         name = answer.mistake.name
         return next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
     if answer.fault == Fault.RUNTIME and answer.nearest is not None:
         return f"compare with --profile {answer.nearest} from now on"
+    if answer.fault == Fault.MODEL:
+        return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
     if answer.fault == Fault.DEVICE:
         return "report it to the device's makers: --paste prints the text"
     if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
-        return f"tflq explain {quote(model)} --dump {quote(evidence)} --discriminate apart.npz"
+        return "; ".join(asked.on_dump("explain", "--discriminate", "apart.npz")) or "give more samples with --inputs"
     return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"
