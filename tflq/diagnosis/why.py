@@ -64,7 +64,7 @@ class Answer:
 
     `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
     `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
-    were compared with each other. `breach` says which rule the model breaks in the operator that differs. `known` is
+    were compared with each other. `breach` names the rule that the model breaks in the operator that differs. `known` is
     the runtime that the evidence was recorded from, if it is known; its profile has the same name.
     """
 
@@ -119,7 +119,7 @@ class Answer:
 
     @property
     def fault(self) -> Fault:
-        """The party at fault; nobody is named without a likely cause, unless an operator fits no profile at all."""
+        """The party at fault; undecided without a likely cause, unless an operator fits no profile at all."""
         if self.mistake is not None:
             return Fault.USER
         if self.findings is None or self.findings.verdict != Verdict.DIFFERS:

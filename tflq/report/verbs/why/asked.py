@@ -1,4 +1,4 @@
-"""What `tflq why` was asked, as commands that ask it again."""
+"""The question to `tflq why`, and commands that ask it again."""
 
 from __future__ import annotations
 
