@@ -223,6 +223,7 @@ def cli() -> None:
       3    unsupported or incomplete
       4    the runtime failed
       5    close: other bits, within a promise or a tolerance
+      6    explained: each of two known runtimes has its own bits
       70   an error in tflq itself, please report it
       130  interrupted; 143 terminated
 

@@ -86,6 +86,12 @@ class Group(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs, each with its whole first sentence."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _sentence(command)) for name, command in commands if command is not None])
+
     def first_screen(self, ctx: click.Context) -> str:
         """Return the purpose of the group, its examples, and the next step."""
         purpose, *paragraphs = cleandoc(self.help or "").split("\n\n")
@@ -96,12 +102,16 @@ class Group(click.Group):
         return "\n".join([head, "", *lines, "", f"All verbs: {path} --help; one verb: {path} VERB --help"])
 
 
+def _sentence(command: click.Command) -> str:
+    """Return the first sentence of a command's help."""
+    return command.get_short_help_str(1000)
+
+
 def write_verbs(ctx: click.Context, group: click.Group, formatter: click.HelpFormatter) -> None:
     """Write the verbs of the command by task, each with its first sentence."""
-    limit = formatter.width - 6 - max(len(verb) for verbs in TASKS.values() for verb in verbs)
     for task, verbs in TASKS.items():
         commands = [(verb, group.get_command(ctx, verb)) for verb in verbs]
-        rows = [(verb, command.get_short_help_str(limit)) for verb, command in commands if command is not None]
+        rows = [(verb, _sentence(command)) for verb, command in commands if command is not None]
         with formatter.section(task.capitalize()):
             formatter.write_dl(rows)
     with formatter.section("Other names"):
