@@ -145,6 +145,43 @@ def test_the_graph_answers(files: dict[str, object], chromium: Browser) -> None:
     assert chromium.complaints() == []
 
 
+#: A function body: boxes that the frame does not show.
+OUTSIDE = """
+const frame = document.querySelector('#view').getBoundingClientRect();
+return [...document.querySelectorAll('#drawing .box')].filter(box => {
+  const { left, right, top, bottom } = box.getBoundingClientRect();
+  return left < frame.left || right > frame.right || top < frame.top || bottom > frame.bottom;
+}).length
+"""
+#: A function body: whether two boxes overlap.
+OVERLAP = """
+const all = [...document.querySelectorAll('#drawing .box > rect')].map(box => box.getBoundingClientRect());
+return all.some((a, i) => all.slice(i + 1).some(b =>
+  a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1))
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_the_whole_model_is_in_columns(width: int, files: dict[str, object], chromium: Browser) -> None:
+    """20 operators in the first view of a screen; a telephone begins with one column, in which they can be read."""
+    chromium.show(page_of("inspect", files).as_uri(), width)
+    assert (chromium.run(OUTSIDE) == 0) == (width == 1400)
+    chromium.driver.find_element("css selector", "#whole").click()
+    assert (chromium.run(OUTSIDE), chromium.run(OVERLAP)) == (0, False)
+    columns = "return document.querySelectorAll('#drawing svg use').length"
+    assert chromium.run(columns) > 1
+    assert not chromium.run("return document.querySelector('#map').offsetParent !== null")
+    chromium.driver.find_element("css selector", "#box-15").click()
+    assert panel(chromium).split()[0] == "15"
+    chromium.driver.find_element("css selector", "#plain").click()
+    assert (chromium.run(columns), chromium.run(OVERLAP)) == (0, False)
+    assert chromium.run("return document.querySelectorAll('#drawing > #arrows > path').length") > 20
+    shown = chromium.run("return document.querySelector('#box-15').getBoundingClientRect().top")
+    frame = chromium.run("const f = document.querySelector('#view').getBoundingClientRect(); return [f.top, f.bottom]")
+    assert frame[0] < shown < frame[1]  # the chosen one is in view
+    assert chromium.complaints() == []
+
+
 def test_an_address_leads_to_an_operator(files: dict[str, object], chromium: Browser) -> None:
     chromium.show(page_of("verify", files).as_uri() + "#op-7")
     assert panel(chromium) == "7 DEPTHWISE_CONV_2D"
@@ -201,6 +238,8 @@ def test_mobilenet_fits_in_three_megabytes(chromium: Browser, folder: Path) -> N
     (folder / "mobilenet.html").write_text(page, encoding="utf-8")
     chromium.show((folder / "mobilenet.html").as_uri())
     chromium.screenshot(folder / "mobilenet.png")
+    assert (chromium.run(OUTSIDE), chromium.run(OVERLAP)) == (0, False)
+    assert chromium.layout() == []
     assert chromium.complaints() == []
 
 

@@ -58,6 +58,8 @@ def model_picture(
         width=round(placed.width + 2 * _MARGIN),
         height=(placed.layers - 1) * _PITCH + _HEIGHT + 2 * _MARGIN,
         box=round(BOX),
+        pitch=_PITCH,
+        margin=_MARGIN,
         operators=sum(box.operator is not None for box in net.boxes),
         arrows=Markup("\n").join(arrows),
         boxes=Markup("\n").join(boxes),

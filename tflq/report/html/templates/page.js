@@ -10,13 +10,65 @@
   const operators = boxes.filter((box) => box.dataset.op !== undefined);
   const byIndex = new Map(operators.map((box) => [box.dataset.op, box]));
   const colourings = JSON.parse(graph.dataset.marks);
-  const size = { width: drawing.width.baseVal.value, height: drawing.height.baseVal.value };
-  const places = new Map(boxes.map((box) => {
+  const ONE = { width: drawing.width.baseVal.value, height: drawing.height.baseVal.value };
+  const HOMES = new Map(boxes.map((box) => {
     const { e, f } = box.transform.baseVal.consolidate().matrix;
     return [box, { x: e, y: f }];
   }));
   const BOX = { width: Number(graph.dataset.box), height: 42 };
+  const PITCH = Number(graph.dataset.pitch), MARGIN = Number(graph.dataset.margin);
+  const DENSE = 56, LEGIBLE = 0.55; // the pitch in columns; the smallest zoom at which a box's words can be read
+  let size = ONE, places = HOMES;
   let zoom = 1, chosen = null, shades = new Map(boxes.map((box) => [box, box.classList[1]]));
+
+  // Columns: layers that follow each other, as in a newspaper. Every column shows its part of the arrows.
+  const LAYERS = Math.round((ONE.height - BOX.height - 2 * MARGIN) / PITCH) + 1;
+  const inColumns = (count) => {
+    const rows = Math.ceil(LAYERS / count);
+    return { count: Math.ceil(LAYERS / rows), rows, width: ONE.width * Math.ceil(LAYERS / rows),
+             height: (rows - 1) * DENSE + BOX.height + 2 * MARGIN };
+  };
+  const arrows = $("arrows"), hidden = document.createElementNS(drawing.namespaceURI, "defs");
+  const parts = document.createElementNS(drawing.namespaceURI, "g");
+  const arrange = ({ count, rows, width, height }) => {
+    size = { width, height };
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    parts.replaceChildren();
+    places = count === 1 && height === ONE.height ? HOMES : new Map(boxes.map((box) => {
+      const { x, y } = HOMES.get(box), layer = Math.round((y - MARGIN) / PITCH), column = Math.floor(layer / rows);
+      return [box, { x: x + column * ONE.width, y: MARGIN + (layer - column * rows) * DENSE }];
+    }));
+    for (const box of boxes) box.setAttribute("transform", `translate(${places.get(box).x} ${places.get(box).y})`);
+    if (places === HOMES) { drawing.prepend(arrows); hidden.remove(); parts.remove(); return; }
+    hidden.replaceChildren(arrows);
+    drawing.prepend(hidden, parts);
+    const above = (PITCH - BOX.height) / 2, ratio = DENSE / PITCH;
+    for (let column = 0; column < count; column++) {
+      const part = document.createElementNS(drawing.namespaceURI, "svg");
+      const use = document.createElementNS(drawing.namespaceURI, "use");
+      use.setAttribute("href", "#arrows");
+      const named = { x: column * ONE.width, y: MARGIN - above * ratio, width: ONE.width, height: rows * DENSE,
+                      viewBox: `0 ${column * rows * PITCH + MARGIN - above} ${ONE.width} ${rows * PITCH}`,
+                      preserveAspectRatio: "none" };
+      for (const [name, value] of Object.entries(named)) part.setAttribute(name, value);
+      part.append(use);
+      parts.append(part);
+    }
+    for (const { x, y } of places.values()) { // boxes let their ground shine through
+      const ground = document.createElementNS(drawing.namespaceURI, "rect");
+      for (const [name, value] of Object.entries({ class: "ground", x, y, ...BOX, rx: 7 })) ground.setAttribute(name, value);
+      parts.append(ground);
+    }
+  };
+  const zoomFor = ({ width, height }) => Math.min((view.clientWidth - 4) / width, (view.clientHeight - 4) / height);
+  const best = () => {
+    map.style.display = "none"; // its place belongs to the picture
+    const one = { count: 1, rows: LAYERS, ...ONE };
+    let chosen = one;
+    for (let count = 2; count <= Math.min(LAYERS, 24) && zoomFor(chosen) < 1; count++)
+      if (zoomFor(inColumns(count)) > 1.1 * zoomFor(chosen)) chosen = inColumns(count);
+    return chosen;
+  };
 
   // Zoom: the picture gets larger and the frame scrolls it; the point in the middle stays where it is.
   const setZoom = (factor) => {
@@ -168,9 +220,16 @@
 
   $("nearer").addEventListener("click", () => setZoom(zoom * 1.25));
   $("farther").addEventListener("click", () => setZoom(zoom / 1.25));
-  $("whole").addEventListener("click", () =>
-    setZoom(Math.min((view.clientWidth - 4) / size.width, (view.clientHeight - 4) / size.height)));
-  if (size.width > view.clientWidth) setZoom(Math.max(0.8, view.clientWidth / size.width));
+  const fit = (layout = best()) => { arrange(layout); setZoom(Math.min(1.5, zoomFor(layout))); };
+  $("whole").addEventListener("click", () => fit());
+  $("plain").addEventListener("click", () => {
+    arrange({ count: 1, rows: LAYERS, ...ONE });
+    setZoom(1);
+    if (chosen) show(chosen);
+  });
+  const first = best(); // in view at the start, if its words can be read
+  if (zoomFor(first) >= LEGIBLE && first.count > 1) fit(first);
+  else if (size.width > view.clientWidth) setZoom(Math.max(0.8, view.clientWidth / size.width));
   drawMap();
   if (!fromAddress()) choose(graph.dataset.focus || operators[0].dataset.op, { look: true });
 })();
