@@ -129,7 +129,7 @@ class Session:
             raise StateError("Invoke called on model that is not ready.: call allocate_tensors() first")
         self._trace, self._called, self._scratch = None, None, {}  # their memory can be reused while the plan runs
         state, keep = self._state, self.keep_all or keep_all
-        if state.routine and not keep and not state.resources:  # the routine gives the result of `run`
+        if state.routine and not keep and state.routine.admits(state):  # the routine gives the result of `run`
             trace: Trace = state.routine.run(self._inputs, state)
             self._trace = trace
             return trace

@@ -6,12 +6,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from tflq.interpreter.evaluation import bound, evaluate, updates_of
-from tflq.interpreter.footprint import Footprint
 from tflq.interpreter.limits import PREPARE_STEP_WORK, Meter, call_work
 from tflq.interpreter.memory import Budget, beyond, sizes_of
 from tflq.interpreter.plan import Plan, Shapes, Step
 from tflq.interpreter.routine import Routine, routine
-from tflq.interpreter.state import State, variable
+from tflq.interpreter.state import State, check_resources, variable
 from tflq.interpreter.trace import Called
 from tflq.kernels.kernel import Array, Prepared
 
@@ -124,15 +123,6 @@ def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -
         state.variables[tensor] = values[tensor] = result
 
 
-def check_resources(plan: Plan, state: State, live_bytes: int, place: str = "") -> None:
-    """Compare the memory of variables with handles, together with `live_bytes` of tensors, with the limit."""
-    if state.resources:
-        taken = Footprint()
-        taken.add(*state.resources.values())
-        if taken.bytes + live_bytes > plan.limits.memory:
-            raise beyond(place, taken.bytes + live_bytes, plan.limits.memory, "variables that have handles")
-
-
 class _Session:
     """The kernels' access to a running plan: a tflq.kernels.kernel.Session."""
 
@@ -171,7 +161,7 @@ class _Call:
         plan, caller = self._plan, self._caller
         caller.meter.spend(self._work, self._place)
         called, outer = caller.called, caller.live_bytes_at(self._step)
-        if called is None and (ready := self._routine(outer)) is not None:
+        if called is None and (ready := self._routine(outer)) is not None and ready.admits(self._state):
             made = ready.run(dict(zip(plan.inputs, inputs, strict=True)), self._state)
             return tuple([made.values[tensor] for tensor in plan.outputs])
         if called is not None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.interpreter.memory import size_of
-from tflq.interpreter.plan import Plan
+from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.state import initial_value
 from tflq.ir import CARRIER
 from tflq.kernels.families.movement import eval_view
+from tflq.kernels.families.resources import eval_handle
 from tflq.kernels.kernel import Array
 
 #: Alignment of arrays in bytes: a cache line.
@@ -23,13 +24,17 @@ def places_of(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array],
 
     The result is None beyond the memory limit.
     """
-    dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in (*plan.inputs, *plan.makers)}
-    results = sum(len(step.outputs) for step in plan.steps)
+    handles = {tensor for step in plan.steps if is_handle(step) for tensor in step.outputs}
+    if handles & {*plan.kept, *plan.inputs}:
+        return None
+    made = (*plan.inputs, *(tensor for tensor in plan.makers if tensor not in handles))
+    dtypes = {tensor: CARRIER[plan.operands[tensor].type] for tensor in made}
+    results = sum(len(step.outputs) for step in plan.steps if not is_handle(step))
     own = {tensor: plan.operands[tensor] for tensor in plan.variables}
     kinds = (*dtypes.values(), *(CARRIER[operand.type] for operand in own.values()))
     if any(dtype.hasobject for dtype in kinds) or results + len(plan.inputs) + len(own) != len(dtypes | own):
         return None  # strings, or tensors that are given, made or kept more than once
-    lives = {tensor: life for tensor, life in _lives(plan).items() if tensor not in given}
+    lives = {tensor: life for tensor, life in _lives(plan).items() if tensor not in given and tensor not in handles}
     sizes = {t: dtypes[t].itemsize * int(np.prod(plan.operands[t].shape)) for t in lives}
     starts, total = _packed(lives, sizes)
     kept = sum(value.nbytes for value in given.values()) + sum(size_of(o, o.shape) for o in own.values())
@@ -43,6 +48,11 @@ def places_of(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array],
     }
     places |= {tensor: initial_value(operand) for tensor, operand in own.items()}
     return places, block
+
+
+def is_handle(step: Step) -> bool:
+    """Return whether a step gives the handle of a variable, which is a constant."""
+    return step.prepared is not None and step.prepared.eval is eval_handle
 
 
 def _lives(plan: Plan) -> dict[int, tuple[int, int]]:

@@ -4,23 +4,26 @@ Tensors share one block of memory, as far as their shapes are known and their li
 existing array (tflq/kernels/filling.py) is bound to these arrays once, which also fixes its result: nothing must be
 checked at run time. Operators that only change a shape become views, and a called subgraph adds its own calls to the
 list. The result of every other kernel is checked for type and shape (`evaluation`), and copied into the block if it is
-small. Variables have arrays of their own, which kernels change in place (`Updating`) or get copies of new values.
+small. Variable tensors have arrays of their own, which kernels change in place (`Updating`) or get copies of new
+values. Variables with handles are resources of the run's State; what is assigned to them is copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.interpreter.binding import failure
 from tflq.interpreter.evaluation import evaluate, updates_of
-from tflq.interpreter.places import places_of
+from tflq.interpreter.memory import size_of
+from tflq.interpreter.places import is_handle, places_of
 from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.state import State, check_inputs, variable
 from tflq.interpreter.trace import Called, Trace
@@ -29,7 +32,8 @@ from tflq.jit.crew import Crew, cores
 from tflq.jit.machine_calls import MachineCall
 from tflq.jit.pieces import at_once
 from tflq.kernels.families.movement import eval_view
-from tflq.kernels.families.subgraph_calls import eval_call
+from tflq.kernels.families.resources import OnVariable, Table, Variable, key_of, number_of
+from tflq.kernels.families.subgraph_calls import eval_call, eval_call_once, once
 from tflq.kernels.filling import Call, Filling, Fillings, Updating
 from tflq.kernels.kernel import Array, Prepared
 
@@ -39,6 +43,23 @@ _NOTHING: Mapping[int, Called] = MappingProxyType({})
 _COPIED = 1 << 16
 #: Outputs of the graph from this many bytes on are allocated in each run: binding again costs less than a copy.
 _LARGE = 1 << 20
+
+
+@dataclass(slots=True, eq=False)
+class _Reached:
+    """State besides arrays that the steps of a routine, and of those it calls, reach: a Session without subgraphs.
+
+    `once` are the keys of subgraphs that have to have run; `assigned` are the bytes of all values that are assigned.
+    """
+
+    resources: dict[Hashable, Any] = field(default_factory=dict)
+    memory: dict[object, Any] = field(default_factory=dict)
+    once: set[Hashable] = field(default_factory=set)
+    assigned: int = 0
+
+    def enter(self, subgraph: int) -> NoReturn:
+        """Refuse a call: no step of a routine that takes a Session makes one."""
+        raise RuntimeError(f"subgraph {subgraph} is not part of the routine")
 
 
 class Routine:
@@ -56,8 +77,9 @@ class Routine:
         crew: Crew | None,
         given: Mapping[int, Array] | None,
         called: Mapping[int, Routine],
+        reached: _Reached,
     ) -> None:
-        self._plan, self._crew, self._given, self._called = plan, crew, given, called
+        self._plan, self._crew, self._given, self._called, self._reached = plan, crew, given, called, reached
         self._shared = (block, *(given or {}).values(), *(places[tensor] for tensor in plan.variables))
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
@@ -76,6 +98,18 @@ class Routine:
         self._is_quiet = silent and not compiling_is_off()
         self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
+
+    def admits(self, state: State) -> bool:
+        """Return whether a run can begin: subgraphs that run once have run, and all variables fit into the memory."""
+        reached, resources = self._reached, state.resources
+        if not resources:
+            return not reached.once
+        for entry in resources.values():
+            if isinstance(entry, Table):
+                return False
+        held = sum([e.value.nbytes for e in resources.values() if isinstance(e, Variable) and e.value is not None])
+        fits = self._plan.peak_memory + held + reached.assigned <= self._plan.limits.memory
+        return fits and reached.once <= resources.keys()
 
     def run(self, inputs: Mapping[int, Array], state: State) -> Trace:
         """Run all steps on the graph's inputs and return the trace of the kept tensors.
@@ -108,6 +142,7 @@ class Routine:
                 yield step, perf_counter() - begun
 
     def _start(self, inputs: Mapping[int, Array], state: State) -> None:
+        self._reached.resources = state.resources
         if self._crew is not None:
             self._crew.assemble()
         if inputs is not self._given:
@@ -143,6 +178,13 @@ class Routine:
         prepared, values = step.prepared, self._values
         assert prepared is not None  # the plan is settled
         arguments: list[Any] = [values[tensor] for tensor in step.inputs]
+        if is_handle(step):
+            self._fixed.update(step.outputs)
+            values[step.outputs[0]] = prepared.data
+            return
+        if prepared.eval is eval_call_once:
+            self._reached.once.add(once(prepared.data))
+            return
         if all(tensor < 0 or tensor in self._fixed for tensor in step.inputs):
             if prepared.eval is eval_view and not set(step.inputs) & set(self._plan.variables):
                 self._fixed.update(step.outputs)
@@ -163,6 +205,9 @@ class Routine:
                     return
         if step.index in self._called:
             self._call(step, places)
+            return
+        if isinstance(prepared.eval, OnVariable):
+            self._reach(step, prepared, prepared.eval, places)
             return
         targets = [place for t in step.outputs if (place := places.get(t)) is not None and place.nbytes <= _COPIED]
         if len(targets) == len(step.outputs):
@@ -187,6 +232,28 @@ class Routine:
         self._calls += called._calls
         self._add(step, partial(_copy, called._values, called._plan.outputs, [places[t] for t in step.outputs]))
         self._fixed.update(step.outputs)
+
+    def _reach(self, step: Step, prepared: Prepared, evaluate: OnVariable, places: Mapping[int, Array]) -> None:
+        values = self._values
+        targets = [places[tensor] for tensor in step.outputs if places[tensor].nbytes <= _COPIED]
+        if len(targets) == len(step.outputs):
+            self._fixed.update(step.outputs)
+        else:
+            values[step.outputs[0]] = None
+        if not step.outputs:
+            self._reached.assigned += sum(
+                size_of(operand, operand.shape) for operand in step.node.inputs[1:] if operand
+            )
+        general = partial(_on_variable, prepared, step, values, targets, self._reached)
+        handle, array = values[step.inputs[0]], values[step.inputs[1]] if step.inputs[1:] else None
+        fixed = [array] if array is not None and step.inputs[1] in self._fixed else targets
+        if handle is None or not fixed:
+            self._add(step, general)
+        else:
+            quick = partial(evaluate.quick, prepared.data)
+            self._add(
+                step, partial(_on_known_variable, general, quick, self._reached, key_of(number_of(handle)), *fixed)
+            )
 
     def _add(self, step: Step, call: Call) -> None:
         self._steps.append(step)
@@ -222,8 +289,30 @@ def _fill(
         values[tensor] = out
 
 
+def _on_known_variable(
+    general: Call, quick: Callable[[Variable, Array], bool], reached: _Reached, key: Hashable, array: Array
+) -> None:
+    """Run one step that reads or assigns a variable with a constant handle."""
+    entry = reached.resources.get(key)
+    if not isinstance(entry, Variable) or not quick(entry, array):
+        general()
+
+
+def _on_variable(
+    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], reached: _Reached
+) -> None:
+    """Run one step that reads or assigns a variable, which keeps a copy."""
+    handle, *others = (values[tensor] for tensor in step.inputs)
+    results = evaluate(prepared, step, [handle, *(_present(value).copy() for value in others)], reached)
+    if targets:
+        targets[0][...] = results[0]
+    else:
+        for tensor, result in zip(step.outputs, results, strict=True):
+            values[tensor] = result
+
+
 def _present(value: Array | None) -> Array:
-    assert value is not None  # variables have places
+    assert value is not None  # variables have places, and operands of variables are never left out
     return value
 
 
@@ -252,20 +341,23 @@ def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = No
     arrays of known shapes, or has no memory for them.
     """
     threads = 1 if compiling_is_off() else min(threads, cores())
-    return _routine(plan, Crew(threads - 1) if threads > 1 else None, given)
+    return _routine(plan, Crew(threads - 1) if threads > 1 else None, _Reached(), given)
 
 
-def _routine(plan: Plan, crew: Crew | None, given: Mapping[int, Array] | None = None) -> Routine | None:
+def _routine(
+    plan: Plan, crew: Crew | None, reached: _Reached, given: Mapping[int, Array] | None = None
+) -> Routine | None:
     if not plan.is_settled or any(_is_bound_late(step) for step in plan.steps):
         return None
     placed = places_of(plan, given or {})
     callees = {step.index: _callee(plan, step) for step in plan.steps if _is_call(step.prepared)}
     if any(callee.variables for callee in callees.values()):
         return None  # every call begins with fresh ones
-    called = {index: _routine(callee, crew) for index, callee in callees.items()}
+    called = {index: _routine(callee, crew, reached) for index, callee in callees.items()}
     if placed is None or None in called.values():
         return None
-    return Routine(plan, *placed, crew, given, {index: each for index, each in called.items() if each is not None})
+    inner = {index: each for index, each in called.items() if each is not None}
+    return Routine(plan, *placed, crew, given, inner, reached)
 
 
 def _callee(plan: Plan, step: Step) -> Plan:
@@ -291,4 +383,5 @@ def _is_bound_late(step: Step) -> bool:
     prepared = step.prepared
     if prepared is None or None in prepared.shapes:
         return True
-    return step.kernel.session and not (prepared.alone or _is_call(prepared))
+    is_known = prepared.alone or prepared.eval is eval_call_once or isinstance(prepared.eval, OnVariable)
+    return step.kernel.session and not (is_known or _is_call(prepared))

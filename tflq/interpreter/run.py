@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.interpreter.execution import Execution, check_resources
+from tflq.interpreter.execution import Execution
 from tflq.interpreter.limits import Meter
 from tflq.interpreter.plan import Plan
 from tflq.interpreter.routine import Routine, routine
-from tflq.interpreter.state import State, check_inputs
+from tflq.interpreter.state import State, check_inputs, check_resources
 from tflq.interpreter.trace import Called, Trace
 from tflq.kernels.kernel import Array
 
@@ -36,7 +36,7 @@ def run(
         LimitError: The run would exceed the plan's limits on memory or work.
     """
     state = State() if state is None else state
-    if state.known is plan and state.routine and not (keep_all or keep_called or state.resources):
+    if state.known is plan and state.routine and not (keep_all or keep_called) and state.routine.admits(state):
         ready: Routine = state.routine
         return ready.run(inputs, state)
     check_inputs(plan, inputs)
@@ -64,4 +64,4 @@ def _routine(plan: Plan, state: State) -> Routine | None:
         return None
     if state.routine is None:
         state.routine = routine(plan, state.threads, state.inputs) or False
-    return state.routine or None
+    return state.routine if state.routine and state.routine.admits(state) else None

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import InputError, ShapeError, TypeMismatchError
+from tflq.interpreter.footprint import Footprint
+from tflq.interpreter.memory import beyond
 from tflq.interpreter.plan import Bindings, Plan
 from tflq.ir import CARRIER, TensorType
 from tflq.kernels.kernel import Array, Operand, Shape
@@ -31,6 +33,15 @@ class State:
     called: dict[int, tuple[Plan, Any]] = field(default_factory=dict)  # plans and routines of subgraphs, by number
     threads: int = 1  # that may compute at the same time
     inputs: Mapping[int, Array] | None = None  # the inputs of every run; None if they change between runs
+
+
+def check_resources(plan: Plan, state: State, live_bytes: int, place: str = "") -> None:
+    """Compare the memory of variables with handles, together with `live_bytes` of tensors, with the limit."""
+    if state.resources:
+        taken = Footprint()
+        taken.add(*state.resources.values())
+        if taken.bytes + live_bytes > plan.limits.memory:
+            raise beyond(place, taken.bytes + live_bytes, plan.limits.memory, "variables that have handles")
 
 
 def initial_value(operand: Operand) -> Array:

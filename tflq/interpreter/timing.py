@@ -28,7 +28,7 @@ def time_operators(plan: Plan, inputs: Mapping[int, Array], state: State) -> Tim
         TflqError: See `run`.
     """
     ready = state.routine if state.known is plan else None
-    if isinstance(ready, Routine):
+    if isinstance(ready, Routine) and ready.admits(state):
         return _of_routine(ready, plan, inputs, state)
     execution = _Timed(plan, state, inputs)
     with np.errstate(all="ignore"):

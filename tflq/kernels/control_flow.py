@@ -29,7 +29,15 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.families.subgraph_calls import Branches, callee, prepare_branches, present, single_value, take
+from tflq.kernels.families.subgraph_calls import (
+    Branches,
+    callee,
+    eval_call_once,
+    prepare_branches,
+    present,
+    single_value,
+    take,
+)
 from tflq.kernels.kernel import Array, Callee, Kernel, Node, Prepared, Session, Shape
 from tflq.kernels.operands import integers_option, require_same_quantization, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -42,15 +50,6 @@ def prepare_call_once(node: Node, arithmetic: Arithmetic) -> Prepared:
     subgraph = int(node.options[_ONCE])
     callee(node, subgraph, (), 0)
     return Prepared((), subgraph, eval_call_once)
-
-
-def eval_call_once(subgraph: int, session: Session) -> tuple[Array, ...]:
-    """Source: call_once.cc Eval."""
-    key = ("CALL_ONCE", subgraph)
-    if key not in session.resources:
-        session.enter(subgraph)(())
-        session.resources[key] = True
-    return ()
 
 
 _IF = ("then_subgraph_index", "else_subgraph_index")

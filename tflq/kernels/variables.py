@@ -26,7 +26,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
-from tflq.kernels.families.resources import Variable, number_of, require_handle, resource
+from tflq.kernels.families.resources import OnVariable, Variable, eval_handle, number_of, require_handle, resource
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -39,22 +39,25 @@ def prepare_handle(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), handle, eval_handle)
 
 
-def eval_handle(handle: Array) -> Array:
-    """Return a constant."""
-    return handle
-
-
 def prepare_assign(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check the handle alone."""
     require_handle(node, node.input(0))
-    return Prepared((), node.input(1).type, eval_assign)
+    return Prepared((), node.input(1).type, ASSIGN)
 
 
-def eval_assign(type_: TensorType, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
+def _assign(type_: TensorType, session: Session, handle: Array, x: Array) -> tuple[Array, ...]:
     """Assign without a copy: arrays are never written to after their creation."""
     variable = resource(session, number_of(handle), Variable, Variable())
     variable.value, variable.type = x, type_
     return ()
+
+
+def _assign_quickly(type_: TensorType, variable: Variable, x: Array) -> bool:
+    variable.value, variable.type = x.copy(), type_
+    return True
+
+
+ASSIGN = OnVariable(_assign, _assign_quickly)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,11 @@ def prepare_read(node: Node, arithmetic: Arithmetic) -> Prepared:
     require_handle(node, node.input(0))
     y = node.outputs[0]
     data = ReadData(y.shape or None, y.type)
-    return Prepared((data.shape,), data, eval_read)
+    return Prepared((data.shape,), data, READ)
 
 
-def eval_read(data: ReadData, session: Session, handle: Array) -> Array:
-    """Source: read_variable.cc Eval."""
+def _read(data: ReadData, session: Session, handle: Array) -> Array:
+    """Copy, so that no reader of the result can change the variable. Source: read_variable.cc Eval."""
     variable = resource(session, number_of(handle), Variable)
     value = variable.value
     if value is None or variable.type is None:
@@ -84,11 +87,22 @@ def eval_read(data: ReadData, session: Session, handle: Array) -> Array:
     if value.dtype == object:
         raise UndefinedResultError("read_variable", "LiteRT copies strings as plain bytes, to memory that is not there")
     if data.shape is None or data.shape == value.shape:
-        return value
+        return value.copy()
     count = prod(data.shape)
     if count > value.size:
         raise UndefinedResultError("read_variable", f"{count} elements are read of a variable that has {value.size}")
-    return value.reshape(-1)[:count].reshape(data.shape)
+    return value.reshape(-1)[:count].reshape(data.shape).copy()
+
+
+def _read_quickly(data: ReadData, variable: Variable, y: Array) -> bool:
+    value = variable.value
+    if value is None or variable.type != data.type or value.shape != y.shape or value.dtype != y.dtype:
+        return False
+    np.copyto(y, value)
+    return True
+
+
+READ = OnVariable(_read, _read_quickly)
 
 
 KERNELS = (

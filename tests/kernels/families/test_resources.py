@@ -10,8 +10,14 @@ import pytest
 from support.graphs import Graph, Op, assert_runs, build, texts
 from support.graphs import tflq as run_here
 from support.single_op import Array, T, draw
+from tflq.api.files import load
 from tflq.api.interpreter import Interpreter
-from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
+from tflq.errors import LimitError, ModelError, OperatorFailed, UndefinedResultError
+from tflq.interpreter import Plan, State, make_plan, run
+from tflq.interpreter.limits import Limits
+from tflq.ir import TensorType
+from tflq.kernels.families.resources import Variable
+from tflq.profiles import by_name
 from tflq.verification import verify
 
 FULL = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
@@ -51,6 +57,67 @@ def test_counting(type_: str, shape: tuple[int, ...]) -> None:
     assert_runs(counter(type_, shape, shape), runs)
     if shape:
         assert_runs(counter(type_, shape, ()), runs)  # whose shape only the run can tell
+
+
+def routine_of(plan: Plan, state: State) -> bool:
+    return state.known is plan and bool(state.routine)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_plan_with_variables_runs_as_a_list_of_calls(large: bool) -> None:
+    """Whole traces in between, other states and other arrays of the caller change nothing."""
+    shape = (40_000,) if large else (3,)
+    plan = make_plan(load(counter("float32", shape, shape)), by_name("litert-ref"))
+    state, alone, total = State(), State(), np.ones(shape, np.float32)
+    made = []
+    for number in range(8):
+        x = np.full(shape, number, np.float32)
+        trace = run(plan, {0: x}, state, keep_all=number == 4, copy_inputs=True)
+        slow = run(plan, {0: x}, alone, keep_all=True, copy_inputs=True)
+        x[...] = 99
+        total = total + number
+        made.append((trace.values[4].copy(), total))
+        trace.values[4][...] = 77  # results are the caller's
+        np.testing.assert_array_equal(slow.values[4], total)
+        assert routine_of(plan, state) == (number > 0)
+    for value, expected in made:  # none was overwritten by a later run
+        np.testing.assert_array_equal(value, expected)
+    other = State(known=plan, routine=state.routine)  # without variables: the first subgraph has to run
+    np.testing.assert_array_equal(run(plan, {0: total}, other).values[4], total + 1)
+    np.testing.assert_array_equal(run(plan, {0: total}, state).values[4], 2 * total)
+
+
+def test_a_variable_may_change_between_runs() -> None:
+    """Another subgraph, or the caller, assigns a value of another shape or type, or takes it away."""
+    plan, state = make_plan(load(counter("float32", (3,), (3,))), by_name("litert-ref")), State()
+    x = np.zeros(3, np.float32)
+    for _ in range(3):
+        run(plan, {0: x}, state)
+    assert routine_of(plan, state)
+    variable = state.resources["resource", 0]
+    variable.value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert run(plan, {0: x}, state).values[4].tolist() == [0, 1, 2]
+    variable.value = np.arange(2, dtype=np.float32)
+    with pytest.raises(UndefinedResultError, match="3 elements are read of a variable that has 2"):
+        run(plan, {0: x}, state)
+    variable.value, variable.type = np.arange(3, dtype=np.int32), TensorType.INT32
+    with pytest.raises(OperatorFailed, match="the variable holds int32, not float32"):
+        run(plan, {0: x}, state)
+    variable.value = None
+    with pytest.raises(OperatorFailed, match="no value yet"):
+        run(plan, {0: x}, state)
+
+
+def test_variables_count_against_the_memory_limit() -> None:
+    model = load(counter("float32", (1000,), (1000,)))
+    plan, state = make_plan(model, by_name("litert-ref"), limits=Limits(memory=40_000)), State()
+    x = {0: np.zeros(1000, np.float32)}
+    for _ in range(3):
+        run(plan, x, state)
+    assert routine_of(plan, state)
+    state.resources["resource", 7] = Variable(np.zeros(9_000, np.float32), TensorType.FLOAT32)
+    with pytest.raises(LimitError, match="variables that have handles"):
+        run(plan, x, state)
 
 
 @pytest.mark.parametrize("type_", ["float32", "int8", "uint8", "int16", "int32", "int64", "bool", "float16", "float64"])

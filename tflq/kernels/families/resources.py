@@ -6,9 +6,10 @@ Source: LiteRT 2.3, resource_base.h GetTypedResource; resource_variable.cc; stat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tflq.ir import TensorType
 from tflq.kernels.kernel import Array, Node, Operand, Session
@@ -32,7 +33,28 @@ class Table:
     filled: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OnVariable:
+    """An eval that reaches one variable and no more of the Session. It keeps the arrays that it is given.
+
+    `quick(data, variable, array)` does the same with a variable that exists and one array, the output or the assigned
+    one, of which it keeps a copy. It returns False, and does nothing, if that could fail.
+    """
+
+    eval: Callable[..., Array | tuple[Array, ...]]
+    quick: Callable[[Any, Variable, Array], bool]
+
+    def __call__(self, data: Any, session: Session, *inputs: Array) -> Array | tuple[Array, ...]:
+        """Return the eval's results."""
+        return self.eval(data, session, *inputs)
+
+
 R = TypeVar("R", Variable, Table)
+
+
+def key_of(number: int) -> tuple[str, int]:
+    """Return the key of a resource among those of a Session."""
+    return ("resource", number)
 
 
 def require_handle(node: Node, operand: Operand) -> None:
@@ -42,7 +64,7 @@ def require_handle(node: Node, operand: Operand) -> None:
 
 def resource(session: Session, number: int, kind: type[R], create: R | None = None) -> R:
     """Return the resource of that number, or `create` if there is none yet."""
-    key = ("resource", number)
+    key = key_of(number)
     entry = session.resources.get(key)
     if entry is None:
         if create is None:
@@ -51,6 +73,11 @@ def resource(session: Session, number: int, kind: type[R], create: R | None = No
     if not isinstance(entry, kind):
         raise LookupError(f"resource {number} is a {type(entry).__name__.lower()}, not a {kind.__name__.lower()}")
     return entry
+
+
+def eval_handle(handle: Array) -> Array:
+    """Return a constant: the handle of a variable."""
+    return handle
 
 
 def number_of(handle: Array) -> int:

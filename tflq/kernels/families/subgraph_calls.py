@@ -67,6 +67,19 @@ def prepare_call(node: Node, subgraph: int) -> Prepared:
     return Prepared(shapes, branches, eval_call)
 
 
+def once(subgraph: int) -> tuple[str, int]:
+    """Return the key among the resources that shows that CALL_ONCE has run a subgraph."""
+    return ("CALL_ONCE", subgraph)
+
+
+def eval_call_once(subgraph: int, session: Session) -> tuple[Array, ...]:
+    """Source: call_once.cc Eval."""
+    if once(subgraph) not in session.resources:
+        session.enter(subgraph)(())
+        session.resources[once(subgraph)] = True
+    return ()
+
+
 def eval_call(data: Branches, session: Session, *values: Array) -> tuple[Array, ...]:
     """Return the only subgraph's outputs."""
     return take(data, session, 0, values)
