@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from tflq.ir.schema import in_words
 from tflq.ir.signatures import called, original_index, reached
 from tflq.kernels.exactness import Exactness
 from tflq.kernels.facts.counts import Sizes
+from tflq.kernels.validity import REF
 from tflq.kernels.work import multiply_accumulates
 from tflq.profiles import Profile
 from tflq.profiles import by_name as profile_by_name
@@ -220,9 +222,15 @@ def _operator(op: OperatorView, profile: Profile, *, is_inner: bool) -> Operator
     )
 
 
-def prepare_alone(model: Model, index: int, profile: Profile) -> Step:
-    """Return one operator as the profile prepares it, without weights that are not needed."""
+def prepare_alone(model: Model, index: int, profile: Profile, beside: Collection[Profile] = ()) -> Step:
+    """Return one operator as the profile prepares it, in the form to be compared with that of those `beside` it.
+
+    Reference kernels do not depend on whether weights are constant. Where all profiles have them, they get no weights,
+    which saves packing.
+    """
     alone, _ = single_operator(model, index)
+    if any(one.runtime.resolver != REF for one in (profile, *beside)):
+        return make_plan(alone, profile).steps[0]
     try:
         return make_plan(_without_weights(alone), profile).steps[0]
     except TflqError:

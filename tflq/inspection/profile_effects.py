@@ -103,7 +103,7 @@ def profile_effects(
         part = op.graph.model
         effects: tuple[Effect, ...] = ()
         if not is_inner_call(target.model, number, op.record):
-            effects = tuple(_effects(part, op.index, _bound(part, op.index, base), chosen))
+            effects = tuple(_effects(part, op.index, base, chosen))
         names = [
             " ".join("none" if spec is None else getattr(spec.type, "label", "?") for spec in specs)
             for specs in (op.input_specs, op.output_specs)
@@ -112,9 +112,10 @@ def profile_effects(
     return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 
-def _effects(model: Model, index: int, reference: Step | str, others: Sequence[Profile]) -> Iterator[Effect]:
+def _effects(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> Iterator[Effect]:
+    reference = _bound(model, index, base, others)
     for profile in others:
-        what = _difference(reference, _bound(model, index, profile))
+        what = _difference(reference, _bound(model, index, profile, (base, *others)))
         if what:
             yield Effect(profile.name, *what)
 
@@ -138,10 +139,10 @@ def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | N
     return None if one is None and two is None else ("kernel", first["kernel"], second["kernel"])
 
 
-def _bound(model: Model, index: int, profile: Profile) -> Step | str:
+def _bound(model: Model, index: int, profile: Profile, beside: Sequence[Profile]) -> Step | str:
     """Return the operator as the profile prepares it; or the reason why it is refused."""
     try:
-        return prepare_alone(model, index, profile)
+        return prepare_alone(model, index, profile, beside)
     except TflqError as error:
         return brief(error).split(": ", 1)[-1]
 

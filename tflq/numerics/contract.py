@@ -153,6 +153,9 @@ def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int
     sum.
     """
     length, columns = matrix.shape
+    whole = _largest_sum(matrix[start:], x)
+    if whole <= limit:
+        return length, whole
     up, down = np.zeros(columns), np.zeros(columns)
     bound = 0.0
     for first, last in ranges(length - start, 4 * columns):
@@ -161,6 +164,14 @@ def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int
         if stop < at[1]:
             return int(stop), int(bound)
     return length, int(bound)
+
+
+def _largest_sum(matrix: Array, x: Range) -> int:
+    """Return the largest magnitude of a sum of some products, one of each row of a column; exact below 2**53."""
+    first, second = matrix * float(x[0]), matrix * float(x[1])
+    up = np.maximum(np.maximum(first, second), 0.0).sum(0)
+    down = np.minimum(np.minimum(first, second), 0.0).sum(0)
+    return int(max(up.max(initial=0.0), -down.min(initial=0.0)))
 
 
 @compiled
