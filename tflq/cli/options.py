@@ -88,10 +88,31 @@ def _remember(context: click.Context, option: click.Parameter, value: bool) -> N
 
 
 _DUMP = "Tensors that a device computed: an .npz (- for stdin), a folder, a C file or tflite-micro's layer by layer."
-dump_option, optional_dump_option = (
-    click.option("--dump", metavar="PATH", required=needed, type=click.Path(), callback=from_stdin, help=_DUMP)
-    for needed in (True, False)
-)
+_DUMP_WORD = "tflq.dump"
+
+
+def _with_dump(needed: bool) -> Callable[[F], F]:
+    """Return a decorator that adds a dump: the argument after the model, or --dump."""
+
+    def note(context: click.Context, _argument: click.Parameter, value: str | None) -> None:
+        context.meta[_DUMP_WORD] = value
+
+    def chosen(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+        word = context.meta.get(_DUMP_WORD)
+        if word is not None and value is not None:
+            raise click.UsageError("give the dump once: after the model, or by --dump")
+        if needed and word is None and value is None:
+            raise click.UsageError("Missing option '--dump'.")
+        return from_stdin(context, option, value if word is None else word)
+
+    argument = click.argument(
+        "dump_word", metavar="[DUMP]", required=False, is_eager=True, expose_value=False, callback=note
+    )
+    option = click.option("--dump", metavar="PATH", type=click.Path(), callback=chosen, help=_DUMP)
+    return lambda function: argument(option(function))
+
+
+dump_option, optional_dump_option = _with_dump(needed=True), _with_dump(needed=False)
 dump_inputs_option = click.option(
     "--inputs", metavar="SOURCE", callback=from_stdin, help="The model's inputs, if the dump does not hold them."
 )

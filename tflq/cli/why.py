@@ -49,7 +49,8 @@ _OF_PROFILE = "profile:"
 )
 @sample_option
 @signature_option
-@click.option("--profile", "--against", metavar="NAME", default=_PROFILE, show_default=True, help=PROFILE_HELP)
+@click.option("--against", metavar="RUNTIME", help="An installed runtime as the evidence: the same as runtime:RUNTIME.")
+@click.option("--profile", metavar="NAME", default=_PROFILE, show_default=True, help=PROFILE_HELP)
 @click.option("--paste", is_flag=True, help="Print a Markdown block for an issue tracker.")
 @click.option("--verbose", is_flag=True, help="Also print what `tflq explain` prints.")
 @html_option
@@ -65,6 +66,7 @@ def why_command(
     target: str | None,
     sample: int | None,
     signature: str | None,
+    against: str | None,
     profile: str,
     paste: bool,
     verbose: bool,
@@ -96,8 +98,9 @@ def why_command(
 
     if paste and (as_json or verbose):
         raise OptionError("--paste goes with neither --json nor --verbose")
-    if target is not None and evidence is not None:
-        raise OptionError("give EVIDENCE or --target, not both")
+    if sum(one is not None for one in (evidence, target, against)) > 1:
+        raise OptionError("give one of EVIDENCE, --target and --against")
+    evidence = evidence if against is None else f"runtime:{against}"
     check_files([html], [model, evidence, inputs], force=force)
     fed = _Fed(subject(model), inputs, scaling, bgr, sample, signature, profile)
     if target is not None:

@@ -128,14 +128,22 @@ def _moved(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
 
 def _real(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> list[Array] | None:
     """Return the user's numbers as real values; None if they are codes already."""
-    implied = expected_scaling(spec)
     if scaling is None and all(v.dtype.kind == "f" for v in samples):
         return list(samples)
-    if scaling is None and (implied is None or samples[0].dtype == CARRIER[TensorType(spec.type)]):
-        return None
-    chosen = Scaling.of(*implied) if scaling is None and implied is not None else scaling
-    assert chosen is not None
-    return [chosen.apply(v) for v in samples]
+    chosen = scaling_of(spec, samples, scaling)
+    return None if chosen is None else [chosen.apply(v) for v in samples]
+
+
+def scaling_of(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Scaling | None:
+    """Return the scaling of the user's numbers: the given one, or what scale and zero point imply.
+
+    The result is None for real values and codes, and if none is known.
+    """
+    if scaling is not None:
+        return scaling
+    implied = expected_scaling(spec)
+    is_stored = all(v.dtype.kind != "f" and v.dtype != CARRIER[TensorType(spec.type)] for v in samples)
+    return Scaling.of(*implied) if implied is not None and is_stored else None
 
 
 def _rounded(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -172,7 +180,12 @@ def _scaled(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple
         scaling = Scaling.of(mean, std)
         values = [scaling.apply(v) for v in samples]
         fed = [codes(spec, v, even=even) for v in values] if has_scale(spec) else [v.astype(np.float32) for v in values]
-        yield f"wrong mean or std: the device was fed with mean {_text(mean)}, std {_text(std)}", fed
+        yield f"wrong mean or std: {scaling_text(mean, std)} was fed", fed
+
+
+def scaling_text(mean: Any, std: Any) -> str:
+    """Return mean and standard deviation, a number each or one for each channel."""
+    return f"mean {_text(mean)}, std {_text(std)}"
 
 
 def _text(number: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.dump import Dump, dump_of
 from tflq.diagnosis.localization import localize_samples
-from tflq.diagnosis.usage.inputs import mistaken, prepared
+from tflq.diagnosis.usage.inputs import mistaken, prepared, scaling_of, scaling_text
 from tflq.diagnosis.usage.values import corrected
 from tflq.errors import TflqError
 from tflq.ir import Model, view
@@ -42,7 +42,8 @@ class Mistake:
     """A mistake of the user. With it `before` of `elements` differ from the profile, without it `after`.
 
     `also` are other mistakes that explain as much. `dumps` are the device's runs without the mistake: with the input
-    that it was fed, or with the values that it computed. `expected` are the inputs that the model expects.
+    that it was fed, or with the values that it computed. `expected` are the inputs that the model expects, by `scaling`
+    if the user's numbers were scaled.
     """
 
     name: str
@@ -53,6 +54,12 @@ class Mistake:
     dumps: tuple[Dump, ...] = ()
     also: tuple[str, ...] = ()
     expected: tuple[Array, ...] = ()
+    scaling: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """True if the device's input is known, so that inputs were compared, not results."""
+        return self.side == Side.INPUT and not self.dumps
 
     @property
     def is_certain(self) -> bool:
@@ -89,21 +96,27 @@ def find_mistake(
     graph = view(model)
     if given and len(graph.inputs) == 1 and len(given) == len(samples):
         spec, tensor = graph.tensors[graph.inputs[0]], graph.inputs[0]
+        used = scaling_of(spec, given, scaling)
+        stated = "" if used is None else scaling_text(_plain(used.mean), _plain(used.std))
         rights = [right for even in (False, True) if (right := prepared(spec, given, scaling, even=even)) is not None]
         trials = mistaken(spec, given, scaling)
         if all(tensor in one for one in samples):
             found = _of_known_input([one[tensor] for one in samples], rights, trials)
             if found is not None:
-                return found
+                return replace(found, scaling=stated)
         elif rights:
             right = min(rights, key=lambda values: _badness(_wrong(model, _with(samples, tensor, values), profile)))
             fed = [(name, _with(samples, tensor, values)) for name, values in _distinct(trials)]
             found = _tried(model, _with(samples, tensor, right), fed, profile, Side.INPUT, right)
             if found is not None:
-                return found
+                return replace(found, scaling=stated)
             samples = _with(samples, tensor, right)
     read = _tried(model, samples, corrected(model, samples), profile, Side.DUMP)
     return read or _reused(model, samples, profile)
+
+
+def _plain(numbers: tuple[float, ...]) -> float | tuple[float, ...]:
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _reused(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistake | None:

@@ -15,6 +15,7 @@ from tflq.report.verbs.why.texts import (
     fault_text,
     headline,
     nearest_text,
+    operator_text,
     runtimes_text,
     weight_text,
     where_text,
@@ -41,6 +42,8 @@ def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report
 def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
     yield "fault", fault_text(answer)
     yield "first difference", where_text(answer)
+    if answer.located is not None and answer.findings is not None and answer.located is not answer.findings.first:
+        yield "explained", operator_text(answer.located)
     if answer.fault != Fault.NONE and certainty_text(answer):
         yield "how certain", certainty_text(answer)
     yield "nearest profile", nearest_text(answer)

@@ -9,17 +9,17 @@ from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
+from tflq.diagnosis.usage.search import Side
 from tflq.diagnosis.why import Answer, Fault
 from tflq.report.differences import how_far
 from tflq.report.numbers import counted
 from tflq.report.verbs.explain.cause import cause_text
-from tflq.report.verbs.explain.texts import listed
 from tflq.report.verbs.why.asked import Asked
-from tflq.verification.results import Verdict
+from tflq.verification.results import Located, Verdict
 
 #: Advice on a mistake, by the beginning of its name.
 ADVICE = {
-    "wrong mean": "scale the inputs as the model expects: its scale and zero point imply mean and std",
+    "wrong mean": "scale the inputs as the model expects",
     "RGB": "exchange the first and the last channel before the device is fed",
     "NCHW": "transpose the input to NHWC, the order of .tflite models",
     "rows and columns": "transpose the height and width of the input",
@@ -67,7 +67,9 @@ def headline(answer: Answer) -> str:
     if answer.fit is not None and answer.fit.fitting:
         return WORDS[answer.certainty] + _profiles_text(answer, answer.fit)
     causes = cause_names(answer)
+    where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
     named = WORDS[answer.certainty] + alternatives(causes) if causes else "no hypothesis reproduces every bit"
+    named += where
     return f"the model breaks a rule; {named}" if answer.fault == Fault.MODEL else named
 
 
@@ -78,14 +80,16 @@ def _profiles_text(answer: Answer, fit: Fit) -> str:
     bits = f"the bits of {answer.nearest}{more}"
     foreign = [] if answer.is_known else foreign_names(fit)
     first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
-    where = f"; first in {answer.located.op}, as {alternatives(first)}" if first and answer.located is not None else ""
+    where = f"; in {answer.located.op} as {alternatives(first)}" if first and answer.located is not None else ""
     return ", or ".join([bits, *foreign]) + where
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return the first names, joined by "or", and how many more there are."""
-    more = len(names) - _NAMED
-    return " or ".join([*names[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+    """Return the first names, joined by "or", and how many more there are. A common beginning appears once."""
+    more, head = len(names) - _NAMED, names[0].partition(": ")[0] + ": " if names else ""
+    alike = len(names) > 1 and all(name.startswith(head) for name in names)
+    rest = [name.removeprefix(head) if alike else name for name in names[1:_NAMED]]
+    return " or ".join([*names[:1], *rest, *([f"{more} more"] if more > 0 else [])])
 
 
 def foreign_names(fit: Fit | None) -> list[str]:
@@ -120,22 +124,32 @@ def nearest_text(answer: Answer) -> str:
         return none if answer.mistake is None else f"{answer.base}, without the mistake"
     if fit.fitting:
         others = len(fit.fitting) - 1
-        return answer.nearest + (
-            f" reproduces everything, as {others} others do" if others else " reproduces everything"
-        )
+        more = f", as {others} others do (tflq fit lists them)" if others else ""
+        return f"{answer.nearest} reproduces everything{more}"
     parts = [f"{name} for {', '.join(ops)}" for name, ops in list(fit.parts.items())[:2]]
     unknown = sorted({fit.operators[i] for i in fit.unknown})
     return "; ".join([*parts, *([f"none for {', '.join(unknown)}"] if unknown else [])])
 
 
 def where_text(answer: Answer) -> str:
-    """Return the first divergent operator and how far it differs."""
-    mistake, located = answer.mistake, answer.located
+    """Return the first divergent operator, how far it differs, and how many operators do."""
+    mistake, findings = answer.mistake, answer.findings
     if mistake is not None:
-        apart = f"{mistake.before:,} of {mistake.elements:,} elements differ"
-        return f"the {mistake.side.value}: {apart}, {mistake.after:,} without the mistake"
-    if located is None:
+        apart = f"{mistake.before:,} of {mistake.elements:,} elements"
+        if mistake.is_known:
+            return f"the input: {apart} are not those that the model expects"
+        if mistake.side == Side.INPUT:
+            return f"the results: {apart} differ, {mistake.after:,} if the input is prepared in this way"
+        return f"the dump: {apart} differ, {mistake.after:,} without the mistake"
+    if findings is None or findings.first is None:
         return "none"
+    count = len(findings.differing)
+    more = f"; {count} of {len(findings.operators)} operators differ" if count > 1 else ""
+    return operator_text(findings.first) + more
+
+
+def operator_text(located: Located) -> str:
+    """Return an operator and how far it differs."""
     difference = next((d for d in located.differences.values() if not d.same), None)
     return f"{located.index} {located.op}" + (
         "" if difference is None else f": {difference.problem or how_far(difference)}"
@@ -145,23 +159,24 @@ def where_text(answer: Answer) -> str:
 def certainty_text(answer: Answer) -> str:
     """Return how reliable the cause is."""
     if answer.mistake is not None:
-        also = f"; as good: {listed(answer.mistake.also)}" if answer.mistake.also else ""
         every = "every" if not answer.mistake.after else "nearly every"
-        return f"{answer.certainty.value}: {every} element agrees without it{also}"
+        scaled = f" (expected: {answer.mistake.scaling})" if answer.mistake.scaling else ""
+        return f"{answer.certainty.value}: {every} element agrees without it{scaled}"
     if answer.verdict == Verdict.DIFFERS and answer.fit is not None and answer.fit.fitting:
         return "certain: the evidence is a recording of it" if answer.is_known else _fitting_text(answer.fit)
     explanation = None if answer.findings is None else answer.findings.explanation
-    return "" if explanation is None else cause_text(explanation).rstrip(":")
+    text = "" if explanation is None else cause_text(explanation).rstrip(":")
+    return text[:1].lower() + text[1:]
 
 
 def _fitting_text(fit: Fit) -> str:
     """Return how much evidence names the fitting profiles."""
     count = f"{fit.telling:,} {'element tells' if fit.telling == 1 else 'elements tell'} profiles apart"
-    found = f"{count}, {fit.needed:,} make it certain"
+    found = f"{count} ({fit.needed:,} needed)"
     if fit.is_too_small:
         found = f"{fit.informative:,} results lie inside their types' ranges, of {fit.needed:,} needed"
     if fit.foreign:
-        found += f"; that of {RUNTIMES[fit.foreign[0]]} reproduces what was compared, too"
+        found += f", but {', '.join(dict.fromkeys(RUNTIMES[name] for name in fit.foreign))} may give them all, too"
     word = "cannot tell" if fit.certainty == Certainty.NONE else fit.certainty.value
     return f"{word}: {found}"
 
@@ -178,15 +193,18 @@ def weight_text(answer: Answer) -> str:
     weight = answer.weight
     if weight is None:
         return "unknown: the outputs cannot be computed from the evidence"
+    if not weight.flipped and not weight.effect:
+        return "the outputs do not change"
     flips = f"arg-max changes in {weight.flipped} of {weight.rows} rows, " if weight.rows else ""
-    return f"{flips}outputs change by up to {weight.effect:.2g} of their largest magnitude"
+    return f"{flips}outputs change by up to {weight.effect:.2g} times their largest magnitude"
 
 
 def advice(answer: Answer, asked: Asked) -> str:
     """Return what to do."""
     if answer.mistake is not None:
-        name = answer.mistake.name
-        return next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
+        name, scaling = answer.mistake.name, answer.mistake.scaling
+        text = next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
+        return f"{text}: {scaling}" if name.startswith("wrong mean") and scaling else text
     if answer.fault == Fault.RUNTIME and answer.nearest is not None:
         return f"compare with --profile {answer.nearest} from now on"
     if answer.fault == Fault.MODEL:
