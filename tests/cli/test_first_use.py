@@ -167,7 +167,7 @@ def test_a_golden_of_another_model_is_bad_input(verb: str, tmp_path: Path) -> No
     golden = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
     more = ("-o", tmp_path / "o.tflite") if verb == "reduce" else ()
     result = run(verb, WIDE, "--dump", golden, *more)
-    assert (result.exit_code, "is for the model with SHA-256" in result.stderr) == (2, True), result.output
+    assert (result.exit_code, "was recorded from another model (SHA-256" in result.stderr) == (2, True), result.output
 
 
 GROUPS = {
@@ -277,3 +277,44 @@ def test_a_source_of_all_inputs_excludes_others(tmp_path: Path) -> None:
     for words in (("random", "smooth"), ("random", "x=x.npy")):
         refused = run("run", INT8, "--inputs", words[0], "--inputs", words[1])
         assert (refused.exit_code, "once for each input" in refused.stderr) == (2, True)
+
+
+def test_a_golden_that_is_not_there_names_the_command_that_records_it(tmp_path: Path) -> None:
+    result = run("verify", INT8, "--golden", tmp_path / "no.npz")
+    assert result.exit_code == 2
+    assert f"tflq record {INT8} -o {tmp_path / 'no.npz'}" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["explain", "fit", "why"])
+def test_a_dump_is_given_after_the_model_or_by_its_option(verb: str, device: Path) -> None:
+    after = run(verb, INT8, device)
+    assert after.exit_code in (0, 1), after.output
+    if verb != "why":
+        assert run(verb, INT8, "--dump", device).stdout == after.stdout
+        assert run(verb, INT8, device, "--dump", device).exit_code == 2
+
+
+def test_what_differs_anew_is_never_explained(tmp_path: Path) -> None:
+    """A recording of litert-opt under litert-ref is EXPLAINED, but not where a baseline accepts none of it."""
+    golden, baseline = tmp_path / "opt.npz", tmp_path / "known.json"
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    assert run("record", INT8, "--against", "litert-opt", "--all-tensors", "-o", golden).exit_code == 0
+    asked = ("verify", INT8, "--golden", golden, "--profile", "litert-ref")
+    assert (run(*asked).exit_code, run(*asked).stdout.split()[0]) == (6, "EXPLAINED")
+    known = (*asked, "--baseline", baseline)
+    accepted = run(*known, "--accept-until", "2999-12-31", "--reason", "litert-opt")
+    assert (accepted.exit_code, accepted.stdout.split()[0]) == (0, "ACCEPTED")
+    assert len(accepted.stdout.splitlines()) < 10
+    none = json.loads(baseline.read_text())
+    baseline.write_text(json.dumps({**none, "accepted": []}))
+    new = run(*known)
+    assert (new.exit_code, new.stdout.split()[0]) == (1, "DIFFERS")
+
+
+def test_export_makes_a_folder_that_is_named_as_one(tmp_path: Path) -> None:
+    golden = tmp_path / "g.npz"
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    assert run("record", SMALL, "-o", golden).exit_code == 0
+    assert run("export", "c", golden, "-o", f"{tmp_path}/new/deep/").exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "new" / "deep").iterdir()) == ["g.h", "g_test.c"]
+    assert run("export", "c", golden, "-o", f"{golden}/").exit_code == 2

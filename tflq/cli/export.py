@@ -47,10 +47,10 @@ def c_command(
 
     The firmware provides NAME_invoke. The test needs only the C library, and returns the number of differing outputs.
     """
-    from tflq.errors import GoldenError
+    from tflq.errors import FileAccessError, GoldenError
     from tflq.report.verbs.export.c import c_name, export_c
     from tflq.report.verbs.export.report import export_report
-    from tflq.verification.goldens import load_golden
+    from tflq.verification.goldens import load_golden, require_model
 
     called = c_name(name or Path(golden.rstrip("/")).stem)
     paths = [os.path.join(output, f"{called}{end}") for end in (".h", "_test.c")]
@@ -60,9 +60,13 @@ def c_command(
         from tflq.api.subject import subject
 
         target = subject(model)
-        if recording.model_sha256 and recording.model_sha256 != target.facts.sha256:
-            raise GoldenError(f"{golden}: is for the model with SHA-256 {recording.model_sha256}")
+        require_model(golden, recording.model_sha256, target.facts.sha256)
         data = target.data
+    if output.endswith(("/", os.sep)):
+        try:
+            os.makedirs(output, exist_ok=True)
+        except OSError as error:
+            raise FileAccessError(output, error.strerror or str(error)) from error
     check_files(paths, [golden, model], force=force)
     if any(signature is not None or continues for signature, continues in recording.steps):
         raise GoldenError(f"{golden}: holds steps of signatures; export c takes samples of a model without them")

@@ -103,8 +103,8 @@ class Verbs(Group):
         """Return the verb, with the defaults from [tool.tflq]; suggest the nearest one for a misspelt verb."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = get_close_matches(args[0].lower(), (*VERBS, *ALIASES), 1)
-            meant = f" Did you mean {near[0]}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(self.list_commands(ctx))}.")
+            meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
+            ctx.fail(f"No such command {args[0]!r}. {meant}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
             ctx.default_map = {name: _configured(command)}

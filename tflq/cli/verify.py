@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import date
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -130,7 +132,7 @@ def verify_command(
 
     report = _verified(models[0], against, golden, options)
     judged = kept.judge(report.verdict, report.rest, issues_of_report(report), compared_of_report(report))
-    report = replace(report, accepted=judged.is_accepted)
+    report = replace(report, accepted=None if judged.baseline is None else judged.is_accepted)
     if junit:
         from tflq.report.verbs.verify.junit import junit as junit_text
 
@@ -176,10 +178,14 @@ def _golden_and_baseline(
 
 
 def _verified(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:
+    from tflq.errors import FileAccessError
     from tflq.report.progress import progress_bar
+    from tflq.storage.remote import is_url
     from tflq.verification import verify
 
     golden = golden and filled(golden, model)
+    if golden and not is_url(golden) and not os.path.exists(golden):
+        raise FileAccessError(golden, f"No such file; tflq record {quote(model)} -o {quote(golden)} records it")
     with progress_bar() as progress:
         return verify(model, golden_place(golden) if golden else against or "litert-ref", progress=progress, **options)
 

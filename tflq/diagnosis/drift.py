@@ -25,7 +25,7 @@ from tflq.verification.comparison import Progress
 from tflq.verification.counterpart import counterpart, own_profile
 from tflq.verification.curation import differing_input, same
 from tflq.verification.golden import Golden, Observation, Stored, fitted
-from tflq.verification.goldens import load_golden
+from tflq.verification.goldens import load_golden, require_model
 from tflq.verification.results import Status, Verdict
 from tflq.verification.session import verify
 from tflq.verification.signed import named
@@ -242,8 +242,7 @@ def _fitted(target: Subject, golden: Golden, fed: Golden, path: str) -> Golden:
     if not _has_inputs(golden):
         pairs = zip(golden.observations, fed.observations, strict=False)
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
-    if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
-        raise GoldenError(f"{path}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}")
+    require_model(path, golden.model_sha256, target.facts.sha256)
     return fitted(golden, signed(target.model))
 
 

@@ -81,8 +81,10 @@ class Recorded:
                 yield number, output
 
     def _failure_lines(self) -> Iterator[str]:
-        if self.causes:
-            yield f"cause: the golden has the bits of {', '.join(self.causes[:3])}"
+        first = next((operator for operator in self.report.operators if operator.status in _FAILING), None)
+        if self.causes and first is not None and self.report.verdict != Verdict.EXPLAINED:
+            names = ", ".join(self.causes[:3])
+            yield f"cause: in operator {first.place} {first.op}, the golden has the bits of {names}"
 
 
 def _operator_lines(operator: OperatorResult, profile: str) -> Iterator[str]:

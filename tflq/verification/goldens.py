@@ -72,5 +72,11 @@ def model_of(path: PathLike) -> str:
 def check_model(path: PathLike, sha256: str) -> None:
     """Raise a GoldenError if a path holds a golden of another model than that of the digest; other dumps pass."""
     known = model_of(path) if is_bundle(path) or str(path).endswith(".npz") else ""
+    require_model(str(path), known, sha256)
+
+
+def require_model(path: str, known: str, sha256: str) -> None:
+    """Raise a GoldenError if the recorded model, `known` by its digest, is not that of the other digest."""
     if known and known != sha256:
-        raise GoldenError(f"{path}: is for the model with SHA-256 {known}, not {sha256}")
+        reason = f"was recorded from another model (SHA-256 {known[:12]}..., and this one has {sha256[:12]}...)"
+        raise GoldenError(f"{path}: {reason}; `tflq record` makes a golden of this one")

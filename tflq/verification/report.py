@@ -25,8 +25,8 @@ class Report:
     names those of a model with several, in the file's order; `others` are those that were not asked for.
 
     `own` is the profile of the golden's or runtime's own release, if the compared one differs and `own` reproduces all
-    bits; `changes` are what releases changed between the two in the operators that differ. `accepted` is True if a
-    baseline accepts everything that differs or was not compared.
+    bits; `changes` are what releases changed between the two in the operators that differ. `accepted` is
+    whether a baseline accepts everything that differs or was not compared; None without a baseline.
     """
 
     model: ModelFacts
@@ -44,7 +44,7 @@ class Report:
     others: tuple[str, ...] = ()
     own: str = ""
     changes: tuple[Change, ...] = ()
-    accepted: bool = False
+    accepted: bool | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -52,7 +52,8 @@ class Report:
         found = self._compared
         if self.accepted and found in (Verdict.DIFFERS, Verdict.INCOMPLETE):
             return Verdict.ACCEPTED
-        return Verdict.EXPLAINED if self.own and found == Verdict.DIFFERS else found
+        is_explained = self.own and found == Verdict.DIFFERS and self.accepted is None
+        return Verdict.EXPLAINED if is_explained else found
 
     @property
     def _compared(self) -> Verdict:

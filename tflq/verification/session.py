@@ -28,7 +28,7 @@ from tflq.verification.counterpart import counterpart, own_profile
 from tflq.verification.coverage import apart
 from tflq.verification.feeding import Feed, Feeds, make_feeds
 from tflq.verification.golden import Golden, Tolerance, fitted
-from tflq.verification.goldens import check_golden_output, load_golden, save_golden
+from tflq.verification.goldens import check_golden_output, load_golden, require_model, save_golden
 from tflq.verification.guards import guards
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.observation import observe
@@ -101,10 +101,7 @@ def verify(
     how = preparation(mean, std, quantize_inputs, bgr)
     every, parts = signed(target.model), signed(target.model, signature)
     golden, path = _expectation(target, parts, against, inputs, samples, seed, python, report_progress, how)
-    if golden.model_sha256 and golden.model_sha256 != target.facts.sha256:
-        raise GoldenError(
-            f"{path or 'golden'}: is for the model with SHA-256 {golden.model_sha256}, not {target.facts.sha256}"
-        )
+    require_model(path or "golden", golden.model_sha256, target.facts.sha256)
     golden, note = fitted(golden, every), ""
     late = _late(golden.tolerances, date.today())
     allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}

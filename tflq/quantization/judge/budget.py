@@ -74,9 +74,11 @@ def within_budget(
     count = min(max(count, 0), len(order))
     last, share = tries.trial(count), tries.share(count)
     if not (affordable(count) and accurate(count)):
+        spared = task.recipe.spared
+        other = "" if spared is Spared.FLOAT else "; spared=float in the budget spares them in float instead"
         raise OptionError(
-            f"the budget cannot be kept: {count} operators in {task.recipe.spared.value} give "
-            f"{last.sqnr:.1f} dB, {last.size} bytes, {share:.1%} of the multiply-accumulates in them"
+            f"the budget cannot be kept: {count} operators in {spared.value} give "
+            f"{last.sqnr:.1f} dB, {last.size} bytes, {share:.1%} of the multiply-accumulates in them{other}"
         )
     return Attempt(tries.built(count), tries.spared(count), last.sqnr, last.size, share, tries.made)
 

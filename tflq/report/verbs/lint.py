@@ -65,7 +65,8 @@ def _blocks(result: Lint, path: str, fixed_file: str | None, corrected: int, acc
 
 def _verdict(result: Lint, path: str, accepted: bool) -> Verdict:
     if not result.findings:
-        return Verdict("nothing found", "good", subject=path)
+        asked = f", the rules of {result.target} included" if result.target else ""
+        return Verdict(f"nothing found{asked}", "good", subject=path)
     counts = Counter(f.level for f in result.findings)
     names = [level for level in Level if counts[level] or level is not Level.NOTE]
     text = ", ".join(counted(counts[level], level.value) for level in names)

@@ -96,6 +96,7 @@ def _blocks(inspection: Inspection, focus: int | None, portable: tuple[int, int]
     if portable is not None and portable[1]:
         kept, every = portable
         yield Fact(f"portable by rule: {kept} of {counted(every, 'integer operator')}; `tflq prove --all` decides")
+    yield InText([Text("one operator with its options and all channels: --op N", "faint")])
     if refused:
         head = InText([Text(f"{len(refused)} not supported under {inspection.profile}:", "warning")])
         reasons = Listing([f"{o.index} {o.op}: {o.reason}" for o in refused], "warning")

@@ -91,7 +91,7 @@ def win_text(won: WinBack) -> str:
     return (
         f"costs most of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
         f"--keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
-        f"{won.gained:.1f} dB more, for {bytes_}"
+        f"{won.gained:.1f} dB more, for {bytes_}, in this configuration"
     )
 
 

@@ -76,13 +76,23 @@ def verify_card(found: Verification) -> Report:
 
 
 def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
-    first, output = found.first_divergent, _first_output(found)
     path = found.model.path or "the model"
     yield Verdict(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
     yield _brief(found)
     if found.own:
         yield Text(f"{found.own}, the profile of {sides_of(found)[0]}, reproduces every bit; {found.profile} differs.")
         yield from change_blocks(found.changes, found.own, found.profile)
+    details = list(_details(found, all_operators))
+    if found.verdict == Word.ACCEPTED and not all_operators:
+        yield OnPage(lambda _view: details)  # nothing of it is to be looked at
+    else:
+        yield from details
+    yield Fact(what_ran(found), "faint")
+
+
+def _details(found: Verification, all_operators: bool) -> Iterator[Block]:
+    """Yield the first divergent operator, what was compared, and the operators."""
+    first, output = found.first_divergent, _first_output(found)
     details: list[Block] = []
     if first is not None and first.worst is not None:
         head = Text(f"First divergent operator: {first.place} {first.op} {first_text(first.worst, sides_of(found))}")
@@ -102,7 +112,6 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     yield OnPage(lambda _view: [] if len(found.signatures) > 1 else [_graph(found)])
     yield Section("operators", "Operators", list(_operators(found, all_operators)))
     yield OnPage(lambda _view: [Section("outputs", "Outputs", [b for t in found.outputs for b in _output(found, t)])])
-    yield Fact(what_ran(found), "faint")
 
 
 def _first_output(found: Verification) -> TensorResult | None:
