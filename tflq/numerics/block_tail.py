@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,3 +55,7 @@ class BlockTail:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat. One channel is no whole block."""
         self.tail.narrow_flat(accumulator, out, zero_point, low, high)
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the call; see OutputStage.bound_flat."""
+        return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

@@ -6,6 +6,7 @@ tflq/numerics/stages.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -64,6 +65,10 @@ class _Float32Scaled:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         self.loop(accumulator, out, _NO_BIAS, *self.period, zero_point, low, high)
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the loop; see OutputStage.bound_flat."""
+        return self.loop.bound(accumulator, out, _NO_BIAS, *self.period, zero_point, low, high)
 
 
 def _per_channel(values: Array, channels: int) -> Array:

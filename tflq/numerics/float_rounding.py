@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
@@ -50,3 +51,7 @@ class FloatRounding:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         float_rounding_rows(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the loop; see OutputStage.bound_flat."""
+        return float_rounding_rows.bound(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,3 +54,7 @@ class GrammarStage:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         out[...] = self._codes(accumulator.astype(np.int64), zero_point, low, high).astype(out.dtype)
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the call; see OutputStage.bound_flat."""
+        return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,6 +54,10 @@ class OutputStage(Protocol):
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Do as `narrow` does for a per-tensor stage without a bias; both arrays are (1, any size)."""
+        ...
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the call of `narrow_flat` with these arguments."""
         ...
 
 
@@ -134,9 +137,9 @@ class _FixedPoint:
         """Return the constants that the loop reads per channel."""
         return mantissa, shift
 
-    def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
-        """Call the loop with its constants, then zero point, low and high."""
-        self.loop(accumulator, out, bias, *constants, *limits)
+    def arguments(self, *arguments: Any) -> tuple[Any, ...]:
+        """Return the loop's arguments: accumulators, out, bias, its constants, zero point, low and high."""
+        return arguments
 
     def __call__(self, accumulator: Array) -> Ints32:
         """Scale accumulators; see OutputStage.__call__."""
@@ -150,11 +153,15 @@ class _FixedPoint:
             accumulator, out = accumulator.reshape(1, -1), out.reshape(1, -1)
         else:
             constants, bias = tuple([over(values, channels) for values in constants]), over(bias, channels)
-        self.run(accumulator, out, bias, constants, zero_point, low, high)
+        self.loop(*self.arguments(accumulator, out, bias, *constants, zero_point, low, high))
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
-        self.run(accumulator, out, NO_BIAS, self.period, zero_point, low, high)
+        self.loop(*self.arguments(accumulator, out, NO_BIAS, *self.period, zero_point, low, high))
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the loop; see OutputStage.bound_flat."""
+        return self.loop.bound(*self.arguments(accumulator, out, NO_BIAS, *self.period, zero_point, low, high))
 
 
 class DoubleRounding(_FixedPoint):
@@ -173,9 +180,9 @@ class DoubleRounding(_FixedPoint):
         wide = shift.astype(np.int64)
         return mantissa, np.maximum(wide, 0) & 31, *rounding_twice(np.maximum(-wide, 0))
 
-    def run(self, accumulator: Array, out: Array, bias: Array, constants: tuple[Array, ...], *limits: int) -> None:
-        """Call the loop; see _FixedPoint.run."""
-        self.loop(accumulator, out, bias, *constants, *limits, self.shifts_left, accumulator.itemsize <= 4)
+    def arguments(self, *arguments: Any) -> tuple[Any, ...]:
+        """Return the loop's arguments; see _FixedPoint.arguments."""
+        return *arguments, self.shifts_left, arguments[0].itemsize <= 4
 
     def of_one(self) -> tuple[int, ...]:
         """Return the arguments of `scale_twice` for a per-tensor stage."""
@@ -257,10 +264,10 @@ class OutputPipeline:
             self.stage.narrow(source.reshape(shape), out.reshape(shape), added, *limits)
         return out
 
-    def into(self, accumulator: Array, out: Array) -> Callable[[], None]:
+    def into(self, accumulator: Array, out: Array) -> Callable[[], object]:
         """Bind a call that fills `out` with the codes of accumulators, by a per-tensor stage; both are contiguous."""
         flat = accumulator.reshape(1, -1), out.reshape(1, -1)
-        return partial(self.stage.narrow_flat, *flat, int(self.zero_point), *self.clamp)
+        return self.stage.bound_flat(*flat, int(self.zero_point), *self.clamp)
 
 
 def type_range(dtype: DTypeLike) -> Clamp:

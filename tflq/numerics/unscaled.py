@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -46,3 +48,7 @@ class Unscaled:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Copy the accumulators; see OutputStage.narrow_flat. `low` and `high` are those of int32."""
         out[...] = self(accumulator)
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the copy; see OutputStage.bound_flat."""
+        return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

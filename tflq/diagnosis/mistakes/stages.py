@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,10 @@ class NarrowAccumulator:
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Limit the accumulators, then scale and clamp; see OutputStage.narrow_flat."""
         self.inner.narrow_flat(self._limited(accumulator.astype(np.int64)), out, zero_point, low, high)
+
+    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+        """Bind the call; see OutputStage.bound_flat."""
+        return partial(self.narrow_flat, accumulator, out, zero_point, low, high)
 
     def _limited(self, total: Ints) -> Ints:
         half = np.int64(1) << np.int64(self.bits - 1)

@@ -20,6 +20,7 @@ from tflq.jit.compiled import compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.narrow_floats import narrow_floats
 from tflq.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import Composed, expf, tanhf
@@ -50,11 +51,10 @@ def prepare_logistic_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), sigmoid_multiplier(x.scale, 0), eval_logistic_int16)
 
 
-def eval_logistic_int16(multiplier: tuple[int, int], x: Array) -> Array:
+@filling(lambda _multiplier, x: (x.shape, np.int16))
+def eval_logistic_int16(multiplier: tuple[int, int], out: Array, x: Array) -> Call:
     """Source: reference_integer_ops::Logistic. Rounding: as in logistic_int16."""
-    out = np.empty(x.shape, np.int16)
-    logistic_int16_into(np.ascontiguousarray(x).reshape(-1), *multiplier, out.reshape(-1))
-    return out
+    return logistic_int16_into.bound(np.asarray(x, order="C").reshape(-1), *multiplier, out.reshape(-1))
 
 
 def _logistic(x: Array) -> Array:
@@ -100,11 +100,10 @@ def prepare_tanh_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((x.shape,), sigmoid_multiplier(x.scale, 1), eval_tanh_int16)
 
 
-def eval_tanh_int16(multiplier: tuple[int, int], x: Array) -> Array:
+@filling(lambda _multiplier, x: (x.shape, np.int16))
+def eval_tanh_int16(multiplier: tuple[int, int], out: Array, x: Array) -> Call:
     """Source: reference_integer_ops::Tanh. Rounding: as in tanh_int16."""
-    out = np.empty(x.shape, np.int16)
-    tanh_int16_into(np.ascontiguousarray(x).reshape(-1), *multiplier, out.reshape(-1))
-    return out
+    return tanh_int16_into.bound(np.asarray(x, order="C").reshape(-1), *multiplier, out.reshape(-1))
 
 
 TANH = (
