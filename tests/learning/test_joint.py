@@ -125,7 +125,7 @@ def test_counts_and_doubts_are_stated_in_words() -> None:
     whole = replace(part, reproduced=80, failing=41)
     assert counts_text(cause(whole)) == "all 41"
     assert certainty_text(cause(replace(whole, needed=9))) == "likely: little evidence in 1 of 1 kernel"
-    assert certainty_text(cause(whole, others=("floats",))) == "likely: not told apart"
+    assert certainty_text(cause(whole, others=("floats",))) == "likely: others give the same bits"
     assert certainty_text(cause(whole)) == "certain"
     assert counts_text(replace(cause(part), kernels=())) == "41"
     assert certainty_text(replace(cause(part), kernels=())) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 import click
@@ -190,7 +191,8 @@ def check_command(
     check_reports(suite, reports)
     with progress_bar(lines=True, quiet=is_quiet()) as tell:
         verdicts = check(suite, folder, level, shard, max_refused, tell, causes_of_suite)
-    return report_verdicts(verdicts, suite, work=folder, as_json=as_json, **reports)
+    again = shlex.join(("tflq", "conform", "check", suite, folder))
+    return report_verdicts(verdicts, suite, work=folder, again=again, as_json=as_json, **reports)
 
 
 @conform_command.command("merge")
@@ -211,4 +213,5 @@ def merge_command(results: tuple[str, ...], max_refused: Any, as_json: bool, **r
     from tflq.conformance.merging import merged
 
     check_reports(results[0], reports, sources=results)
-    return report_verdicts(merged(results, max_refused), "SUITE", as_json=as_json, **reports)
+    again = shlex.join(("tflq", "conform", "merge", *results))
+    return report_verdicts(merged(results, max_refused), "SUITE", again=again, as_json=as_json, **reports)

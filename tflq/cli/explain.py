@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import click
@@ -157,12 +158,16 @@ def _case(place: str, profile: str) -> tuple[str, str | None, str]:
 
     from tflq.conformance.records import profile_of
     from tflq.diagnosis.case_folder import MODEL, is_case
+    from tflq.errors import InputWarning
+    from tflq.statements import Statement
 
     folder = Path(place)
     if not is_case(folder):
         return place, None, profile
     source = click.get_current_context().get_parameter_source("profile")
     is_given = source is not None and source.name == "COMMANDLINE"
+    text = f"{place} is one case: `tflq conform run` names the causes that all failing cases share, with more evidence"
+    warnings.warn(InputWarning(Statement(text, "one-case")), stacklevel=2)
     return str(folder / MODEL), place, profile if is_given else profile_of(folder.parent) or profile
 
 

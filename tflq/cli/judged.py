@@ -86,6 +86,7 @@ def report_verdicts(
     suite: str,
     *,
     work: str | None = None,
+    again: str = "",
     has_table: bool,
     junit: str | None,
     html: str | None,
@@ -101,6 +102,7 @@ def report_verdicts(
         verdicts: The verdicts.
         suite: The path of the suite.
         work: The folder that keeps the cases, if there is one.
+        again: The command that made the verdicts, if it was not `run`.
         has_table: Whether text has the table of operators.
         junit: A file to write.
         html: A file to write.
@@ -122,7 +124,7 @@ def report_verdicts(
     issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
     judged = kept.judge(verdicts.verdict, verdicts.rest, issues, compared)
     verdicts = replace(verdicts, accepted=judged.is_accepted)
-    shown = conform_report(verdicts, suite, work=work, has_table=has_table)
+    shown = conform_report(verdicts, suite, work=work, has_table=has_table, again=again)
     if junit is not None:
         write_text(junit, junit_text(verdicts))
     if html is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ def joint_blocks(causes: Sequence[JointCause], unit: str = "case") -> Iterator[B
         return
     columns = ((f"failing {unit}s", ">"), ("certainty", "<"), ("look at", "<"), ("operators", "<"), ("cause", "<"))
     rows = [
-        (counts_text(cause), certainty_text(cause), cause.first, some(cause.operators, _OPERATORS), _with_others(cause))
+        (counts_text(cause), certainty_text(cause), cause.first, operators_text(cause), _with_others(cause))
         for cause in causes
     ]
     yield Table(columns, rows, most=_CAUSES, rest="and {left} more causes (--json has all)")
@@ -48,6 +49,15 @@ def some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def operators_text(cause: JointCause) -> str:
+    """Return the operators of a cause with the numbers of their failing cases, the most first."""
+    counts: Counter[str] = Counter()
+    for kernel in cause.kernels:
+        counts[kernel.op] += kernel.failing
+    ordered = sorted(cause.operators, key=lambda op: -counts[op])
+    return some([f"{counts[op]:,} {op}" if counts[op] else op for op in ordered], _OPERATORS)
+
+
 def counts_text(cause: JointCause) -> str:
     """Return the number of failing cases of a cause's groups, with how many it reproduces if all were compared."""
     if not cause.kernels:
@@ -64,7 +74,7 @@ def certainty_text(cause: JointCause) -> str:
     little = [kernel for kernel in kernels if kernel.is_whole and not kernel.is_certain]
     reasons = []
     if cause.others:
-        reasons.append("not told apart")
+        reasons.append("others give the same bits")
     if missed:
         reasons.append(f"misses {sum(k.cases - k.reproduced for k in missed):,} of {sum(k.cases for k in kernels):,}")
     if little:

@@ -62,17 +62,20 @@ def packed_report(suite: str, folder: str, cases: int) -> Report:
     return Report("conform", [Verdict(f"{cases:,} cases", "", subject=folder), steps])
 
 
-def conform_report(verdicts: Verdicts, suite: str, *, work: str | None = None, has_table: bool = False) -> Report:
+def conform_report(
+    verdicts: Verdicts, suite: str, *, work: str | None = None, has_table: bool = False, again: str = ""
+) -> Report:
     """Build the report of a target that ran the suite at `suite`: verdict, causes, refusals by reason.
 
     Text has the table of operators if `has_table`; pages always have it. `work` is the folder that keeps the cases.
+    `again` is the command that made these verdicts, if it was not `run`.
     """
     about = (Code(verdicts.target), " ", Code(suite), f" level {verdicts.level}")
-    blocks = list(_blocks(verdicts, suite, work, has_table=has_table))
+    blocks = list(_blocks(verdicts, suite, work, again, has_table=has_table))
     return Report("conform", blocks, about=about, title=f"{verdicts.target}: tflq conform")
 
 
-def _blocks(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) -> Iterator[Block]:
+def _blocks(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has_table: bool) -> Iterator[Block]:
     failing = sorted(verdicts.failing, key=lambda judged: (judged.result != Result.DIFFERS, not judged.causes))
     word, style = verdicts.verdict.value.upper(), _STYLES[verdicts.verdict]
     yield Verdict(_counts_text(verdicts), style, word, verdicts.target, headline=_headline(verdicts))
@@ -83,7 +86,7 @@ def _blocks(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool
     if failing:
         yield Section("causes", "Causes", list(_cause_blocks(verdicts)))
     yield from _refusals(verdicts)
-    yield Next(_next(verdicts, suite, work, has_table=has_table))
+    yield Next(_next(verdicts, suite, work, again, has_table=has_table))
     if failing:
         yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
@@ -122,25 +125,32 @@ def _cause_blocks(verdicts: Verdicts) -> Iterator[Block]:
 def _refusals(verdicts: Verdicts) -> Iterator[Block]:
     groups = refusals(verdicts.cases)
     if groups:
-        rows = [(f"{len(g.cases):,}", g.reason, some(g.operators, 3)) for g in groups]
+        rows = [(f"{len(g.cases):,}", _of_group(g.reason), some(g.operators, 3)) for g in groups]
         columns = (("refused", ">"), ("reason", "<"), ("operators", "<"))
         table = Table(columns, rows, most=_CAUSES, rest="and {left} more reasons (--json has all)")
         yield Section("refused", "Refused, by reason", [table])
+
+
+def _of_group(reason: str) -> str:
+    """Return the reason of many cases without the places of numbers and types, which the operators' column has."""
+    for place, text in (("operator N OP: ", ""), (", version N", ""), (", types TYPES", " with these types")):
+        reason = reason.replace(place, text)
+    return reason
 
 
 def _reason(group: Unexplained) -> str:
     return group.reason + (f"; nearest: {group.nearest}" if group.nearest else "")
 
 
-def _next(verdicts: Verdicts, suite: str, work: str | None, *, has_table: bool) -> list[str]:
+def _next(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has_table: bool) -> list[str]:
     """Return the commands that lead on, the most useful one first."""
-    asked = f"tflq conform run {quote(suite)} --target {quote(verdicts.target)}"
+    asked = again or f"tflq conform run {quote(suite)} --target {quote(verdicts.target)}"
     kept = work or "WORK"
     commands = []
-    if verdicts.left:
+    if verdicts.left and not again:
         commands.append(f"{asked} --work {quote(kept)}")
     differing = next((one for one in verdicts.failing if one.result == Result.DIFFERS), None)
-    if differing is not None:
+    if differing is not None and (work is not None or not again):
         if work is None:
             commands.append(f"{asked} --work {kept}")
         commands.append(f"tflq explain {quote(kept)}/{differing.case.id}")
