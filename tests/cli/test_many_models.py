@@ -85,6 +85,9 @@ def test_pyproject_gives_defaults_that_the_command_line_overrules(folder: Path) 
     done = tflq("verify", "a.tflite", "--golden", "a.npz", "--profile", "litert-ref", "--json")
     assert (done.exit_code, json.loads(done.stdout)["profile"]) == (0, "litert-ref")
     assert json.loads(tflq("run", "a.tflite", "--json").stdout)["inputs"]["source"] == "smooth"
+    told = tflq("run", "a.tflite", "--profile", "litert-ref").stderr
+    assert "pyproject.toml: --inputs smooth\n" in told  # not the profile, which the command line gives
+    assert "pyproject.toml" not in tflq("run", "a.tflite", "-q").stderr
 
 
 @pytest.mark.parametrize(

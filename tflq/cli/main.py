@@ -19,6 +19,7 @@ import click
 
 from tflq.cli.exits import Exit, exit_of
 from tflq.cli.output import (
+    CONFIGURATION,
     STANDARD_OUTPUT,
     accept_all_text,
     end_output,
@@ -107,7 +108,8 @@ class Verbs(Group):
             ctx.fail(f"No such command {args[0]!r}. {meant}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
-            ctx.default_map = {name: _configured(command)}
+            values, path = _configured(command)
+            ctx.default_map, ctx.meta[CONFIGURATION] = {name: values}, path
         return name, command, rest
 
     def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
@@ -164,13 +166,14 @@ def _said_warnings() -> Iterator[None]:
         yield
 
 
-def _configured(command: click.Command) -> dict[str, Any]:
+def _configured(command: click.Command) -> tuple[dict[str, Any], str]:
+    """Return the defaults of a command's options, and the file that gives them."""
     from pathlib import Path
 
     from tflq.cli.configuration import configuration, defaults
 
     table, path = configuration(Path.cwd())
-    return defaults(command, table, path, tuple(VERBS)) if table else {}
+    return defaults(command, table, path, tuple(VERBS)) if table else {}, path
 
 
 def _report_error(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "standard output"
 #: Where a command keeps the warnings that it has printed.
 _WARNED = "tflq.warnings"
+#: Where a command keeps the path of the file that gives defaults, until it is named.
+CONFIGURATION = "tflq.configuration"
 
 
 def say(report: Report) -> None:
@@ -28,6 +30,7 @@ def say(report: Report) -> None:
     from tflq.report.render.text import fitted, lines_of, text_of, wants_colour
 
     lines = lines_of(report)
+    _say_defaults()
     if is_quiet():
         verdict = report.verdict
         lines = islice(lines, 1) if verdict is None else iter([Line(verdict.line, verdict.style)])
@@ -37,6 +40,24 @@ def say(report: Report) -> None:
 def is_quiet() -> bool:
     """Return whether --quiet was given: only the verdict is printed, and no progress."""
     return bool(_context().get("tflq.quiet"))
+
+
+def _say_defaults() -> None:
+    """Print the options that pyproject.toml gives, once."""
+    import click
+    from click.core import ParameterSource
+
+    context = click.get_current_context(silent=True)
+    path = "" if context is None else context.meta.pop(CONFIGURATION, "")
+    if context is None or not path or is_quiet():
+        return
+    given = [
+        f"{parameter.opts[0]} {context.params.get(parameter.name or '')}"
+        for parameter in context.command.params
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.DEFAULT_MAP
+    ]
+    if given:
+        say_error(f"{path}: {', '.join(given)}")
 
 
 def _context() -> dict[str, Any]:
