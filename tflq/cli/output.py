@@ -51,11 +51,12 @@ def _say_defaults() -> None:
     path = "" if context is None else context.meta.pop(CONFIGURATION, "")
     if context is None or not path or is_quiet():
         return
-    given = [
-        f"{parameter.opts[0]} {context.params.get(parameter.name or '')}"
-        for parameter in context.command.params
-        if context.get_parameter_source(parameter.name or "") is ParameterSource.DEFAULT_MAP
-    ]
+    given = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
+            values = context.lookup_default(name)
+            given += [f"{parameter.opts[0]} {v}" for v in (values if isinstance(values, list) else [values])]
     if given:
         say_error(f"{path}: {', '.join(given)}")
 
