@@ -186,3 +186,11 @@ def test_labels_must_be_as_many_as_samples() -> None:
     images, labels = digits(8)
     with pytest.raises(tflq.TflqError, match="number of labels: expected 8, got 7"):
         tflq.quantize(CLASSIFIER, images, RECIPE, std=16, labels=labels[:-1])
+
+
+def test_a_notebook_unfolds_ranking_and_losses() -> None:
+    result = tflq.quantize(GOLDEN, list(rows()), tflq.Recipe.preset("fast"))
+    shown = result._repr_html_()
+    assert f"of {len(result.report.ranking)} configurations" in shown
+    assert "Where most is lost" in shown
+    assert len(repr(result).splitlines()) == 3

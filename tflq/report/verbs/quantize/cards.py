@@ -7,11 +7,12 @@ from tflq.quantization.calibration import Calibration
 from tflq.quantization.recipe.recipe import Recipe
 from tflq.quantization.result import Report as Quantization
 from tflq.quantization.result import Result
-from tflq.report.blocks import Brief, Listing, Report, Text, Verdict
+from tflq.report.blocks import Brief, Listing, Report, Verdict
 from tflq.report.numbers import counted
 from tflq.report.verbs.compare.texts import lead_text
 from tflq.report.verbs.quantize.methods import methods_text
-from tflq.report.verbs.quantize.texts import check_style, check_text, estimate_texts, remark_texts, why_text
+from tflq.report.verbs.quantize.report import details
+from tflq.report.verbs.quantize.texts import check_style, check_text, remark_texts, why_text
 
 
 def quantization_card(report: Quantization) -> Report:
@@ -28,9 +29,8 @@ def result_card(result: Result) -> Report:
 
 def _card(report: Quantization, what: str, then: str) -> Report:
     verdict = Verdict(f"{what}{report.recipe.mode.value}: {lead_text(report.comparison)}", check_style(report.check))
-    estimates = list(map(Text, estimate_texts(report)))
     remarks = Listing(list(remark_texts(report)), "warning", indent=0)
-    return Report("quantize", [verdict, Brief(check_text(report.check), then), *estimates, remarks])
+    return Report("quantize", [verdict, Brief(check_text(report.check), then), *details(report), remarks])
 
 
 def recipe_card(recipe: Recipe) -> Report:

@@ -80,15 +80,29 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])
     yield from _runtimes(report)
     yield from portable_section(report.portable)
-    lowest = worst(report.comparison, _WORST)
-    if lowest:
-        losses = Table(TENSOR_COLUMNS, list(map(tensor_row, lowest)), indent=1)
-        yield InText([Text("Where most is lost:"), losses])
+    yield InText(list(losses(report)))
     yield OnPage(lambda _view: [tensors_section(report.comparison)])
     yield from _sensitivity(report)
     yield Section("remarks", "To know", [Listing(list(remark_texts(report)), "warning", indent=0)])
     yield Next([next_step(making)])
     yield OnPage(lambda _view: [_recipe(report)])
+
+
+def details(report: Quantization) -> Iterator[Block]:
+    """Yield what a card has of the report: what wins back most, the ranking, and where most is lost."""
+    if report.wins_back is not None:
+        yield Fact(win_text(report.wins_back))
+    yield _choice(report)
+    yield from losses(report)
+    yield from _sensitivity(report)
+
+
+def losses(report: Quantization) -> Iterator[Block]:
+    """Yield the tensors with the lowest ratios."""
+    lowest = worst(report.comparison, _WORST)
+    if lowest:
+        yield Text("Where most is lost:")
+        yield Table(TENSOR_COLUMNS, list(map(tensor_row, lowest)), indent=1)
 
 
 def _choice(report: Quantization) -> Section:
