@@ -189,7 +189,7 @@ def test_labels_must_be_as_many_as_samples() -> None:
 
 
 def test_a_notebook_unfolds_ranking_and_losses() -> None:
-    result = tflq.quantize(GOLDEN, list(rows()), tflq.Recipe.preset("fast"))
+    result = tflq.quantize(GOLDEN, list(rows()), "fast")
     shown = result._repr_html_()
     assert f"of {len(result.report.ranking)} configurations" in shown
     assert "Where most is lost" in shown
