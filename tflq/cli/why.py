@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,14 @@ from tflq.cli.options import (
     scaling_options,
     signature_option,
 )
-from tflq.cli.output import say, say_document, say_text
+from tflq.cli.output import is_quiet, say, say_document, say_text
 from tflq.statements import Statement
 
 #: Number of inputs that are drawn for a runtime or a device.
 _SAMPLES = 4
 _PROFILE = "litert-ref"
-#: The beginning of a target that is a profile itself.
-_OF_PROFILE = "profile:"
+#: The beginnings of a target that is a profile itself, and of evidence that is an installed runtime.
+_OF_PROFILE, _OF_RUNTIME = "profile:", "runtime:"
 
 
 @click.command("why")
@@ -91,6 +91,7 @@ def why_command(
     """
     from tflq.api.subject import subject
     from tflq.errors import OptionError
+    from tflq.report.progress import progress_bar
     from tflq.report.verbs.why.asked import Asked
     from tflq.report.verbs.why.document import why_document
     from tflq.report.verbs.why.report import paste as pasted
@@ -100,17 +101,18 @@ def why_command(
         raise OptionError("--paste goes with neither --json nor --verbose")
     if sum(one is not None for one in (evidence, target, against)) > 1:
         raise OptionError("give one of EVIDENCE, --target and --against")
-    evidence = evidence if against is None else f"runtime:{against}"
+    evidence = evidence if against is None else f"{_OF_RUNTIME}{against}"
     check_files([html], [model, evidence, inputs], force=force)
-    fed = _Fed(subject(model), inputs, scaling, bgr, sample, signature, profile)
-    if target is not None:
-        found, name = _of_target(fed, target)
-    elif evidence is None:
-        found, name = _of_installed(fed)
-    elif evidence.startswith("runtime:"):
-        found, name = _of_runtime(fed, evidence.removeprefix("runtime:"))
-    else:
-        found, name = _of_file(fed, evidence), evidence
+    with progress_bar(lines=True, quiet=is_quiet()) as tell:
+        fed = _Fed(subject(model), inputs, scaling, bgr, sample, signature, profile, tell)
+        if target is not None:
+            found, name = _of_target(fed, target)
+        elif evidence is None:
+            found, name = _of_installed(fed)
+        elif evidence.startswith(_OF_RUNTIME):
+            found, name = _of_runtime(fed, evidence.removeprefix(_OF_RUNTIME))
+        else:
+            found, name = _of_file(fed, evidence), evidence
     found = _with_breaches(fed, found)
     asked = Asked(model, name, target is not None, tuple(_options(inputs, scaling, bgr, sample, signature, profile)))
     shown = why_report(found, asked, verbose=verbose)
@@ -159,11 +161,13 @@ class _Fed:
     sample: int | None
     signature: str | None
     profile: str
+    tell: Callable[[str, int, int], None]
 
     def record(self, against: Any, *, all_tensors: bool) -> Any:
         """Return a golden of a runtime, on the inputs given or on generated ones."""
         from tflq.verification import record
 
+        self.tell(f"recording {against}" if isinstance(against, str) else "asking the target", 0, 0)
         how = {"mean": self.scaling.mean, "std": self.scaling.std} if self.scaling is not None else {}
         return record(
             bytes(self.model.data),
@@ -177,8 +181,8 @@ class _Fed:
         )
 
 
-def _of_file(fed: _Fed, evidence: str, *, given: bool = True) -> Any:
-    """Return the answer about a file; unless `given`, it holds the inputs itself."""
+def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool = False) -> Any:
+    """Return the answer about a file; unless `given`, it holds the inputs itself. See `answer` for `is_recorded`."""
     from tflq.diagnosis.evidence import Evidence, given_inputs, read_evidence
     from tflq.diagnosis.signatures import only_dumps
     from tflq.diagnosis.why import answer
@@ -194,9 +198,9 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True) -> Any:
         target = only_signed(whole, fed.signature).model
         held = read_evidence(target, evidence, fed.sample)
     if not given:
-        return answer(target, held, fed.profile)
+        return answer(target, held, fed.profile, is_recorded=is_recorded, tell=fed.tell)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.bgr)
-    return answer(target, held, fed.profile, inputs, fed.scaling)
+    return answer(target, held, fed.profile, inputs, fed.scaling, tell=fed.tell)
 
 
 def _with_breaches(fed: _Fed, found: Any) -> Any:
@@ -224,18 +228,18 @@ def _with_breaches(fed: _Fed, found: Any) -> Any:
     return replace(found, breach=stated)
 
 
-def _of_golden(fed: _Fed, golden: Any) -> Any:
+def _of_golden(fed: _Fed, golden: Any, *, is_recorded: bool) -> Any:
     """Return the answer about a recording."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "recording.npz")
         golden.save(path)
-        return _of_file(fed, path, given=False)
+        return _of_file(fed, path, given=False, is_recorded=is_recorded)
 
 
 def _of_runtime(fed: _Fed, name: str) -> tuple[Any, str]:
     """Return the answer about an installed runtime, and its name."""
-    found = _of_golden(fed, fed.record(name, all_tensors=True))
-    return replace(found, known=name), f"runtime:{name}"
+    found = _of_golden(fed, fed.record(name, all_tensors=True), is_recorded=True)
+    return replace(found, known=name), f"{_OF_RUNTIME}{name}"
 
 
 def _of_target(fed: _Fed, words: str) -> tuple[Any, str]:
@@ -254,7 +258,8 @@ def _of_target(fed: _Fed, words: str) -> tuple[Any, str]:
         golden = fed.record(device, all_tensors=False)
         text = f"only outputs are compared, not every operator: {error}"
         warnings.warn(InputWarning(Statement(text, "outputs-only", target=words)), stacklevel=2)
-    return replace(_of_golden(fed, golden), known=words.removeprefix(_OF_PROFILE)), words
+    found = _of_golden(fed, golden, is_recorded=words.startswith(_OF_PROFILE))
+    return replace(found, known=words.removeprefix(_OF_PROFILE)), words
 
 
 def _of_installed(fed: _Fed) -> tuple[Any, str]:
