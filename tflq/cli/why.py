@@ -198,9 +198,9 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool 
         target = only_signed(whole, fed.signature).model
         held = read_evidence(target, evidence, fed.sample)
     if not given:
-        return answer(target, held, fed.profile, is_recorded=is_recorded, tell=fed.tell)
+        return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.tell)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.bgr)
-    return answer(target, held, fed.profile, inputs, fed.scaling, tell=fed.tell)
+    return answer(target, held, fed.profile, inputs, fed.scaling, progress=fed.tell)
 
 
 def _with_breaches(fed: _Fed, found: Any) -> Any:

@@ -154,20 +154,20 @@ def answer(
     scaling: Scaling | None = None,
     *,
     is_recorded: bool = False,
-    tell: Callable[[str, int, int], None] = lambda _what, _done, _total: None,
+    progress: Callable[[str, int, int], None] = lambda _what, _done, _total: None,
 ) -> Answer:
     """Find the user's mistake, or else the nearest profile and the cause of the first difference.
 
     `given` are the user's numbers for the only input, one array for each sample; `scaling` converts them to real
     values, if they are stored numbers. If tflq itself recorded a runtime (`is_recorded`), the user made no mistake.
-    `tell` is called as tell(what, done, total) before each step.
+    `progress` is called as progress(what, done, total) before each step.
 
     Raises:
         InputError: The evidence fits the model in no known way.
     """
     profile = by_name(base)
     dumps = evidence.dumps
-    tell("mistakes of the user", 0, 3)
+    progress("mistakes of the user", 0, 3)
     mistake = None if is_recorded else find_mistake(model, evidence.samples, profile, given, scaling)
     warnings = tuple(_warnings(model, evidence.samples))
     if mistake is not None:
@@ -176,9 +176,9 @@ def answer(
     if dumps is None:
         raise InputError(evidence.problem)
     dumps = _completed(model, dumps, given, scaling)
-    tell("all profiles", 1, 3)
+    progress("all profiles", 1, 3)
     fitted = fit(model, dumps, profile)
-    tell("causes", 2, 3)
+    progress("causes", 2, 3)
     findings = investigate(model, dumps, profile)
     if fitted.verdict == FitVerdict.PARTLY and fitted.unknown:
         findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
