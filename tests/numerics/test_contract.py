@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from tflq.numerics import contract
 from tflq.numerics.contract import Contraction, PairContraction, accumulators_int32, centre_into, centred_range
 
 
@@ -116,3 +119,29 @@ def test_centring():
     centre_into(codes, 200, out)
     assert (out == np.arange(256) - 200).all()
     assert centred_range((0, 255), 200) == (-200, 55)
+
+
+@pytest.mark.parametrize("weights", [(-128, 127), (-32768, 32767), (0, 1)])
+@pytest.mark.parametrize("x", [(-128, 127), (0, 255), (-32768, 32767), (-3, 0)])
+def test_the_largest_sum_is_that_of_python(weights: tuple[int, int], x: tuple[int, int]) -> None:
+    """Of weights as float32, whose products and sums need more bits."""
+    rng = np.random.default_rng(5)
+    matrix = rng.integers(*weights, (700, 5), endpoint=True)
+    most = max(
+        max(
+            sum(max(int(w) * x[0], int(w) * x[1], 0) for w in column),
+            sum(-min(int(w) * x[0], int(w) * x[1], 0) for w in column),
+        )
+        for column in matrix.T
+    )
+    assert contract._largest_sum(matrix.astype(np.float32), x) == most
+
+
+def test_the_largest_sum_takes_little_memory() -> None:
+    matrix = np.ones((3000, 1000), np.float32)
+    tracemalloc.start()
+    try:
+        assert contract._largest_sum(matrix, (-128, 127)) == 3000 * 128
+        assert tracemalloc.get_traced_memory()[1] < 60 << 20
+    finally:
+        tracemalloc.stop()

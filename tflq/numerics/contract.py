@@ -34,6 +34,8 @@ _SHORTEST_RUN = 96
 _CACHE_BYTES = 1 << 20
 #: Bytes of rows and accumulators of one block, however wide they are.
 _BLOCK_BYTES = 1 << 24
+#: Units of work of an element of a matrix that is searched: a piece has a million elements, and small temporary arrays.
+_EACH = 1 << 6
 #: BLAS packs the matrix again for every block: with fewer rows that shows.
 _FEWEST_ROWS = 192
 
@@ -168,9 +170,13 @@ def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int
 
 def _largest_sum(matrix: Array, x: Range) -> int:
     """Return the largest magnitude of a sum of some products, one of each row of a column; exact below 2**53."""
-    first, second = matrix * float(x[0]), matrix * float(x[1])
-    up = np.maximum(np.maximum(first, second), 0.0).sum(0)
-    down = np.minimum(np.minimum(first, second), 0.0).sum(0)
+    rows, columns = matrix.shape
+    up, down = np.zeros(columns), np.zeros(columns)
+    for start, stop in ranges(rows, _EACH * columns):
+        part = matrix[start:stop].astype(np.float64)
+        first, second = part * float(x[0]), part * float(x[1])
+        up += np.maximum(np.maximum(first, second), 0.0).sum(0)
+        down += np.minimum(np.minimum(first, second), 0.0).sum(0)
     return int(max(up.max(initial=0.0), -down.min(initial=0.0)))
 
 
