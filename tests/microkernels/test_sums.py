@@ -51,7 +51,7 @@ def made(case, sign, form=None, driver_of=driver):
     sums = sums_of(*terms, sign, pipeline, form)
     assert sums is not None
     out = np.full(operands[0].size, 99, pipeline.dtype)
-    driver_of(sums.kernel)(*operands, sums.constants, *sums.limits, out)
+    driver_of(sums.kernel)(*operands, sums.constants, int(sums.zero_point), *sums.clamp, out)
     return out
 
 

@@ -75,7 +75,7 @@ def test_a_changed_bit_is_told_with_operator_element_and_cause(
     assert "another exception" not in done.stdout
     assert "operator 0 CONV_2D: differs under litert-opt" in done.stdout
     assert "expected" in done.stdout
-    assert "cause: the golden has the bits of litert-ref" in done.stdout
+    assert "cause: in operator 0 CONV_2D, the golden has the bits of litert-ref" in done.stdout
 
 
 @pytest.mark.slow

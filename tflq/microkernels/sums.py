@@ -16,6 +16,7 @@ from tflq.microkernels.forms import Form, chosen
 from tflq.microkernels.kernel import SumKernel
 from tflq.microkernels.roundings import Scaling, Step
 from tflq.microkernels.tiles import sources
+from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import OutputPipeline, OutputStage
 
@@ -47,11 +48,12 @@ class Sums:
 
     kernel: SumKernel
     constants: Array  # see constants_of
-    limits: tuple[int, int, int]  # zero point, low and high, LSB of output
+    zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
 
     def into(self, a: Array, b: Array, out: Array) -> Callable[[], None]:
         """Return the call that fills `out` with the sums of `a` and `b`; all are flat and of the same size."""
-        return driver(self.kernel).bound(a, b, self.constants, *self.limits, out)
+        return driver(self.kernel).bound(a, b, self.constants, int(self.zero_point), *self.clamp, out)
 
 
 def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form: Form | None = None) -> Sums | None:
@@ -72,7 +74,7 @@ def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form
     for term, scaled in ((first, of_first), (second, of_second)):
         placed += [np.int32(term.zero_point), np.int32(term.left), *(values[0] for values in scaled.constants)]
     constants = constants_of([*placed, *(values[0] for values in scaling.constants)])
-    return Sums(kernel, constants, (int(pipeline.zero_point), *pipeline.clamp))
+    return Sums(kernel, constants, pipeline.zero_point, pipeline.clamp)
 
 
 def constants_of(values: list[Any]) -> Array:
