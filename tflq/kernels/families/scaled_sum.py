@@ -8,7 +8,7 @@ Source: LiteRT 2.3, add.cc Prepare, sub.cc PrepareGeneralSubOp, PrepareInt16SubO
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -41,7 +41,9 @@ class OpData:
     second: Array  # the same of the second input; negated for a difference
     pipeline: OutputPipeline  # common scale -> codes
     shape: Shape
-    sums: Sums | None = None  # all of the above in registers, where that is exact and the processor has a kernel for it
+    #: All of the above in registers, where that is exact and the processor has a kernel for it. Data that `replace`
+    #: makes has none, because it may no longer be the same.
+    sums: Sums | None = field(default=None, init=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +77,8 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
         second=sign * scaled_codes(b, arithmetic, reals[1], left_shift),
         pipeline=pipeline,
         shape=shape,
-        sums=sums_of(first, second, sign, pipeline),
     )
+    object.__setattr__(data, "sums", sums_of(first, second, sign, pipeline))
     return Prepared((shape,), data, eval_general)
 
 
