@@ -124,7 +124,7 @@ def test_centring():
 @pytest.mark.parametrize("weights", [(-128, 127), (-32768, 32767), (0, 1)])
 @pytest.mark.parametrize("x", [(-128, 127), (0, 255), (-32768, 32767), (-3, 0)])
 def test_the_largest_sum_is_that_of_python(weights: tuple[int, int], x: tuple[int, int]) -> None:
-    """Of weights as float32, whose products and sums need more bits."""
+    """Float32 weights are exact, but their products and sums need more than its 24 bits."""
     rng = np.random.default_rng(5)
     matrix = rng.integers(*weights, (700, 5), endpoint=True)
     most = max(

@@ -62,14 +62,14 @@ def c_command(
         target = subject(model)
         require_model(golden, recording.model_sha256, target.facts.sha256)
         data = target.data
+    if any(signature is not None or continues for signature, continues in recording.steps):
+        raise GoldenError(f"{golden}: holds steps of signatures; export c takes samples of a model without them")
     if output.endswith(("/", os.sep)):
         try:
             os.makedirs(output, exist_ok=True)
         except OSError as error:
             raise FileAccessError(output, error.strerror or str(error)) from error
     check_files(paths, [golden, model], force=force)
-    if any(signature is not None or continues for signature, continues in recording.steps):
-        raise GoldenError(f"{golden}: holds steps of signatures; export c takes samples of a model without them")
     chosen = recording.chosen(range(len(recording.observations))[samples or slice(None)])
     exported = export_c(chosen, called, data, checksums=checksums)
     for path, text in zip(paths, (exported.header, exported.test), strict=True):

@@ -25,8 +25,8 @@ class Report:
     names those of a model with several, in the file's order; `others` are those that were not asked for.
 
     `own` is the profile of the golden's or runtime's own release, if the compared one differs and `own` reproduces all
-    bits; `changes` are what releases changed between the two in the operators that differ. `accepted` is
-    whether a baseline accepts everything that differs or was not compared; None without a baseline.
+    bits; `changes` are what releases changed between the two in the operators that differ. `accepted` is True if
+    a baseline accepts everything that differs or was not compared, and None without a baseline.
     """
 
     model: ModelFacts

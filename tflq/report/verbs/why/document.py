@@ -31,7 +31,7 @@ def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
         "certainty": answer.certainty.value,
         "evidence_for_it": certainty_text(answer),
         "fitting": [] if answer.fit is None else list(answer.fit.fitting),
-        "foreign": [] if answer.is_known else foreign_names(answer.fit),
+        "foreign": foreign_names(answer),
         "breach": answer.breach,
         "mistake": None
         if mistake is None

@@ -78,10 +78,9 @@ def _profiles_text(answer: Answer, fit: Fit) -> str:
     others = len(fit.fitting) - 1
     more = f" and {counted(others, 'other profile')}" if others and not answer.is_known else ""
     bits = f"the bits of {answer.nearest}{more}"
-    foreign = [] if answer.is_known else foreign_names(fit)
     first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
     where = f"; in {answer.located.op} as {alternatives(first)}" if first and answer.located is not None else ""
-    return ", or ".join([bits, *foreign]) + where
+    return ", or ".join([bits, *foreign_names(answer)]) + where
 
 
 def alternatives(names: Sequence[str]) -> str:
@@ -92,11 +91,17 @@ def alternatives(names: Sequence[str]) -> str:
     return " or ".join([*names[:1], *rest, *([f"{more} more"] if more > 0 else [])])
 
 
-def foreign_names(fit: Fit | None) -> list[str]:
+def foreign_names(answer: Answer) -> list[str]:
     """Return the runtimes without a profile that explain the device as well as the best profile does."""
-    if fit is None or not (fit.is_foreign or (fit.foreign and not fit.fitting)):
+    fit = answer.fit
+    if fit is None or answer.is_known or not (fit.is_foreign or (fit.foreign and not fit.fitting)):
         return []
-    return [f"the float arithmetic of {', '.join(dict.fromkeys(RUNTIMES[name] for name in fit.foreign))}"]
+    return [f"the float arithmetic of {_runtimes_of(fit)}"]
+
+
+def _runtimes_of(fit: Fit) -> str:
+    """Return the names of the runtimes without a profile."""
+    return ", ".join(dict.fromkeys(RUNTIMES[name] for name in fit.foreign))
 
 
 def leading(answer: Answer) -> tuple[Cause, ...]:
@@ -111,8 +116,7 @@ def cause_names(answer: Answer) -> list[str]:
     nearest = answer.nearest
     if answer.fit is not None and answer.fit.fitting and nearest is not None:
         names = [nearest, *(name for name in names if name != nearest)]
-        if not answer.is_known:
-            names[1:1] = foreign_names(answer.fit)
+        names[1:1] = foreign_names(answer)
     return names
 
 
@@ -120,7 +124,7 @@ def nearest_text(answer: Answer) -> str:
     """Return the nearest profile, or the mix of profiles."""
     fit = answer.fit
     if fit is None or answer.nearest is None:
-        none = alternatives(["none", *foreign_names(fit)]).replace(" or ", "; it may have ", 1)
+        none = alternatives(["none", *foreign_names(answer)]).replace(" or ", "; it may have ", 1)
         return none if answer.mistake is None else f"{answer.base}, without the mistake"
     if fit.fitting:
         others = len(fit.fitting) - 1
@@ -176,7 +180,7 @@ def _fitting_text(fit: Fit) -> str:
     if fit.is_too_small:
         found = f"{fit.informative:,} results lie inside their types' ranges, of {fit.needed:,} needed"
     if fit.foreign:
-        found += f", but {', '.join(dict.fromkeys(RUNTIMES[name] for name in fit.foreign))} may give them all, too"
+        found += f", but {_runtimes_of(fit)} may give them all, too"
     word = "cannot tell" if fit.certainty == Certainty.NONE else fit.certainty.value
     return f"{word}: {found}"
 
