@@ -236,3 +236,10 @@ def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:
     assert tflq("lint", "a.tflite").exit_code == 0
     assert tflq("verify", "a.tflite").exit_code == 0
     assert tflq("verify", "b.tflite").exit_code == 1
+
+
+def test_defaults_are_printed_without_control_characters(folder: Path) -> None:
+    Path("pyproject.toml").write_text('[tool.tflq.run]\nhtml = "p\\u001b[31m.html"\n')
+    told = tflq("run", "a.tflite").stderr
+    assert "--html p\\x1b[31m.html" in told
+    assert "\x1b" not in told

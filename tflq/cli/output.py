@@ -58,7 +58,7 @@ def _say_defaults() -> None:
             values = context.lookup_default(name)
             given += [f"{parameter.opts[0]} {v}" for v in (values if isinstance(values, list) else [values])]
     if given:
-        say_error(f"{path}: {', '.join(given)}")
+        say_error(printable(f"{path}: {', '.join(given)}"))
 
 
 def _context() -> dict[str, Any]:

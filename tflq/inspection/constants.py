@@ -65,7 +65,8 @@ def _walk(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int 
         yield place, int(value) if isinstance(value, (int, np.integer)) else float(value)
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            yield from _walk(place, field.name, getattr(value, field.name))
+            if field.init:  # others are derived from these
+                yield from _walk(place, field.name, getattr(value, field.name))
     elif isinstance(value, tuple):
         for position, item in enumerate(value):
             yield from _item(owner, f"{name}[{position}]", item)
