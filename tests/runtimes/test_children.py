@@ -14,6 +14,7 @@ from support.pythons import fake_python
 from tflq.errors import FileAccessError, RuntimeFailed
 from tflq.runtimes import by_name
 from tflq.runtimes.children import nameless_file, started, temporary_folder
+from tflq.runtimes.process import feed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and stand-ins are POSIX")
 
@@ -92,3 +93,15 @@ def test_no_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.Monke
     for make in (nameless_file, temporary_folder):
         with pytest.raises(FileAccessError, match="temporary files: No such file"):
             make()
+
+
+def test_a_child_may_end_before_its_job_is_sent() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    job, pipe = nameless_file(), os.fdopen(writer, "wb")
+    with job as file:
+        file.write(b"job")
+        feed(pipe, file)  # a broken pipe
+    feed(pipe, file)  # closed files
+    pipe.raw.close()
+    feed(pipe, file)

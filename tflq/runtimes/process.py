@@ -198,10 +198,13 @@ def _collect(
 
 
 def feed(pipe: IO[bytes], job: IO[bytes]) -> None:
-    """Send the job, its size in a line and its bytes. The pipe stays open, which keeps the child alive."""
-    size = job.seek(0, os.SEEK_END)
-    job.seek(0)
-    with suppress(OSError, ValueError):  # the child is gone
+    """Send the job, its size in a line and its bytes. The pipe stays open, which keeps the child alive.
+
+    A child may end before all is sent, even before this begins; then the caller closes both files.
+    """
+    with suppress(OSError, ValueError):  # a broken pipe, a closed file
+        size = job.seek(0, os.SEEK_END)
+        job.seek(0)
         pipe.write(b"%d\n" % size)
         shutil.copyfileobj(job, pipe)
         pipe.flush()
