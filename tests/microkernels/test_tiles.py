@@ -180,8 +180,8 @@ def test_tile_is_its_instruction(form):
 
 DIGESTS = """
 from test_tiles import FORMS, STAGES, kernel_of
-from tflq.microkernels.tiles import EmittedTile
-print([EmittedTile(kernel_of(form, *form.tiles[0], stage, "int8")).digest() for form in FORMS for stage in STAGES])
+from tflq.microkernels.tiles import tile_of
+print([tile_of(kernel_of(form, *form.tiles[0], stage, "int8")).digest() for form in FORMS for stage in STAGES])
 """
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tflq.jit.compiled import Array, Compiled, Int, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.microkernels.kernel import Kernel
-from tflq.microkernels.tiles import EmittedTile
+from tflq.microkernels.tiles import tile_of
 
 #: Bytes of packed rows that stay in a core's second-level cache.
 _BLOCK_BYTES = 1 << 16
@@ -35,7 +35,7 @@ def driver(packer: Compiled[..., None], kernel: Kernel) -> Compiled[..., None]:
     left = getattr(np, form.left)
     return product_into.bind(
         pack_into=packer.bind(LEFT=left),
-        tile_into=EmittedTile(kernel),
+        tile_into=tile_of(kernel),
         ROWS=tile.rows,
         COLUMNS=tile.columns,
         GROUP=form.group,

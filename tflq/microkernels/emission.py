@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from tflq.microkernels.forms import Tile
 from tflq.microkernels.kernel import SIZES, Kernel
-from tflq.microkernels.vectors import DOUBLE, FLOAT, I8, I16, I32, I64, Value, Vectors
+from tflq.microkernels.vectors import DOUBLE, FLOAT, I8, I16, I32, I64, Value, Vectors, written_once
 
 #: LLVM types by name.
 ELEMENTS = MappingProxyType({"int8": I8, "uint8": I8, "int16": I16, "int32": I32, "float32": FLOAT, "float64": DOUBLE})
@@ -103,20 +103,9 @@ def emit_function(module: ir.Module, kernel: Kernel) -> ir.Function:
     form = kernel.tile.form
     name = f"tflq.{form.name}.{form.dot}.{kernel.tile.rows}x{kernel.tile.columns}"
     name = ".".join((name, *(step.name for step in kernel.steps), kernel.code))
-    if name in module.globals:
-        return module.globals[name]
     address = I8.as_pointer()
     kinds = Operands(address, I64, address, I64, address, address, I32, I32, I32, address, I64)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    for argument, kind in zip(function.args, kinds, strict=True):
-        if kind == address:
-            argument.add_attribute("noalias")
-    builder = ir.IRBuilder(function.append_basic_block())
-    _emit(builder, kernel, Operands(*function.args))
-    builder.ret_void()
-    return function
+    return written_once(module, name, kinds, lambda builder, at: _emit(builder, kernel, at))
 
 
 def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:

@@ -5,13 +5,13 @@ A fused tile has one block, whose sums begin with the bias.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 
 from tflq.microkernels import flushed_emission
 from tflq.microkernels.kernel import FloatTile
-from tflq.microkernels.vectors import FLOAT, I8, I64, Value, Vectors
+from tflq.microkernels.vectors import FLOAT, I8, I64, Value, Vectors, written_once
 
 
 class Operands(NamedTuple):
@@ -33,20 +33,11 @@ class Operands(NamedTuple):
 def emit_function(module: ir.Module, tile: FloatTile) -> ir.Function:
     """Return the tile as a function of `module` that takes Operands; it is written there once."""
     name = f"tflq.float32.{tile.rows}x{tile.vectors}x{tile.lanes}{'.fused' if tile.fused else ''}"
-    if name in module.globals:
-        return module.globals[name]
     address = I8.as_pointer()
     kinds = Operands(address, I64, address, I64, I64, address, FLOAT, FLOAT, address, I64, I64)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    for argument, kind in zip(function.args, kinds, strict=True):
-        if kind == address:
-            argument.add_attribute("noalias")
-    builder = ir.IRBuilder(function.append_basic_block())
-    (_emit_fused if tile.fused else _emit)(builder, tile, Operands(*function.args))
-    builder.ret_void()
-    return function
+    return written_once(
+        module, name, kinds, lambda builder, at: (_emit_fused if tile.fused else _emit)(builder, tile, at)
+    )
 
 
 def _numbers(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> list[Value]:
@@ -131,7 +122,7 @@ def _one_k(v: Vectors, tile: FloatTile, at: Operands, starts: list[Value], k: Va
     panel = builder.gep(at.weights, [builder.mul(k, ir.Constant(I64, 4 * tile.columns))])
     weights = [v.load(panel, 4 * tile.lanes * i, kind) for i in range(tile.vectors)]
     place = builder.mul(k, ir.Constant(I64, 4))
-    following: list[Any] = []
+    following: list[Value] = []
     for r, start in enumerate(starts):
         value = v.spread(v.load(builder.gep(start, [place]), 0, FLOAT))
         for i, weight in enumerate(weights):
@@ -148,61 +139,3 @@ def _smaller(builder: ir.IRBuilder, a: Value, b: Value) -> Value:
 def _join(phi: Value, *incoming: tuple[Value, Value]) -> None:
     for value, block in incoming:
         phi.add_incoming(value, block)
-
-
-def intrinsic_of(tile: FloatTile) -> Any:
-    """Return the tile as a numba intrinsic with the arguments of its definition."""
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def tile_into(
-        typing: Any,
-        rows: Any,
-        row: Any,
-        weights: Any,
-        panel: Any,
-        block: Any,
-        biases: Any,
-        low: Any,
-        high: Any,
-        out: Any,
-        out_row: Any,
-        out_column: Any,
-        count: Any,
-    ) -> Any:
-        argument_types = (rows, row, weights, panel, block, biases, low, high, out, out_row, out_column, count)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            def array(position: int) -> Any:
-                return context.make_array(argument_types[position])(context, builder, arguments[position])
-
-            def number(position: int, kind: Any = types.int64) -> Any:
-                return context.cast(builder, arguments[position], argument_types[position], kind)
-
-            def address(position: int, *indices: Any) -> Any:
-                whole = array(position)
-                place = builder.bitcast(whole.data, I8.as_pointer())
-                for axis, index in enumerate(indices):
-                    place = builder.gep(place, [builder.mul(index, builder.extract_value(whole.strides, axis))])
-                return place
-
-            operands = Operands(
-                rows=address(0, number(1)),
-                row_step=builder.extract_value(array(0).strides, 0),
-                weights=address(2, number(3)),
-                length=builder.extract_value(array(2).shape, 1),
-                block=number(4),
-                biases=address(5, number(10)),
-                low=number(6, types.float32),
-                high=number(7, types.float32),
-                out=address(8, number(9), number(10)),
-                out_step=builder.extract_value(array(8).strides, 0),
-                count=number(11),
-            )
-            builder.call(emit_function(builder.module, tile), list(operands))
-            return context.get_dummy_value()
-
-        return types.void(*argument_types), generate
-
-    return tile_into

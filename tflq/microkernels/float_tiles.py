@@ -6,16 +6,15 @@ each in turn. The size of a tile changes no bit.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tflq.jit.compiled import Array, Compiled, Int, Real, compiling_is_off
+from tflq.jit.compiled import Array, Int, Real, compiling_is_off
 from tflq.jit.targets import features
+from tflq.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.microkernels.kernel import FloatTile
 
 
@@ -27,33 +26,32 @@ def chosen() -> FloatTile:
     return FloatTile(6, 2, 4 if compiling_is_off() or "avx" not in features() else 8)
 
 
-class EmittedFloatTile(Compiled[..., None]):
-    """A tile: `python` defines it, compiled code calls what `float_emission` writes."""
-
-    writes_code = True
-
-    def __init__(self, tile: FloatTile, defined: Callable[..., None] | None = None) -> None:
-        super().__init__(defined or definition(tile))
-        self.tile = tile
-
-    def digest(self) -> str:
-        """Return a digest of the tile and of the code that writes it."""
-        return hashlib.sha256(f"{self.tile} {_sources()}".encode()).hexdigest()[:16]
-
-    def _linked(self) -> Any:
-        from tflq.microkernels.float_emission import intrinsic_of
-
-        emitted: Callable[..., None] = intrinsic_of(self.tile)
-        return emitted
+def emitted(tile: FloatTile, defined: Callable[..., None] | None = None) -> Emitted:
+    """Return the function of a tile, which `defined` defines; by default, as an unfused one."""
+    return Emitted(tile, defined or definition(tile), _written)
 
 
-@cache
-def _sources() -> str:
-    folder = Path(__file__).parent
-    digest = hashlib.sha256()
-    for name in ("float_emission", "float_tiles", "flushed_emission", "vectors"):
-        digest.update((folder / f"{name}.py").read_bytes())
-    return digest.hexdigest()
+def _written(tile: FloatTile, definition: Callable[..., None]) -> Any:
+    from tflq.microkernels.float_emission import Operands, emit_function
+
+    def write(at: Arguments) -> None:
+        row, column = at.number("out_row"), at.number("out_column")
+        operands = Operands(
+            rows=at.address("rows", at.number("row")),
+            row_step=at.step("rows", 0),
+            weights=at.address("weights", at.number("panel")),
+            length=at.size("weights", 1),
+            block=at.number("block"),
+            biases=at.address("biases", column),
+            low=at.number("low", "float32"),
+            high=at.number("high", "float32"),
+            out=at.address("out", row, column),
+            out_step=at.step("out", 0),
+            count=at.number("count"),
+        )
+        at.builder.call(emit_function(at.builder.module, tile), list(operands))
+
+    return intrinsic_of(definition, write)
 
 
 def definition(tile: FloatTile) -> Callable[..., None]:

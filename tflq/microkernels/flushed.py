@@ -7,16 +7,15 @@ call it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tflq.jit.compiled import Compiled, Int, Real, compiled, compiling_is_off
 from tflq.jit.targets import features, machine
+from tflq.microkernels.emitted import sources
 from tflq.numerics.normal_float32 import fma, read
 
 
@@ -40,15 +39,10 @@ class Native(Compiled[..., Any]):
 
     def digest(self) -> str:
         """Return a digest of the code that counts: the definition, or what writes the instructions."""
-        return _sources() + str(self.position) if is_native() else super().digest()
+        return sources()[:15] + str(self.position) if is_native() else super().digest()
 
     def _linked(self) -> Any:
         return _intrinsics()[self.position] if is_native() else super()._linked()
-
-
-@cache
-def _sources() -> str:
-    return hashlib.sha256(Path(__file__).with_name("flushed_emission.py").read_bytes()).hexdigest()[:15]
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from tflq.jit.compiled import Array, Compiled, Int, Real, compiled
-from tflq.microkernels.float_tiles import EmittedFloatTile
+from tflq.microkernels.float_tiles import emitted
 from tflq.microkernels.flushed import is_native
 from tflq.microkernels.kernel import FloatTile
 from tflq.numerics.normal_float32 import fma, read
@@ -26,7 +26,7 @@ def chosen() -> FloatTile:
 def tile_of(tile: FloatTile) -> Compiled[..., None]:
     """Return the function of a tile: machine code if the processor has the instructions, else its definition."""
     defined = definition.bind(ROWS=tile.rows, COLUMNS=tile.columns)
-    return EmittedFloatTile(tile, defined.python) if is_native() else defined
+    return emitted(tile, defined.python) if is_native() else defined
 
 
 @compiled

@@ -14,7 +14,7 @@ from tflq.microkernels.forms import Form, chosen
 from tflq.microkernels.kernel import TapKernel
 from tflq.microkernels.packing import aligned
 from tflq.microkernels.roundings import LIMIT, Scaling
-from tflq.microkernels.taps import EmittedLine
+from tflq.microkernels.taps import line_of
 from tflq.numerics.stages import OutputPipeline
 
 #: Bytes of weights and constants that stay in a core's second-level cache.
@@ -105,7 +105,7 @@ WIDTH = 1
 @cache
 def lines(kernel: TapKernel) -> Compiled[..., None]:
     """Return `lines_into` with the line of a kernel."""
-    return lines_into.bind(line_into=EmittedLine(kernel), WIDTH=kernel.width)
+    return lines_into.bind(line_into=line_of(kernel), WIDTH=kernel.width)
 
 
 @compiled

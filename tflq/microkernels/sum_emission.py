@@ -13,7 +13,7 @@ from llvmlite import ir
 from tflq.microkernels.emission import ELEMENTS
 from tflq.microkernels.kernel import SIZES, SumKernel
 from tflq.microkernels.roundings import Step
-from tflq.microkernels.vectors import I8, I32, I64, Value, Vectors
+from tflq.microkernels.vectors import I8, I32, I64, Value, Vectors, written_once
 
 #: Bytes of a constant's place.
 _PLACE = 8
@@ -37,17 +37,9 @@ def emit_sum(module: ir.Module, kernel: SumKernel) -> ir.Function:
     steps = (("first", kernel.first), ("second", kernel.second), ("out", kernel.steps))
     said = (word for name, own in steps for word in (name, *(step.name for step in own)))
     name = f"tflq.sum.{kernel.lanes}.{kernel.left}.{kernel.sign}.{'.'.join(said)}.{kernel.code}"
-    if name in module.globals:
-        return module.globals[name]
     address = I8.as_pointer()
     kinds = SumOperands(address, address, address, I64, I32, I32, I32, address)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block())
-    _emit(builder, kernel, SumOperands(*function.args))
-    builder.ret_void()
-    return function
+    return written_once(module, name, kinds, lambda builder, at: _emit(builder, kernel, at), are_apart=False)
 
 
 class _Constants:

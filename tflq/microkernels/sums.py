@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -12,10 +11,10 @@ import numpy as np
 
 from tflq.jit.compiled import Array, Compiled, Int, compiled
 from tflq.jit.pieces import in_pieces
+from tflq.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.microkernels.forms import Form, chosen
 from tflq.microkernels.kernel import SumKernel
 from tflq.microkernels.roundings import Scaling, Step
-from tflq.microkernels.tiles import sources
 from tflq.numerics.codes import Clamp, ZeroPoint
 from tflq.numerics.rounding import clamp, wrap_int32
 from tflq.numerics.stages import OutputPipeline, OutputStage
@@ -87,24 +86,6 @@ def constants_of(values: list[Any]) -> Array:
     return places.reshape(-1).view(np.int64)
 
 
-class EmittedSum(Compiled[..., None]):
-    """The sum of one kernel: `python` defines it, compiled code calls what `emit_sum` writes."""
-
-    writes_code = True
-
-    def __init__(self, kernel: SumKernel) -> None:
-        super().__init__(definition(kernel))
-        self.kernel = kernel
-
-    def digest(self) -> str:
-        """Return a digest of the kernel and of the code that writes it."""
-        return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
-
-    def _linked(self) -> Any:
-        emitted: Callable[..., None] = _intrinsic(self.kernel)
-        return emitted
-
-
 def definition(kernel: SumKernel) -> Callable[..., None]:
     """Return the definition of a sum on scalars."""
 
@@ -152,58 +133,23 @@ def _through(steps: list[tuple[Step, list[Any]]], value: Any) -> Any:
     return value
 
 
-def _intrinsic(kernel: SumKernel) -> Any:
-    """Return the sum as a numba intrinsic with the arguments of its definition."""
-    from numba.core import types
-    from numba.extending import intrinsic
-
+def _written(kernel: SumKernel, definition: Callable[..., None]) -> Any:
     from tflq.microkernels.sum_emission import SumOperands, emit_sum
-    from tflq.microkernels.vectors import I8, I32
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def sum_into(
-        typing: Any,
-        a: Any,
-        a_at: Any,
-        b: Any,
-        b_at: Any,
-        constants: Any,
-        passes: Any,
-        zero_point: Any,
-        low: Any,
-        high: Any,
-        out: Any,
-        out_at: Any,
-    ) -> Any:
-        argument_types = (a, a_at, b, b_at, constants, passes, zero_point, low, high, out, out_at)
+    def write(at: Arguments) -> None:
+        operands = SumOperands(
+            first=at.address("a", at.number("a_at")),
+            second=at.address("b", at.number("b_at")),
+            constants=at.address("constants"),
+            passes=at.number("passes"),
+            zero_point=at.code("zero_point"),
+            low=at.code("low"),
+            high=at.code("high"),
+            out=at.address("out", at.number("out_at")),
+        )
+        at.builder.call(emit_sum(at.builder.module, kernel), list(operands))
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            def number(position: int) -> Any:
-                return context.cast(builder, arguments[position], argument_types[position], types.int64)
-
-            def address(position: int, element: Any = None) -> Any:
-                whole = context.make_array(argument_types[position])(context, builder, arguments[position])
-                place = builder.bitcast(whole.data, I8.as_pointer())
-                if element is None:
-                    return place
-                return builder.gep(place, [builder.mul(element, builder.extract_value(whole.strides, 0))])
-
-            operands = SumOperands(
-                first=address(0, number(1)),
-                second=address(2, number(3)),
-                constants=address(4),
-                passes=number(5),
-                zero_point=builder.trunc(number(6), I32),
-                low=builder.trunc(number(7), I32),
-                high=builder.trunc(number(8), I32),
-                out=address(9, number(10)),
-            )
-            builder.call(emit_sum(builder.module, kernel), list(operands))
-            return context.get_dummy_value()
-
-        return types.void(*argument_types), generate
-
-    return sum_into
+    return intrinsic_of(definition, write)
 
 
 #: The names that `driver` replaces.
@@ -214,7 +160,7 @@ LANES = 1
 @cache
 def driver(kernel: SumKernel) -> Compiled[..., None]:
     """Return `sums_into` with the sum of a kernel."""
-    return sums_into.bind(sum_into=EmittedSum(kernel), LANES=kernel.lanes)
+    return sums_into.bind(sum_into=Emitted(kernel, definition(kernel), _written), LANES=kernel.lanes)
 
 
 @in_pieces(1, are_independent=True, a="r", b="r", out="r")

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from tflq.microkernels.emission import DOTS, ELEMENTS
 from tflq.microkernels.kernel import SIZES, TapKernel
-from tflq.microkernels.vectors import I8, I16, I32, I64, Value, Vectors
+from tflq.microkernels.vectors import I8, I16, I32, I64, Value, Vectors, written_once
 
 
 class LineOperands(NamedTuple):
@@ -35,20 +35,9 @@ def emit_line(module: ir.Module, kernel: TapKernel) -> ir.Function:
     """Return the line as a function of `module` that takes LineOperands; it is written there once."""
     name = f"tflq.taps.{kernel.form.name}.{kernel.form.dot}.{kernel.left}"
     name = ".".join((name, *(step.name for step in kernel.steps), kernel.code))
-    if name in module.globals:
-        return module.globals[name]
     address = I8.as_pointer()
     kinds = LineOperands(address, address, I64, address, address, I64, I64, I64, I32, I32, I32, address)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    for argument, kind in zip(function.args, kinds, strict=True):
-        if kind == address:
-            argument.add_attribute("noalias")
-    builder = ir.IRBuilder(function.append_basic_block())
-    _emit(builder, kernel, LineOperands(*function.args))
-    builder.ret_void()
-    return function
+    return written_once(module, name, kinds, lambda builder, at: _emit(builder, kernel, at))
 
 
 def _number(value: int) -> Value:

@@ -7,34 +7,21 @@ the products: their codes are interleaved, as weights were when they were packed
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tflq.jit.compiled import Array, Compiled, Int
+from tflq.jit.compiled import Array, Int
+from tflq.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.microkernels.kernel import TapKernel
-from tflq.microkernels.tiles import sources, unpacked
+from tflq.microkernels.tiles import unpacked
 from tflq.numerics.rounding import clamp, wrap_int32
 
 
-class EmittedLine(Compiled[..., None]):
-    """The line of one kernel: `python` defines it, compiled code calls what `emit_line` writes."""
-
-    writes_code = True
-
-    def __init__(self, kernel: TapKernel) -> None:
-        super().__init__(definition(kernel))
-        self.kernel = kernel
-
-    def digest(self) -> str:
-        """Return a digest of the kernel and of the code that writes it."""
-        return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
-
-    def _linked(self) -> Any:
-        emitted: Callable[..., None] = _intrinsic(self.kernel)
-        return emitted
+def line_of(kernel: TapKernel) -> Emitted:
+    """Return the function of a line."""
+    return Emitted(kernel, definition(kernel), _written)
 
 
 def definition(kernel: TapKernel) -> Callable[..., None]:
@@ -78,63 +65,24 @@ def definition(kernel: TapKernel) -> Callable[..., None]:
     return line_into
 
 
-def _intrinsic(kernel: TapKernel) -> Any:
-    """Return the line as a numba intrinsic with the arguments of its definition."""
-    from numba.core import types
-    from numba.extending import intrinsic
-
+def _written(kernel: TapKernel, definition: Callable[..., None]) -> Any:
     from tflq.microkernels.tap_emission import LineOperands, emit_line
-    from tflq.microkernels.vectors import I8, I32
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def line_into(
-        typing: Any,
-        codes: Any,
-        at: Any,
-        offsets: Any,
-        weights: Any,
-        constants: Any,
-        first: Any,
-        passes: Any,
-        zero_point: Any,
-        low: Any,
-        high: Any,
-        out: Any,
-        out_at: Any,
-    ) -> Any:
-        argument_types = (codes, at, offsets, weights, constants, first, passes, zero_point, low, high, out, out_at)
+    def write(at: Arguments) -> None:
+        operands = LineOperands(
+            codes=at.address("codes", at.number("at")),
+            offsets=at.address("offsets"),
+            pairs=at.size("weights", 1),
+            weights=at.address("weights"),
+            constants=at.address("constants"),
+            period=at.size("weights", 0),
+            first=at.number("first"),
+            passes=at.number("passes"),
+            zero_point=at.code("zero_point"),
+            low=at.code("low"),
+            high=at.code("high"),
+            out=at.address("out", at.number("out_at")),
+        )
+        at.builder.call(emit_line(at.builder.module, kernel), list(operands))
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            def array(position: int) -> Any:
-                return context.make_array(argument_types[position])(context, builder, arguments[position])
-
-            def number(position: int) -> Any:
-                return context.cast(builder, arguments[position], argument_types[position], types.int64)
-
-            def address(position: int, element: Any = None) -> Any:
-                whole = array(position)
-                place = builder.bitcast(whole.data, I8.as_pointer())
-                if element is None:
-                    return place
-                return builder.gep(place, [builder.mul(element, builder.extract_value(whole.strides, 0))])
-
-            operands = LineOperands(
-                codes=address(0, number(1)),
-                offsets=address(2),
-                pairs=builder.extract_value(array(3).shape, 1),
-                weights=address(3),
-                constants=address(4),
-                period=builder.extract_value(array(3).shape, 0),
-                first=number(5),
-                passes=number(6),
-                zero_point=builder.trunc(number(7), I32),
-                low=builder.trunc(number(8), I32),
-                high=builder.trunc(number(9), I32),
-                out=address(10, number(11)),
-            )
-            builder.call(emit_line(builder.module, kernel), list(operands))
-            return context.get_dummy_value()
-
-        return types.void(*argument_types), generate
-
-    return line_into
+    return intrinsic_of(definition, write)

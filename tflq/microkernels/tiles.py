@@ -1,46 +1,21 @@
-"""Micro-kernels as functions that compiled code calls: emitted for numba, and defined in plain Python."""
+"""Tiles of sums of products, with all sums in registers."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tflq.jit.compiled import Array, Compiled, Int
+from tflq.jit.compiled import Array, Int
+from tflq.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.microkernels.kernel import Kernel
 from tflq.numerics.rounding import clamp, wrap_int32
 
 
-class EmittedTile(Compiled[..., None]):
-    """A tile of one kernel: `python` defines it, compiled code calls what `emission` writes."""
-
-    writes_code = True
-
-    def __init__(self, kernel: Kernel) -> None:
-        super().__init__(definition(kernel))
-        self.kernel = kernel
-
-    def digest(self) -> str:
-        """Return a digest of the kernel and of the code that writes it."""
-        return hashlib.sha256(f"{self.kernel} {sources()}".encode()).hexdigest()[:16]
-
-    def _linked(self) -> Any:
-        emitted: Callable[..., None] = _intrinsic(self.kernel)
-        return emitted
-
-
-@cache
-def sources() -> str:
-    """Return a digest of the files that write code."""
-    folder = Path(__file__).parent
-    digest = hashlib.sha256()
-    for name in ("emission", "sum_emission", "sums", "tap_emission", "taps", "tiles", "vectors"):
-        digest.update((folder / f"{name}.py").read_bytes())
-    return digest.hexdigest()
+def tile_of(kernel: Kernel) -> Emitted:
+    """Return the function of a tile."""
+    return Emitted(kernel, definition(kernel), _written)
 
 
 def definition(kernel: Kernel) -> Callable[..., None]:
@@ -94,64 +69,24 @@ def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
     return arrays
 
 
-def _intrinsic(kernel: Kernel) -> Any:
-    """Return the tile as a numba intrinsic with the arguments of its definition."""
-    from numba.core import types
-    from numba.extending import intrinsic
-
+def _written(kernel: Kernel, definition: Callable[..., None]) -> Any:
     from tflq.microkernels.emission import Operands, emit_function
-    from tflq.microkernels.vectors import I8, I32
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def tile_into(
-        typing: Any,
-        rows: Any,
-        row: Any,
-        weights: Any,
-        panel: Any,
-        constants: Any,
-        terms: Any,
-        zero_point: Any,
-        low: Any,
-        high: Any,
-        out: Any,
-        out_row: Any,
-        out_column: Any,
-    ) -> Any:
-        argument_types = (rows, row, weights, panel, constants, terms, zero_point, low, high, out, out_row, out_column)
+    def write(at: Arguments) -> None:
+        row, panel = at.number("row"), at.number("panel")
+        operands = Operands(
+            rows=at.address("rows", row),
+            row_step=at.step("rows", 0),
+            weights=at.address("weights", panel),
+            steps=at.size("weights", 1),
+            constants=at.address("constants", panel),
+            terms=at.address("terms", row),
+            zero_point=at.code("zero_point"),
+            low=at.code("low"),
+            high=at.code("high"),
+            codes=at.address("out", at.number("out_row"), at.number("out_column")),
+            code_step=at.step("out", 0),
+        )
+        at.builder.call(emit_function(at.builder.module, kernel), list(operands))
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            def array(position: int) -> Any:
-                return context.make_array(argument_types[position])(context, builder, arguments[position])
-
-            def number(position: int) -> Any:
-                return context.cast(builder, arguments[position], argument_types[position], types.int64)
-
-            def address(position: int, *indices: Any) -> Any:
-                whole = array(position)
-                strides = [builder.extract_value(whole.strides, axis) for axis in range(len(indices))]
-                offsets = [builder.mul(i, s) for i, s in zip(indices, strides, strict=True)]
-                place = builder.bitcast(whole.data, I8.as_pointer())
-                for offset in offsets:
-                    place = builder.gep(place, [offset])
-                return place
-
-            operands = Operands(
-                rows=address(0, number(1)),
-                row_step=builder.extract_value(array(0).strides, 0),
-                weights=address(2, number(3)),
-                steps=builder.extract_value(array(2).shape, 1),
-                constants=address(4, number(3)),
-                terms=address(5, number(1)),
-                zero_point=builder.trunc(number(6), I32),
-                low=builder.trunc(number(7), I32),
-                high=builder.trunc(number(8), I32),
-                codes=address(9, number(10), number(11)),
-                code_step=builder.extract_value(array(9).strides, 0),
-            )
-            builder.call(emit_function(builder.module, kernel), list(operands))
-            return context.get_dummy_value()
-
-        return types.void(*argument_types), generate
-
-    return tile_into
+    return intrinsic_of(definition, write)

@@ -5,11 +5,14 @@ Values are llvmlite's, of type <lanes x i32> unless stated otherwise. int32 wrap
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from llvmlite import ir
 
 Value = Any
+#: A named tuple of a function's arguments.
+T = TypeVar("T", bound=Any)
 I8, I16, I32, I64 = (ir.IntType(width) for width in (8, 16, 32, 64))
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
 
@@ -175,3 +178,29 @@ class Vectors:
     @staticmethod
     def _splat(kind: ir.VectorType, number: float) -> ir.Constant:
         return ir.Constant(kind, [number] * kind.count)
+
+
+def written_once(
+    module: ir.Module, name: str, kinds: T, write: Callable[[ir.IRBuilder, T], None], *, are_apart: bool = True
+) -> ir.Function:
+    """Return the function of this name in `module`; if there is none yet, `write` writes its body.
+
+    Args:
+        module: The module that calls it.
+        name: States all that the body depends on.
+        kinds: The types of its arguments, as the named tuple that `write` gets of their values.
+        write: Writes the body, without its return.
+        are_apart: The arrays behind the addresses share no memory.
+    """
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+    function.linkage = "linkonce_odr"
+    function.attributes.add("noinline")
+    for argument in function.args:
+        if are_apart and argument.type.is_pointer:
+            argument.add_attribute("noalias")
+    builder = ir.IRBuilder(function.append_basic_block())
+    write(builder, type(kinds)(*function.args))
+    builder.ret_void()
+    return function

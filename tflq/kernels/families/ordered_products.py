@@ -34,7 +34,7 @@ ROWS = COLUMNS = 1
 @cache
 def driver(tile: FloatTile) -> Compiled[..., None]:
     """Return `products_into` with a tile."""
-    emitted = fused_tiles.tile_of(tile) if tile.fused else float_tiles.EmittedFloatTile(tile)
+    emitted = fused_tiles.tile_of(tile) if tile.fused else float_tiles.emitted(tile)
     return products_into.bind(tile_into=emitted, ROWS=tile.rows, COLUMNS=tile.columns)
 
 
