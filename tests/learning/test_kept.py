@@ -24,7 +24,10 @@ from tflq.learning.subjects import Subject, subjects
 
 QUICK = Effort(first=10, fresh=8, seed=1)
 RELU = Subject("RELU", "int8 -> int8")
-AVERAGE = subjects(["int8"], ["AVERAGE_POOL_2D"])
+
+
+def averages() -> list[Subject]:
+    return subjects(["int8"], ["AVERAGE_POOL_2D"])
 
 
 class Counting(PlantedTarget):
@@ -60,12 +63,12 @@ def without_calls(found: Any) -> Any:
 @pytest.mark.parametrize("stop", [1, 2])
 def test_an_interrupted_run_goes_on(stop: int, tmp_path: Path) -> None:
     whole = Counting()
-    at_once = learn(whole, AVERAGE, QUICK)
+    at_once = learn(whole, averages(), QUICK)
     first = Counting(stop, KeyboardInterrupt())
-    partial = learn(first, AVERAGE, QUICK, kept=kept(tmp_path / "work", first))
+    partial = learn(first, averages(), QUICK, kept=kept(tmp_path / "work", first))
     assert partial.is_partial
     second = Counting()
-    found = learn(second, AVERAGE, QUICK, kept=kept(tmp_path / "work", second))
+    found = learn(second, averages(), QUICK, kept=kept(tmp_path / "work", second))
     assert not found.is_partial
     assert without_calls(found) == without_calls(at_once)
     # The answer that may have been half written is asked again, and nothing else.
@@ -73,7 +76,7 @@ def test_an_interrupted_run_goes_on(stop: int, tmp_path: Path) -> None:
     assert len(first.asked) + len(second.asked) == len(whole.asked) + again
     assert found.tally.kept == len(first.asked) - again > 0
     third = Counting()
-    learn(third, AVERAGE, QUICK, kept=kept(tmp_path / "work", third))
+    learn(third, averages(), QUICK, kept=kept(tmp_path / "work", third))
     assert third.asked == []
 
 
