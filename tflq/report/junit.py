@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from tflq.escaping import printable
 from tflq.report.issues import Issue
+from tflq.report.numbers import counted
 
 
 def joined(verb: str, suites: Iterable[str]) -> str:
@@ -38,6 +39,16 @@ def issue_suite(verb: str, path: str, issues: Sequence[Issue]) -> str:
     if not issues:
         ElementTree.SubElement(suite, "testcase", classname=printable(path), name="clean")
     return _text(suite)
+
+
+def counts_text(document: str) -> str:
+    """Return how many test cases a document has, and how many of them failed, had an error or were skipped."""
+    root = ElementTree.fromstring(document.encode())
+    counts = {name: int(root.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
+    parts = [counted(counts["tests"], "case"), f"{counts['failures']:,} failed"]
+    parts += [counted(counts["errors"], "error")] * bool(counts["errors"])
+    parts += [f"{counts['skipped']:,} skipped"] * bool(counts["skipped"])
+    return ", ".join(parts)
 
 
 def _suite(verb: str, path: str, *, tests: int, failures: int = 0, errors: int = 0) -> ElementTree.Element:
