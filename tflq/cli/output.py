@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -114,9 +114,16 @@ def say_written(path: str, what: str) -> None:
     if context is None or is_quiet() or is_stream(path):
         return
     if _WRITTEN not in context.meta:
-        context.meta[_WRITTEN] = lines = {}
-        context.call_on_close(lambda: [say_error(line) for line in lines.values()])
+        lines: dict[str, str] = {}
+        context.meta[_WRITTEN] = lines
+        context.call_on_close(lambda: say_lines(lines.values()))
     context.meta[_WRITTEN][path] = printable(f"wrote {path} ({what})")
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines on standard error, if they can be written."""
+    for line in lines:
+        say_error(line)
 
 
 def say_error(line: str) -> None:
