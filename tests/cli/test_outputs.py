@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,68 @@ def test_outputs_of_any_name_are_kept(tmp_path: Path) -> None:
         assert read_back.exit_code == 0, read_back.output
         expected = value if expected is None else expected
         assert np.array_equal(value, expected)
+
+
+def wrote(result: Result) -> list[str]:
+    return [line for line in result.stderr.splitlines() if line.startswith("wrote ")]
+
+
+def wrong_golden(files: dict[str, Path]) -> Path:
+    """A golden with one wrong element."""
+    entries = dict(np.load(files["golden"]))
+    entries["s0_out0"] = np.bitwise_xor(entries["s0_out0"], np.int8(1))
+    np.savez(files["folder"] / "wrong.npz", **entries)
+    return files["folder"] / "wrong.npz"
+
+
+def test_files_beside_the_answer_are_named_after_it(files: dict[str, Path]) -> None:
+    place = files["folder"]
+    words = ["verify", files["model"], "--golden", wrong_golden(files)]
+    for option, name in (("--junit", "r.xml"), ("--sarif", "r.sarif"), ("--html", "r.html")):
+        words += [option, place / name]
+    result = tflq(*words)
+    assert result.exit_code == 1
+    assert set(wrote(result)) == {
+        f"wrote {place}/r.xml (JUnit, 1 case, 1 failed)",
+        f"wrote {place}/r.sarif (SARIF, 1 result)",
+        f"wrote {place}/r.html (HTML page)",
+    }
+    assert "wrote" not in result.stdout
+    document = json.loads(tflq(*words, "--json", "--force").stdout)  # nothing else is on standard output
+    assert document["schema"].startswith("tflq/verify/")
+    drawn = tflq("view", files["model"], "--once", "--overlay", place / "o.json")
+    assert wrote(drawn) == [f"wrote {place}/o.json (node data for Model Explorer)"]
+    quiet = tflq(*words, "-q", "--force")
+    assert (quiet.exit_code, wrote(quiet), len(quiet.stdout.splitlines())) == (1, [], 1)
+
+
+def test_counts_of_junit_files_are_those_of_the_file(files: dict[str, Path]) -> None:
+    place = files["folder"] / "r.xml"
+    words = ("verify", files["model"], files["folder"] / "missing.tflite", "--golden", files["golden"])
+    pattern = files["folder"] / "{stem}.npz"
+    pattern.with_name("m.npz").write_bytes(files["golden"].read_bytes())
+    result = tflq(*words[:-1], pattern, "--junit", place)
+    assert wrote(result) == [f"wrote {place} (JUnit, 2 cases, 0 failed, 1 error)"]
+    clean = tflq("lint", files["model"], "--junit", files["folder"] / "lint.xml")
+    assert wrote(clean) == [f"wrote {files['folder']}/lint.xml (JUnit, 1 case, 0 failed)"]
+
+
+def test_a_baseline_that_is_written_is_named(files: dict[str, Path]) -> None:
+    place = files["folder"] / "known.json"
+    words = ("verify", files["model"], "--golden", wrong_golden(files), "--baseline", place)
+    until = ("--accept-until", "2999-12-31", "--reason", "ticket 7")
+    assert wrote(tflq(*words, *until)) == [f"wrote {place} (baseline, 1 finding accepted until 2999-12-31)"]
+    assert wrote(tflq(*words)) == []
+
+
+def test_streams_and_odd_names_of_files_keep_the_terminal_whole(files: dict[str, Path]) -> None:
+    words = ("verify", files["model"], "--golden", files["golden"], "--junit")
+    assert wrote(tflq(*words, "/dev/null")) == []
+    (line,) = wrote(tflq(*words, files["folder"] / "a\x1b[2J\n.xml"))
+    assert "a\\x1b[2J\\n.xml (JUnit" in line
+
+
+def test_a_file_is_named_only_if_it_was_written(files: dict[str, Path]) -> None:
+    page = files["folder"] / "r.html"
+    missing = tflq("verify", files["folder"] / "missing.tflite", "--golden", files["golden"], "--html", page)
+    assert (missing.exit_code, wrote(missing), page.exists()) == (2, [], False)

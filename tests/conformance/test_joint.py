@@ -58,6 +58,20 @@ def test_refusals_are_grouped_by_reason() -> None:
         refused(4, "SUB", ""),
     ]
     many, *single = refusals(cases)
-    assert (many.reason, len(many.cases)) == ("operator N OP: no kernel for TYPES, version N", 2)
+    assert (many.reason, len(many.cases)) == ("operator 0 ADD: no kernel for int8 -> int8, version 2", 2)
     assert many.operators == ("ADD int8 -> int8", "MUL int8 -> int8")
     assert [one.reason for one in single] == ["out of memory", "no reason given"]
+
+
+def test_reasons_of_any_text_are_kept_as_the_target_gave_them() -> None:
+    texts = ["N OP TYPES", "operator N OP: no", "ADD", "0", "(?P<x>[", "\x1b[2J ADD 7", "; ADD"]
+    groups = refusals([refused(number, "ADD", text) for number, text in enumerate(texts)])
+    assert [one.reason for one in groups] == [*texts[:-1], "no reason given"]
+    assert all(len(one.cases) == 1 for one in groups)
+
+
+def test_reasons_differ_by_their_words_not_by_operators_and_numbers() -> None:
+    pairs = [("ADD", "ADD: line 7"), ("SUB", "SUB: line 12"), ("SUB", "ADD: line 7"), ("ADD", "ADD: line x7")]
+    groups = refusals([refused(number, op, text) for number, (op, text) in enumerate(pairs)])
+    assert [[one.case.op for one in group.cases] for group in groups] == [["ADD", "SUB"], ["SUB"], ["ADD"]]
+    assert groups[0].reason == "ADD: line 7"

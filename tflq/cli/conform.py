@@ -12,7 +12,7 @@ from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option
 from tflq.cli.judged import check_reports, level_option, report_options, report_verdicts, shard_option
 from tflq.cli.options import json_option, profile_option, python_option
-from tflq.cli.output import is_quiet, say, say_document
+from tflq.cli.output import is_quiet, say, say_document, say_written
 from tflq.cli.start import Group
 
 
@@ -148,9 +148,11 @@ def run_command(
             whole = Part(asked, target, python, timeout, level, shard, batch)
             verdicts = spread(whole, system.name, jobs, scheduler, max_refused, tell)
     if results is not None:
+        from tflq.report.numbers import counted
         from tflq.report.verbs.conform.rows import write_rows
 
         write_rows(results, verdicts.cases)
+        say_written(results, f"a row for each of {counted(len(verdicts.cases), 'case')}")
     return report_verdicts(verdicts, suite, work=work, as_json=as_json, **reports)
 
 

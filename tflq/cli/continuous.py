@@ -91,15 +91,19 @@ class Continuous:
         Raises:
             OptionError: --accept-until without a baseline to write, or without a reason.
         """
+        from tflq.cli.output import say_written
         from tflq.errors import OptionError
         from tflq.report.issues import no_longer_compared
+        from tflq.report.numbers import counted
         from tflq.storage.baseline import Baseline, read_baseline, write_baseline
 
         issues, baseline = list(issues), self.baseline
         if self.accept_until is not None:
             if baseline is None or not self.reason:
                 raise OptionError("--accept-until needs --baseline FILE and --reason TEXT")
-            write_baseline(baseline, (issue.key for issue in issues), self.reason, self.accept_until, compared)
+            keys = {issue.key for issue in issues}
+            write_baseline(baseline, keys, self.reason, self.accept_until, compared)
+            say_written(baseline, f"baseline, {counted(len(keys), 'finding')} accepted until {self.accept_until}")
         known = Baseline({}, {}) if baseline is None else read_baseline(baseline, date.today())
         issues += no_longer_compared(known.compared, compared, str(baseline))
         if self.sarif is not None:
@@ -107,6 +111,7 @@ class Continuous:
             from tflq.report.sarif import sarif as sarif_text
 
             write_text(self.sarif, sarif_text(issues, {key: entry.reason for key, entry in known.accepted.items()}))
+            say_written(self.sarif, f"SARIF, {counted(len(issues), 'result')}")
         if baseline is None:
             return Judgement(exit_of_verdict(verdict))
         new = tuple(issue for issue in issues if issue.key not in known.accepted)

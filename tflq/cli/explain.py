@@ -21,7 +21,7 @@ from tflq.cli.options import (
     sample_option,
     signature_option,
 )
-from tflq.cli.output import say, say_document
+from tflq.cli.output import say, say_document, say_written
 
 
 def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] | None:
@@ -138,6 +138,7 @@ def explain_command(
         findings = discriminated(part.model, samples, findings, chosen)
         if findings.discrimination is not None and findings.discrimination.trials:
             write_arrays(discriminate, findings.discrimination.arrays())
+            say_written(discriminate, "inputs that distinguish the causes")
     shown = explain_report(findings, model, dump, inputs)
     if html is not None:
         write_page(html, shown, model, profile, findings.signature or None)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflq.cli.output import say_written
+
 if TYPE_CHECKING:
     from tflq.report.blocks import Report
 
@@ -61,7 +63,21 @@ def write_page(
     from tflq.report.graph.standard import view_of
     from tflq.report.render.html import page_of
 
-    write_text(path, page_of(report, None if model is None else view_of(model, profile, signature)))
+    write_html(path, page_of(report, None if model is None else view_of(model, profile, signature)))
+
+
+def write_html(path: str, page: str) -> None:
+    """Write an HTML page, and name the file."""
+    write_text(path, page)
+    say_written(path, "HTML page")
+
+
+def write_junit(path: str, text: str) -> None:
+    """Write JUnit XML, and name the file with its counts."""
+    from tflq.report.junit import counts_text
+
+    write_text(path, text)
+    say_written(path, f"JUnit, {counts_text(text)}")
 
 
 def write_overlay(path: str, colourings: Iterable[Any]) -> None:
@@ -71,13 +87,20 @@ def write_overlay(path: str, colourings: Iterable[Any]) -> None:
         InputError: There is none: no operator was compared alone.
     """
     from tflq.errors import InputError
-    from tflq.report.json import dumps
     from tflq.report.verbs.view.overlay import overlay
 
     first = next(iter(colourings), None)
     if first is None:
         raise InputError("--overlay: there are no results of single operators; isolated mode compares each")
-    write_text(path, dumps(overlay(first)))
+    write_node_data(path, overlay(first))
+
+
+def write_node_data(path: str, document: Mapping[str, Any]) -> None:
+    """Write node data for Model Explorer, and name the file."""
+    from tflq.report.json import dumps
+
+    write_text(path, dumps(document))
+    say_written(path, "node data for Model Explorer")
 
 
 def read_words(path: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, force_option, write_html
 from tflq.cli.options import html_option, json_option, limit_options, profile_option, signature_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
@@ -78,7 +78,7 @@ def inspect_command(
         from tflq.report.render.html import page_of
 
         view = ModelView(signed(subject(model).model, signature)[0].model, inspection)
-        write_text(html, page_of(inspect_report(inspection, op, portable), view))
+        write_html(html, page_of(inspect_report(inspection, op, portable), view))
     if as_json:
         from tflq.report.verbs.inspect.document import inspect_document
 

@@ -10,7 +10,7 @@ import click
 
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_page, write_text
+from tflq.cli.files import check_files, force_option, write_junit, write_page
 from tflq.cli.options import html_option, whole_number
 from tflq.cli.output import say, say_document, say_error
 
@@ -126,7 +126,7 @@ def report_verdicts(
     verdicts = replace(verdicts, accepted=judged.is_accepted)
     shown = conform_report(verdicts, suite, work=work, has_table=has_table, again=again)
     if junit is not None:
-        write_text(junit, junit_text(verdicts))
+        write_junit(junit, junit_text(verdicts))
     if html is not None:
         write_page(html, shown)
     if as_json:

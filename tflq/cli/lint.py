@@ -9,7 +9,7 @@ import click
 
 from tflq.cli.continuous import Continuous, baseline_option, continuous_options
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
-from tflq.cli.files import check_files, force_option, write_page, write_text
+from tflq.cli.files import check_files, force_option, write_junit, write_page
 from tflq.cli.options import html_option, json_option, signature_option
 from tflq.cli.output import say, say_document
 from tflq.cli.several import Found, each_model, models_argument, only_of_one
@@ -97,7 +97,7 @@ def lint_command(
     if junit is not None:
         from tflq.report.junit import issue_suite
 
-        write_text(junit, issue_suite("lint", model, issues))
+        write_junit(junit, issue_suite("lint", model, issues))
     judged.say()
     return judged.code
 
@@ -135,7 +135,7 @@ def _lint_several(
     if junit is not None:
         from tflq.report.junit import joined
 
-        write_text(junit, joined("lint", suites))
+        write_junit(junit, joined("lint", suites))
     judged = kept.judge(code, gravest([Exit.SAME, *failed]), issues, {})
     judged.say()
     return judged.code

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,7 @@ from tflq.cli.output import (
     forget_the_reader,
     say_document,
     say_error,
+    say_lines,
     say_warning,
 )
 from tflq.cli.start import ALIASES, Group, overview, with_verb, write_verbs
@@ -33,6 +34,9 @@ from tflq.errors import FileAccessError, InputWarning, out_of_memory
 from tflq.escaping import printable
 from tflq.interrupts import import_whole
 from tflq.report.compiling import compiling
+
+if TYPE_CHECKING:
+    from tflq.cli.spelling import Spelling
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
@@ -71,6 +75,14 @@ class Stopped(BaseException):
         super().__init__(code)
 
 
+class NoSuchVerb(click.UsageError):
+    """A word in the place of a verb that is none."""
+
+    def __init__(self, word: str, meant: str, ctx: click.Context) -> None:
+        self.command_name = word
+        super().__init__(f"No such command {word!r}. {meant}", ctx)
+
+
 class Verbs(Group):
     """A group that imports commands on demand, and turns their errors into exit codes."""
 
@@ -105,7 +117,7 @@ class Verbs(Group):
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = get_close_matches(args[0].lower(), (*VERBS, *ALIASES), 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
-            ctx.fail(f"No such command {args[0]!r}. {meant}")
+            raise NoSuchVerb(args[0], meant, ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
             values, path = _configured(command)
@@ -145,9 +157,18 @@ class Verbs(Group):
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             with suppress(FileAccessError):  # standard output is closed or full
-                _report_error(error, code, as_json="--json" in words, debug="--debug" in words)
+                self._report(error, code, words)
         end_output()
         return int(code or 0)
+
+    def _report(self, error: BaseException, code: Exit, words: list[str]) -> None:
+        """Print an error; one of misuse with all words that are not known."""
+        spelling = None
+        if code == Exit.MISUSE:
+            from tflq.cli.spelling import spelling_of
+
+            spelling = spelling_of(words, self)
+        _report_error(error, code, spelling, as_json="--json" in words, debug="--debug" in words)
 
 
 @contextmanager
@@ -176,19 +197,46 @@ def _configured(command: click.Command) -> tuple[dict[str, Any], str]:
     return defaults(command, table, path, tuple(VERBS)) if table else {}, path
 
 
-def _report_error(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
-    """Print an error: one line, or a document; the traceback if it is requested."""
+def _report_error(error: BaseException, code: Exit, spelling: Spelling | None, *, as_json: bool, debug: bool) -> None:
+    """Print an error: one line, or a document; the traceback if it is requested.
+
+    Unknown words follow, one a line, unless there is only the one that the error is about.
+    """
     if debug:
         say_error("\n".join(printable(line) for line in "".join(traceback.format_exception(error)).splitlines()))
-    message = _message(error, code)
+    message, lines, corrected = _message(error, code), [], ""
+    if spelling is not None and spelling.unknown:
+        lines, corrected = [one.line for one in spelling.unknown], spelling.corrected
+        if not spelling.has(_subject(error)):
+            corrected = ""  # the error stays
+        elif len(lines) > 1:
+            message = f"{len(lines)} words are not known:"
+        elif not isinstance(error, FileAccessError):
+            lines = []
     if as_json and getattr(error, "path", "") != STANDARD_OUTPUT:
         from tflq.report.json import error_document
 
-        say_document({**error_document(error, code), "message": message})
-    elif isinstance(error, click.UsageError) and error.ctx is not None:
+        document = error_document(error, code)
+        if spelling is not None and spelling.unknown:
+            document["facts"] |= {"unknown": [one.line for one in spelling.unknown], "corrected": corrected}
+        message = " ".join([message, "; ".join(lines)]).strip()
+        say_document({**document, "message": message})
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
         say_error(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n\nError: {message}")
     elif code != Exit.INTERRUPTED:
         say_error(f"tflq: {message}")
+    say_lines(f"  {line}" for line in lines)
+    say_lines([f"Corrected: {corrected}"] if corrected else [])
+
+
+def _subject(error: BaseException) -> str:
+    """Return the word that an error is about, if it is about one that is not known."""
+    if isinstance(error, click.BadParameter):
+        return error.param.opts[0] if error.param is not None and isinstance(error.param.type, click.Choice) else ""
+    if isinstance(error, FileAccessError):
+        return error.path
+    return str(next((vars(error)[key] for key in ("name", "option_name", "command_name") if key in vars(error)), ""))
 
 
 def _message(error: BaseException, code: Exit) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ STANDARD_OUTPUT = "standard output"
 _WARNED = "tflq.warnings"
 #: Where a command keeps the path of the file that gives defaults, until it is named.
 CONFIGURATION = "tflq.configuration"
+#: Where a command keeps the lines on the files that it wrote beside its answer.
+_WRITTEN = "tflq.written"
 
 
 def say(report: Report) -> None:
@@ -93,6 +95,35 @@ def say_warning(warning: str) -> None:
     if subject_of(warning) not in map(subject_of, warned):
         warned.append(warning)
         say_error(f"tflq: warning: {printable(str(warning))}")
+
+
+def say_written(path: str, what: str) -> None:
+    """Name a file that was written beside the answer, on standard error when the command ends; not with --quiet.
+
+    Streams are not named: they may be standard error itself.
+
+    Args:
+        path: The file.
+        what: Its form, and how much it holds.
+    """
+    import click
+
+    from tflq.storage.output import is_stream
+
+    context = click.get_current_context(silent=True)
+    if context is None or is_quiet() or is_stream(path):
+        return
+    if _WRITTEN not in context.meta:
+        lines: dict[str, str] = {}
+        context.meta[_WRITTEN] = lines
+        context.call_on_close(lambda: say_lines(lines.values()))
+    context.meta[_WRITTEN][path] = printable(f"wrote {path} ({what})")
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines on standard error, if they can be written."""
+    for line in lines:
+        say_error(line)
 
 
 def say_error(line: str) -> None:

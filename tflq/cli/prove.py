@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import exit_of_verdict
 from tflq.cli.files import check_files, force_option, write_arrays, write_page
 from tflq.cli.options import html_option, json_option, limit_options, model_argument, signature_option
-from tflq.cli.output import say, say_document
+from tflq.cli.output import say, say_document, say_written
 
 
 @click.command("prove")
@@ -53,6 +53,7 @@ def prove_command(
     tflq prove model.tflite --all -o certificate.json
     """
     from tflq.proof import ALL, prove
+    from tflq.report.numbers import counted
     from tflq.report.verbs.prove.document import prove_document
     from tflq.report.verbs.prove.report import prove_report
 
@@ -62,8 +63,11 @@ def prove_command(
     proof = prove(model, [*(between or ()), *further, *more, *([ALL] if every else ())], signature)
     if certificate is not None:
         proof.certificate().write(certificate)
+        say_written(certificate, "certificate")
     if witnesses is not None:
-        write_arrays(witnesses, _arrays(proof))
+        arrays = _arrays(proof)
+        write_arrays(witnesses, arrays)
+        say_written(witnesses, f"inputs of witnesses, {counted(len(arrays), 'array')}")
     shown = prove_report(proof)
     if html is not None:
         write_page(html, shown, model, next(iter(proof.profiles), "litert-ref"), signature)

@@ -9,7 +9,7 @@ import click
 from tflq.cli.exits import Exit
 from tflq.cli.files import check_files, force_option, write_page
 from tflq.cli.options import html_option, json_option, limit_options, python_option
-from tflq.cli.output import say, say_document
+from tflq.cli.output import say, say_document, say_written
 
 if TYPE_CHECKING:
     from tflq.sessions.tokenizers import Tokenizer
@@ -112,6 +112,7 @@ def session_command(
     found = compare_sessions(model, other, between, **given, free=free, operators=not outputs_only)
     if record is not None and live is not None:
         record_session(model, live, record, **given)
+        say_written(record, "golden of the steps")
     shown = session_report(found, words)
     if html is not None:
         write_page(html, shown)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tflq.cli.continuous import Continuous
 from tflq.cli.exits import Exit, exit_of, exit_of_verdict, gravest
-from tflq.cli.files import write_text
+from tflq.cli.files import write_junit
 from tflq.cli.output import say, say_document
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def verify_several(
     new = {issue.key for issue in judged.new}
     outcomes = [_accepted(outcome, new) if judged.baseline is not None else outcome for outcome in outcomes]
     if junit is not None:
-        write_text(junit, _junit(outcomes))
+        write_junit(junit, _junit(outcomes))
     if as_json:
         say_document(summary_document(outcomes, judged.code))
     else:

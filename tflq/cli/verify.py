@@ -12,7 +12,7 @@ import click
 
 from tflq.cli.certificate import say_check
 from tflq.cli.continuous import Continuous, continuous_options
-from tflq.cli.files import check_files, force_option, golden_place, write_overlay, write_page, write_text
+from tflq.cli.files import check_files, force_option, golden_place, write_junit, write_overlay, write_page
 from tflq.cli.options import (
     PROFILE_HELP,
     from_stdin,
@@ -136,7 +136,7 @@ def verify_command(
     if junit:
         from tflq.report.verbs.verify.junit import junit as junit_text
 
-        write_text(junit, junit_text(report))
+        write_junit(junit, junit_text(report))
     from tflq.report.verbs.verify.report import verify_report
 
     shown = verify_report(report, all_operators=all_operators)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.cli.exits import Exit
-from tflq.cli.files import check_files, force_option, write_text
+from tflq.cli.files import check_files, force_option, write_html, write_node_data
 from tflq.cli.options import Renamed, debug_option, html_option, model_argument, profile_option, signature_option
 from tflq.cli.output import say, say_error
 
@@ -62,16 +62,15 @@ def view_command(
     if once and html is None and overlay is None:
         raise click.UsageError("--once writes --html or --overlay: give one of them")
     check_files([html, overlay], [model, other, data], force=force)
-    from tflq.report.json import dumps
     from tflq.report.verbs.view.overlay import overlay as overlay_of
     from tflq.report.verbs.view.picture import picture
 
     def make() -> str:
         drawn = picture(model, other, profile, data, signature)
         if html is not None:
-            write_text(html, drawn.page)
+            write_html(html, drawn.page)
         if overlay is not None:
-            write_text(overlay, dumps(overlay_of(drawn.colourings[0])))
+            write_node_data(overlay, overlay_of(drawn.colourings[0]))
         return drawn.page
 
     if once:

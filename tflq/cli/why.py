@@ -180,6 +180,14 @@ class _Fed:
             **how,
         )
 
+    def recorder(self, against: str) -> Callable[[], Any]:
+        """Return what runs an installed runtime, and returns its outputs."""
+        from tflq.verification.outputs_recorder import outputs_recorder
+        from tflq.verification.preparation import Preparation
+
+        how = Preparation(self.scaling, bgr=self.bgr)
+        return outputs_recorder(self.model, against, self.inputs, _SAMPLES, how, self.signature)
+
 
 def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool = False) -> Any:
     """Return the answer about a file; unless `given`, it holds the inputs itself. See `answer` for `is_recorded`."""
@@ -270,9 +278,11 @@ def _of_installed(fed: _Fed) -> tuple[Any, str]:
     Raises:
         RuntimeMissing: No runtime is installed.
     """
-    from tflq.diagnosis.runtimes_apart import runtimes_apart
+    from tflq.diagnosis.runtimes_apart import NAMES, runtimes_apart
 
-    apart = runtimes_apart(lambda name: fed.record(name, all_tensors=False))
+    fed.tell("recording the installed runtimes", 0, 0)
+    ready = {name: fed.recorder(name) for name in NAMES}
+    apart = runtimes_apart(lambda name: ready[name]())
     found, name = _of_runtime(fed, apart.subject(fed.profile))
     return replace(found, runtimes=apart), name
 

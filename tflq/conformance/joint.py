@@ -100,9 +100,9 @@ def unexplained(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[Unexplain
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Cases that the target refused for one reason.
+    """Cases that the target refused for one reason: the first case's, in the target's words up to a semicolon.
 
-    In it, OP and TYPES represent those of each case, and N a number that differs among them.
+    The others' reasons may have their own operators, types and numbers in it.
     """
 
     reason: str
@@ -119,22 +119,22 @@ def refusals(cases: Sequence[Judged]) -> tuple[Refusals, ...]:
 
     Reasons are equal if they differ only in the case's operator and types, in numbers, or after a semicolon.
     """
-    reasons: dict[str, list[Judged]] = {}
+    groups: dict[Hashable, list[Judged]] = {}
     for one in cases:
         if one.result == Result.REFUSED:
-            reasons.setdefault(_NUMBER.sub("N", _reason(one)), []).append(one)
-    ordered = sorted(reasons.items(), key=lambda item: -len(item[1]))
-    return tuple(Refusals(_shared(pattern, group), tuple(group)) for pattern, group in ordered)
+            groups.setdefault(_kind_of_refusal(one), []).append(one)
+    ordered = sorted(groups.values(), key=lambda group: -len(group))
+    return tuple(Refusals(_reason(group[0]) or "no reason given", tuple(group)) for group in ordered)
 
 
-def _shared(pattern: str, group: Sequence[Judged]) -> str:
-    texts = {_reason(one) for one in group}
-    return pattern if len(texts) > 1 else texts.pop()
+def _kind_of_refusal(one: Judged) -> str:
+    """Return the key of a reason: the same for every operator, types and numbers, which control characters replace."""
+    text = _reason(one).replace(one.case.types, "\1") if one.case.types else _reason(one)
+    return _NUMBER.sub("\3", re.sub(rf"\b{re.escape(one.case.op)}\b", "\2", text))
 
 
 def _reason(one: Judged) -> str:
-    text = one.reason.split("; ")[0].replace(one.case.types, "TYPES")
-    return re.sub(rf"\b{re.escape(one.case.op)}\b", "OP", text) or "no reason given"
+    return one.reason.split("; ")[0]
 
 
 def _groups(cases: Sequence[Judged]) -> dict[Hashable, list[Judged]]:

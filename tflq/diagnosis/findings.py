@@ -16,7 +16,7 @@ from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
 from tflq.diagnosis.joint import NONE, Joint
-from tflq.diagnosis.localization import localize_samples, most_telling, operator_alone, trusted
+from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.ranking import by_consequence, is_noise
 from tflq.diagnosis.siblings import compared_elsewhere
@@ -141,19 +141,21 @@ def investigate(
     op: int | None = None,
     mode: Mode = Mode.ISOLATED,
     element: Index | None = None,
+    by_sample: BySample | None = None,
 ) -> Findings:
     """Compare all samples of a dump with a profile, and explain operator `op`, or the one with the worst consequence.
 
     That is the operator whose difference alone changes the graph's outputs most; noise of floats counts only if nothing
     else differs. In a cumulative comparison it is the first that differs.
 
-    `element` of it is traced, or its first differing one.
+    `element` of it is traced, or its first differing one. `by_sample` is what `localize_samples` returns, if that is
+    known.
 
     Raises:
         OptionError: There is no such operator or element.
     """
     check_operator(model, op)
-    by_sample = localize_samples(model, samples, profile, mode)
+    by_sample = localize_samples(model, samples, profile, mode) if by_sample is None else by_sample
     operators = over_samples(by_sample)
     findings = Findings(profile.name, mode, operators, samples[0].unknown)
     growths, faults = tuple[Amplification, ...](), list[str]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -22,6 +22,10 @@ from tflq.verification.results import Located, Mode
 Array = NDArray[Any]
 
 
+#: Every operator of every sample.
+BySample: TypeAlias = "tuple[tuple[Located, ...], ...]"
+
+
 def localize(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLATED) -> tuple[Located, ...]:
     """Compute every operator, end to end or on the dump's inputs if it has them, and compare."""
     return tuple(located(model, dump, profile, mode))
@@ -32,9 +36,7 @@ def located(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLAT
     return (row[0] for row in _localizer(model, profile, mode).operators((dump,)))
 
 
-def localize_samples(
-    model: Model, dumps: Sequence[Dump], profile: Profile, mode: Mode = Mode.ISOLATED
-) -> tuple[tuple[Located, ...], ...]:
+def localize_samples(model: Model, dumps: Sequence[Dump], profile: Profile, mode: Mode = Mode.ISOLATED) -> BySample:
     """Localize every sample of a dump, its differences numbered by their sample."""
     return tuple(zip(*_localizer(model, profile, mode).operators(dumps), strict=True)) or ((),) * len(dumps)
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tflq.diagnosis.certainty import Certainty, Evidence, inside
 from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
-from tflq.diagnosis.localization import localize_samples, trusted
+from tflq.diagnosis.localization import BySample, localize_samples, trusted
 from tflq.diagnosis.rows import computation
 from tflq.display import displayed_by
 from tflq.ir import Model, view
@@ -207,14 +207,17 @@ def _agreeing(column: Column) -> int:
     return sum(cell[0] for cell in column if cell is not None)
 
 
-def fit(model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref") -> Fit:
+def fit(
+    model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref", by_sample: BySample | None = None
+) -> Fit:
     """Compare all samples of a dump with every profile and its variant that rounds once.
 
     Each operator gets the dump's own inputs; missing ones are computed by the profile. `base` is the assumed profile of
-    the device, or the one that its user runs otherwise: it breaks ties.
+    the device, or the one that its user runs otherwise: it breaks ties. `by_sample` is what `localize_samples` returns
+    for it, if that is known.
     """
     first = by_name(base)
-    by_sample = localize_samples(model, dumps, first)
+    by_sample = localize_samples(model, dumps, first) if by_sample is None else by_sample
     believed = [trusted(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
     graph = view(model)
     parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Thread
 
 from tflq.errors import RuntimeFailed, RuntimeMissing
 from tflq.verification.golden import Golden
@@ -30,25 +31,51 @@ class RuntimesApart:
 def runtimes_apart(record: Callable[[str], Golden], names: Iterable[str] = NAMES) -> RuntimesApart:
     """Record every installed runtime with `record`, and group those whose outputs have the same bits.
 
+    They run side by side: `record` is called in threads, which wait for child processes.
+
     Raises:
         RuntimeMissing: None is installed.
         RuntimeFailed: None of those that are installed runs the model.
     """
+    recorded = _side_by_side(record, tuple(names))
     groups: dict[bytes, list[str]] = {}
     failed: dict[str, str] = {}
     missing: RuntimeMissing | None = None
     failure: RuntimeFailed | None = None
-    for name in names:
-        try:
-            groups.setdefault(_digest(record(name)), []).append(name)
-        except RuntimeMissing as error:
-            missing = missing or error
-        except RuntimeFailed as error:
-            failure = failure or error
-            failed[name] = error.reason
+    for name, one in recorded.items():
+        if isinstance(one, RuntimeMissing):
+            missing = missing or one
+        elif isinstance(one, RuntimeFailed):
+            failure = failure or one
+            failed[name] = one.reason
+        elif isinstance(one, BaseException):
+            raise one
+        else:
+            groups.setdefault(one, []).append(name)
     if not groups:
         raise failure or missing or RuntimeMissing("any runtime", "no names are given")
     return RuntimesApart(tuple(map(tuple, groups.values())), failed)
+
+
+def _side_by_side(record: Callable[[str], Golden], names: Sequence[str]) -> dict[str, bytes | BaseException]:
+    """Return a digest of each recording, or the error that it ended with, in the order of the names.
+
+    An interrupt does not wait for the threads; their child processes end with this one.
+    """
+    found: dict[str, bytes | BaseException] = {}
+
+    def work(name: str) -> None:
+        try:
+            found[name] = _digest(record(name))
+        except BaseException as error:
+            found[name] = error
+
+    threads = [Thread(target=work, args=(name,), daemon=True) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {name: found[name] for name in names}
 
 
 def _digest(golden: Golden) -> bytes:

@@ -15,6 +15,7 @@ from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.hypotheses import Kind
+from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.inputs import has_scale
@@ -177,9 +178,10 @@ def answer(
         raise InputError(evidence.problem)
     dumps = _completed(model, dumps, given, scaling)
     progress("all profiles", 1, 3)
-    fitted = fit(model, dumps, profile)
+    by_sample = localize_samples(model, dumps, profile)
+    fitted = fit(model, dumps, profile, by_sample)
     progress("causes", 2, 3)
-    findings = investigate(model, dumps, profile)
+    findings = investigate(model, dumps, profile, by_sample=by_sample)
     if fitted.verdict == FitVerdict.PARTLY and fitted.unknown:
         findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
     return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps), warnings)

@@ -10,7 +10,7 @@ from typing import Any
 from tflq.api.files import Source
 from tflq.errors import ModelError
 from tflq.interpreter import make_plan
-from tflq.ir import Model, TensorType, view
+from tflq.ir import Model, TensorSpec, TensorType, view
 from tflq.ir.signatures import is_plain
 from tflq.profiles import by_name
 from tflq.quantization.build.build import Built, build
@@ -44,6 +44,7 @@ from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.surgery.cut import operators_named
+from tflq.verification.outside import watched
 
 
 def quantize(
@@ -104,9 +105,12 @@ def quantize(
     source = float_model(model, python)
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats: FloatModel | None = None
+    codes: dict[int, TensorSpec] = {}
     if requantize:
+        integer = view(source)
         floats, recipe = requantizing(source, recipe)
         source = floats.model
+        codes = {tensor: integer.tensors[tensor] for tensor in view(source).inputs}
     if not is_plain(source):
         raise ModelError("the model has several signatures: quantize_weights quantizes the weights of all at once")
     refuse_integers(source)
@@ -114,7 +118,8 @@ def quantize(
     samples, known = read_samples(source, calibration, mean, std, labels)
     aim = aim_of(recipe, source)
     form = written_for(recipe, aim, source, samples)
-    outlying_samples = _outlying(source, samples)
+    has_scaling = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
+    outlying_samples = _outlying(source, watched(samples, codes, has_scaling=has_scaling))
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepared(form.model)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}

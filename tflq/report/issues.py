@@ -25,7 +25,8 @@ _NAMED = 5
 class Issue:
     """One complaint. Its `key` stays as long as it does; `level` is error, warning or note; `place` is inside `file`.
 
-    `verdict` is the verdict of a run in which this is the only complaint.
+    `verdict` is the verdict of a run in which this is the only complaint. `short` is the place without names of
+    tensors, if it differs.
     """
 
     key: str
@@ -36,6 +37,7 @@ class Issue:
     file: str
     place: str
     verdict: str
+    short: str = ""
 
 
 # --- verify -----------------------------------------------------------------------------------------------------------
@@ -168,4 +170,5 @@ def issues_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Iterator[
         key = f"lint:{os.path.basename(path)}:{f.rule}:{place}:{_digest(f.tensor, f.required, f.found)}"
         verdict = "clean" if f in corrected or f.level is Level.NOTE else "findings"
         message = f"{place}: {f.summary}: expected {f.required}, got {f.found}"
-        yield Issue(key, f.rule, f.summary, f.level.value, message, path, place, verdict)
+        short = f"{f.subgraph}/{f.operator} {f.op}" + ("" if f.tensor is None else f" tensor {f.tensor}")
+        yield Issue(key, f.rule, f.summary, f.level.value, message, path, place, verdict, short)

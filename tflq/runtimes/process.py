@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
@@ -26,6 +27,8 @@ from tflq.runtimes.transport import pack, unpack
 CHILD = Path(__file__).with_name("child.py")
 #: Size in bytes from which a model reaches the child as a file, which it maps, and not through the pipe.
 _LARGE = 16 << 20
+#: Modules of runtimes that are not named as their adapter.
+_MODULES = {"litert": "ai_edge_litert"}
 #: Length of the runtime's output in an error.
 LAST_WORDS = 600
 
@@ -106,6 +109,16 @@ class ProcessRuntime:
             raise RuntimeFailed(self.name, f"no end after {self.timeout:g} s while {_stage(answer)}") from None
         except OSError as error:
             raise RuntimeMissing(self.name, f"cannot start {python}: {error.strerror}") from error
+
+    @property
+    def is_absent(self) -> bool:
+        """True if this Python would run it and has no module of it, which takes no child process to find out."""
+        if self.python is not None:
+            return False
+        try:
+            return find_spec(_MODULES.get(self.adapter, self.adapter)) is None
+        except ValueError:  # a stand-in without a spec
+            return False
 
     @property
     def executable(self) -> str:

@@ -61,7 +61,7 @@ def written(path: PathLike) -> Iterator[IO[bytes]]:
         FileAccessError: The path cannot be written; the old file is untouched.
     """
     try:
-        if _is_stream(path):
+        if is_stream(path):
             whole = io.BytesIO()
             yield whole
             with _stream(path) as stream:
@@ -100,7 +100,7 @@ def check_outputs(paths: Iterable[PathLike], sources: Iterable[PathLike] = (), *
     paths, sources = tuple(paths), tuple(sources)
     for number, path in enumerate(paths):
         try:
-            if _is_stream(path):
+            if is_stream(path):
                 continue
             _check_place(path)
             check_apart(path, sources, paths[:number])
@@ -154,7 +154,7 @@ def _is_within(path: PathLike, folder: PathLike) -> bool:
         return any(_is_same(path, entry.path) for entry in entries)
 
 
-def _is_stream(path: PathLike) -> bool:
+def is_stream(path: PathLike) -> bool:
     """Return whether a path cannot be replaced: a device, a pipe, or an open file of this process."""
     if _DESCRIPTOR.fullmatch(os.path.abspath(path)):
         return True

@@ -46,15 +46,27 @@ class Shared:
         self._computes = computes
         self._index = -1
         self._known: dict[Hashable, tuple[Part, Mapping[int, Array], Compared]] = {}
+        self._keys: dict[tuple[int, int], tuple[Hashable, Part, Profile]] = {}
+
+    def _key(self, part: Part, profile: Profile) -> Hashable:
+        """Return the key of `computes`, which depends on the part's model and the profile, not on the inputs."""
+        of = id(part.model), id(profile)
+        if of not in self._keys:
+            self._keys[of] = (
+                self._computes(part, profile),
+                part,
+                profile,
+            )  # these stay alive, so their identities are valid
+        return self._keys[of][0]
 
     def get(
         self, part: Part, profile: Profile, sample: int, variables: Mapping[int, Array], compare: Callable[[], Compared]
     ) -> Compared:
         """Return the earlier comparison of the same arrays, or a new one."""
         if part.index != self._index:
-            self._index, self._known = part.index, {}
+            self._index, self._known, self._keys = part.index, {}, {}
         arrays = (*sorted(part.inputs.items()), *sorted(variables.items()))
-        key = self._computes(part, profile), sample, tuple((t, id(value)) for t, value in arrays)
+        key = self._key(part, profile), sample, tuple((t, id(value)) for t, value in arrays)
         if key not in self._known:
             self._known[key] = part, dict(variables), compare()  # the arrays stay alive, so their identities stay valid
         return self._known[key][2]

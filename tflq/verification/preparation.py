@@ -169,6 +169,11 @@ def _warn_of_few_codes(spec: TensorSpec, real: Array, codes: Array) -> None:
         warnings.warn(InputWarning(stated), stacklevel=2)
 
 
+def spread_text(spec: TensorSpec) -> str:
+    """Return the hint at options that spread an image's numbers over all codes of an input; empty without a scale."""
+    return _spread(spec)[0]
+
+
 def _spread(spec: TensorSpec) -> tuple[str, dict[str, float]]:
     """Return the options that spread an image's numbers over all codes, and their values; none without a scale."""
     q = spec.quantization

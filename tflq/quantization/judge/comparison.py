@@ -22,6 +22,7 @@ from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample, executor
+from tflq.verification.outside import codes_of_inputs, watched
 
 #: Suffixes that converters append to the name of a tensor that they quantize.
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
@@ -71,6 +72,9 @@ def compare(
     takes them; `labels` are the right classes, one per sample. Of models with several signatures, `signature` names the
     one to compare.
 
+    Warns with InputWarning if more than 1 % of a float input's values are far outside of the range of the other model's
+    input.
+
     Raises:
         InputError: The models' inputs or outputs do not correspond, the number of labels differs from the number of
             samples, or the data do not fit the model.
@@ -86,7 +90,10 @@ def compare(
     for model in models:
         check_structure(model)
     model, quantized = (only_signed(one, signature).model for one in models)
-    return compare_models(model, quantized, Calibration(model, data), labels)
+    samples = Calibration(model, data)
+    codes = codes_of_inputs(view(model), view(quantized))
+    watching = watched(samples, codes, has_scaling=samples.scaling is not None)
+    return compare_models(model, quantized, watching, labels)
 
 
 def compare_models(

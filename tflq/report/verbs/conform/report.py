@@ -125,17 +125,10 @@ def _cause_blocks(verdicts: Verdicts) -> Iterator[Block]:
 def _refusals(verdicts: Verdicts) -> Iterator[Block]:
     groups = refusals(verdicts.cases)
     if groups:
-        rows = [(f"{len(g.cases):,}", _of_group(g.reason), some(g.operators, 3)) for g in groups]
-        columns = (("refused", ">"), ("reason", "<"), ("operators", "<"))
+        rows = [(f"{len(g.cases):,}", g.reason, some(g.operators, 3)) for g in groups]
+        columns = (("refused", ">"), ("reason of the first case", "<"), ("operators", "<"))
         table = Table(columns, rows, most=_CAUSES, rest="and {left} more reasons (--json has all)")
         yield Section("refused", "Refused, by reason", [table])
-
-
-def _of_group(reason: str) -> str:
-    """Return the reason of many cases without the places of numbers and types, which the operators' column has."""
-    for place, text in (("operator N OP: ", ""), (", version N", ""), (", types TYPES", " with these types")):
-        reason = reason.replace(place, text)
-    return reason
 
 
 def _reason(group: Unexplained) -> str:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from tflq.escaping import printable, shown
 from tflq.kernels.exactness import EXACT
+from tflq.report.junit import numbered, stem
 from tflq.report.runtimes import runtime_text
 from tflq.report.stages import stage_text
 from tflq.report.verbs.verify.texts import coverage_texts
@@ -19,7 +20,6 @@ from tflq.verification.results import Status, TensorResult, Verdict
 class _Case:
     """A test case. `gaps` describes what was not compared, `stages` the output stages of an operator."""
 
-    classname: str
     name: str
     status: Status
     tensors: tuple[TensorResult, ...]
@@ -50,10 +50,11 @@ def junit(report: Report) -> str:
     }
     for name, value in facts.items():
         ElementTree.SubElement(properties, "property", name=name, value=printable(value))
-    for case in cases:
-        _write(suite, case)
+    classname = stem(report.model.path) if report.model.path else report.model.sha256[:12]
+    for case, name in zip(cases, numbered(case.name for case in cases), strict=True):
+        _write(ElementTree.SubElement(suite, "testcase", classname=classname, name=printable(name)), case)
     if nothing:
-        node = ElementTree.SubElement(suite, "testcase", classname="verify", name="anything compared")
+        node = ElementTree.SubElement(suite, "testcase", classname=classname, name="anything compared")
         ElementTree.SubElement(node, "error", message="nothing was compared")
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -61,26 +62,27 @@ def junit(report: Report) -> str:
 
 def _cases(report: Report) -> Iterator[_Case]:
     for operator in report.operators:
-        name = f"{operator.index:04d} " + " ".join(shown(t.name) or str(t.index) for t in operator.tensors)
+        start = f"{shown(operator.signature)}/" if operator.signature else ""
+        name = f"{start}{operator.index:04d} {shown(operator.op)}"
         stages = tuple(map(stage_text, operator.constants.stages if operator.constants else ()))
-        yield _Case(operator.op, name.strip(), operator.status, operator.tensors, operator.gaps, stages)
-    for number, output in enumerate(report.outputs):
+        yield _Case(name, operator.status, operator.tensors, operator.gaps, stages)
+    for number, output in report.numbered_outputs:
         if output.covered_by is None:
-            name = f"output {number} {shown(output.name) or output.index}"
-            yield _Case("output", name, output.status, (output,), output.reason)
+            start = f"{shown(output.signature)}/" if output.signature else ""
+            yield _Case(f"{start}output {number}", output.status, (output,), output.reason)
     for one in report.apart:
         if not one.callers:
             gaps = f"no operator runs its {one.operators} operators"
-            yield _Case("subgraph", f"{one.index} {shown(one.name)}".strip(), Status.NOT_COMPARED, (), gaps)
+            yield _Case(f"subgraph {one.index}", Status.NOT_COMPARED, (), gaps)
 
 
-def _write(suite: ElementTree.Element, case: _Case) -> None:
-    node = ElementTree.SubElement(suite, "testcase", classname=printable(case.classname), name=printable(case.name))
+def _write(node: ElementTree.Element, case: _Case) -> None:
     if case.status == Status.DIFFERS:
         texts = [text for tensor in case.tensors for text in _failure(tensor, case.tensors)]
         failure = ElementTree.SubElement(node, "failure", message=printable(texts[0] if texts else "differs"))
         gaps = [f"not compared: {case.gaps}"] if case.gaps else []
-        failure.text = "\n".join(map(printable, (*texts, *gaps, *case.stages)))
+        names = [f"tensor {t.index}: {shown(t.name)}" for t in case.tensors if t.name]
+        failure.text = "\n".join(map(printable, (*texts, *names, *gaps, *case.stages)))
     elif case.status == Status.CLOSE:
         ElementTree.SubElement(node, "system-out").text = "\n".join(
             printable(text) for tensor in case.tensors if tensor.status == Status.CLOSE for text in _close(tensor)
