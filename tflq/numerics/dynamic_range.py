@@ -204,16 +204,17 @@ def add_quantized(
     """Add the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers to `out`, as
     ByteMatrix.accumulate does.
 
-    The caller guarantees: `x` is (B, K) and finite, `weights` (N, K), `losing` at most K, `row_sums` and `scale` (N),
-    `out` (B, N).
+    The caller guarantees: `x` is (B, K) and finite, `weights` (N, at least K) with zeros from K on, `losing` at most K,
+    `row_sums` and `scale` (N), `out` (B, N).
     """
     rows, depth = x.shape
-    codes, scales = np.empty((rows, depth), np.int16), np.empty(rows, np.float32)
+    codes, scales = np.empty((rows, weights.shape[1]), np.int16), np.empty(rows, np.float32)
     zero_points = np.zeros(rows, np.int32)
+    codes[:, depth:] = 0
     if asymmetric:
-        _quantize_asymmetric(x, codes, scales, zero_points)
+        _quantize_asymmetric(x, codes[:, :depth], scales, zero_points)
     else:
-        _quantize_symmetric(x, codes, scales)
+        _quantize_symmetric(x, codes[:, :depth], scales)
     for n in range(out.shape[1]):
         for b in range(rows):
             total = row_product(codes[b], weights[n], losing) - zero_points[b] * row_sums[n]
@@ -252,14 +253,15 @@ class ByteMatrix:
         """Rows N and columns K."""
         return self.codes.shape[0], self.codes.shape[1]
 
-    def integers(self) -> Integers:
-        """Return the operands of add_quantized: codes (N, K), the number of losing ones, sums and scales of rows."""
-        return (
-            self.codes,
-            self.losing,
-            self.row_sums,
-            np.array(np.broadcast_to(self.scale, len(self.codes)), np.float32),
-        )
+    def integers(self, is_padded: bool = False) -> Integers:
+        """Return the operands of add_quantized: codes, the number of losing ones, sums and scales of rows.
+
+        Codes are (N, K), or have zeros up to a multiple of sixteen columns.
+        """
+        codes = self.codes
+        if is_padded and codes.shape[1] % 16:
+            codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % 16)))
+        return codes, self.losing, self.row_sums, np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
 
     def sums(self, codes: Ints8) -> Ints32:
         """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""
