@@ -199,13 +199,13 @@ def are_finite(x: Floats) -> bool:
 
 @compiled
 def add_quantized(
-    x: Floats, asymmetric: bool, weights: Ints8, losing: Int, row_sums: Ints32, scale: Floats, out: Floats
+    x: Floats, asymmetric: bool, weights: Ints8, losing: Ints32, row_sums: Ints32, scale: Floats, out: Floats
 ) -> None:
     """Add the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers to `out`, as
     ByteMatrix.accumulate does.
 
-    The caller guarantees: `x` is (B, K) and finite, `weights` (N, at least K) with zeros from K on, `losing` at most K,
-    `row_sums` and `scale` (N), `out` (B, N).
+    The caller guarantees: `x` is (B, K) and finite, `weights` (N, at least K) with zeros from K on, `losing` (N),
+    at most K, `row_sums` and `scale` (N), `out` (B, N).
     """
     rows, depth = x.shape
     codes, scales = np.empty((rows, weights.shape[1]), np.int16), np.empty(rows, np.float32)
@@ -217,13 +217,13 @@ def add_quantized(
         _quantize_symmetric(x, codes[:, :depth], scales)
     for n in range(out.shape[1]):
         for b in range(rows):
-            total = row_product(codes[b], weights[n], losing) - zero_points[b] * row_sums[n]
+            total = row_product(codes[b], weights[n], losing[n]) - zero_points[b] * row_sums[n]
             out[b, n] += np.float32(np.int32(total)) * (scales[b] * scale[n])
 
 
-Integers = tuple[Ints8, int, Ints32, Floats]
+Integers = tuple[Ints8, Ints32, Ints32, Floats]
 #: An empty matrix, for compiled code that takes either this or floats.
-NO_INTEGERS: Integers = (np.zeros((0, 0), np.int8), 0, np.zeros(0, np.int32), np.zeros(0, np.float32))
+NO_INTEGERS: Integers = (np.zeros((0, 0), np.int8), *np.zeros((2, 0), np.int32), np.zeros(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,14 +254,15 @@ class ByteMatrix:
         return self.codes.shape[0], self.codes.shape[1]
 
     def integers(self, is_padded: bool = False) -> Integers:
-        """Return the operands of add_quantized: codes, the number of losing ones, sums and scales of rows.
+        """Return the operands of add_quantized: codes; the number of losing ones, sum and scale of each row.
 
         Codes are (N, K), or have zeros up to a multiple of sixteen columns.
         """
         codes = self.codes
         if is_padded and codes.shape[1] % 16:
             codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % 16)))
-        return codes, self.losing, self.row_sums, np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
+        losing = np.where(codes[:, : self.losing].min(axis=1, initial=0) == -128, self.losing, 0).astype(np.int32)
+        return codes, losing, self.row_sums, np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
 
     def sums(self, codes: Ints8) -> Ints32:
         """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""

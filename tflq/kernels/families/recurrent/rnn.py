@@ -7,7 +7,8 @@ quantized by itself, and a product whose left side is all zero is left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,48 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.families.recurrent.activation import apply
+from tflq.kernels.families.hybrid_sums import HybridSums
+from tflq.kernels.families.recurrent.activation import activate, apply
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, optional_matrix
 from tflq.kernels.kernel import Array, Node, Operand
-from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_quantized, are_finite
+from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_quantized, are_finite, quantize_rows
 from tflq.numerics.lanes import add_products, holds_zeros
 
-#: A matrix for compiled code: floats (K, N), and what add_quantized takes. The one that it is not has no rows.
-Matrix = tuple[Array, Integers]
+#: Rows from which on a product of codes goes through tiles, and products of that many elements.
+_MANY, _LARGE = 8, 1 << 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """A matrix of K by N for compiled code, as floats or as what add_quantized takes; the other has no rows."""
+
+    floats: Array  # (K, N)
+    codes: Integers
+    tiled: ByteMatrix | None  # the codes, for many rows; None of floats
+
+    @classmethod
+    def of(cls, weights: Weights, rows: int) -> Matrix:
+        """Prepare weights for products of at most `rows` rows."""
+        if not isinstance(weights, ByteMatrix):
+            return cls(np.array(weights), NO_INTEGERS, None)
+        tiled = weights
+        if _is_large(rows, weights):
+            tiled = replace(weights, tiles=HybridSums.of_rows(weights.codes, rows).of_codes)
+        return cls(np.zeros((0, 0), np.float32), weights.integers(is_padded=True), tiled)
+
+    def add(self, x: Array, asymmetric: bool, out: Array, undefined: Array) -> None:
+        """Add steps `x` (S, B, K) times the matrix to `out` (S, B, N); `undefined` becomes 1 if a row is undefined."""
+        rows, sums = x.reshape(-1, x.shape[2]), out.reshape(-1, out.shape[2])
+        if self.tiled is None:
+            add_products(self.floats, rows, sums)
+        elif _is_large(len(rows), self.tiled) and np.abs(x).max(axis=(1, 2)).min() > 0:
+            self.tiled.accumulate(quantize_rows(rows, asymmetric), sums)
+        else:
+            _add_steps(x, out, self.codes, asymmetric, undefined)
+
+
+def _is_large(rows: int, matrix: ByteMatrix) -> bool:
+    return rows >= _MANY and rows * matrix.codes.size >= _LARGE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,13 +76,18 @@ class Cell:
         cls, node: Node, inputs: Inputs, positions: tuple[int, int, int], activation: int, auxiliary: int = -1
     ) -> Cell:
         """Build the cell of the operands at `positions` (weights, recurrent weights, bias) and `auxiliary`, if any."""
-        weights, recurrent = (_matrix(optional_matrix(node, p, inputs)) for p in positions[:2])
-        bias = inputs[positions[2]]
+        weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
+        bias, rows = inputs[positions[2]], prod(node.input(0).shape[:-1])
         assert weights is not None  # prepare saw to it
         assert recurrent is not None
         assert bias is not None
-        extra = _matrix(optional_matrix(node, auxiliary, inputs)) if auxiliary >= 0 else None
-        return cls(np.array(bias), activation, is_asymmetric(node), weights, recurrent, extra)
+        extra = optional_matrix(node, auxiliary, inputs) if auxiliary >= 0 else None
+        matrices = (
+            Matrix.of(weights, rows),
+            Matrix.of(recurrent, rows),
+            None if extra is None else Matrix.of(extra, rows),
+        )
+        return cls(np.array(bias), activation, is_asymmetric(node), *matrices)
 
     def run(
         self, x: Array, aux: Array | None, hidden: Array, out: Array, *, time_major: bool, backwards: bool, rounds: int
@@ -61,34 +101,29 @@ class Cell:
         """
         (first, second, units), undefined = out.shape, np.zeros(1, np.int8)
         time, step = (first, second) if time_major else (second, 1)
-        out[...] = self.bias  # what all rounds begin with: the sums of all steps before the hidden state
-        self._add(self.weights, x, step, out, undefined)
+        steps = out.reshape(-1, step, units)
+        steps[...] = self.bias  # what all rounds begin with: the sums of all steps before the hidden state
+        self.weights.add(x.reshape(-1, step, x.shape[2]), self.asymmetric, steps, undefined)
         if aux is not None and self.auxiliary is not None:
-            self._add(self.auxiliary, aux, step, out, undefined)
+            self.auxiliary.add(aux.reshape(-1, step, aux.shape[2]), self.asymmetric, steps, undefined)
         order = np.arange(time)[:: -1 if backwards else 1].copy()
-        states, begun = hidden.reshape(-1, step, units), out.copy() if rounds > 1 else out
+        begun = out.copy() if rounds > 1 else out
         for number in range(rounds):
             if number:
                 out[...] = begun
-            moments = out.reshape(-1, time, step, units)
-            _recur(order, moments, *self.recurrent, self.asymmetric, self.activation, states, undefined)
+            self._recur(order, hidden.reshape(-1, step, units), out.reshape(-1, time, step, units), undefined)
         if undefined[0]:
             raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
-    def _add(self, matrix: Matrix, x: Array, step: int, out: Array, undefined: Array) -> None:
-        if matrix[0].shape[0]:
-            add_products(matrix[0], x.reshape(-1, x.shape[2]), out.reshape(-1, out.shape[2]))
-        else:
-            steps = (a.reshape(-1, step, a.shape[2]) for a in (x, out))
-            _add_steps(*steps, matrix[1], self.asymmetric, undefined)
-
-
-def _matrix(weights: Weights | None) -> Matrix | None:
-    if weights is None:
-        return None
-    if isinstance(weights, ByteMatrix):
-        return np.zeros((0, 0), np.float32), weights.integers(is_padded=True)
-    return np.array(weights), NO_INTEGERS
+    def _recur(self, order: Array, hidden: Array, out: Array, undefined: Array) -> None:
+        matrix, step = self.recurrent, hidden.shape[1]
+        if matrix.tiled is None or len(hidden) > 1 or not _is_large(step, matrix.tiled):
+            options = matrix.floats, matrix.codes, self.asymmetric, self.activation
+            _recur(order, out, *options, hidden, undefined)
+            return
+        for t in order:
+            matrix.add(hidden, self.asymmetric, out[:, t], undefined)
+            hidden[...] = out[:, t] = activate(self.activation, out[:, t])
 
 
 @compiled
