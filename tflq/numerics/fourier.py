@@ -106,3 +106,22 @@ def _transform_columns(columns: Array, z: Points, column: Points, w: Points, lea
         column[:] = z[:, i]
         transform(column, w, leaf)
         z[:, i] = column
+
+
+@compiled
+def transform_image(z: Points, column: Points, rows: Points, reals: Points, columns: Points, leaf: Points) -> None:
+    """Transform all rows of z (H, points + 1) as reals, then all columns except the last; `column` is room for one.
+
+    Source: rdft2d.
+
+    The caller guarantees: H and points are powers of two, `column` has H points, and the tables are those of the sizes.
+    """
+    points = z.shape[1] - 1
+    for row in range(z.shape[0]):
+        transform_reals(z[row, :points], rows, leaf, reals)
+    for i in range(points):
+        for row in range(column.size):
+            column[row] = z[row, i]
+        transform(column, columns, leaf)
+        for row in range(column.size):
+            z[row, i] = column[row]
