@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces, in_steps
 from tflq.numerics.fourier_turns import EVEN_1, EVEN_3, HALF_ROOT, ODD_1, ODD_3, PLAIN_1, PLAIN_3, Points
@@ -254,29 +256,39 @@ def unscramble(z: Points) -> None:
 
     The caller guarantees: z.size is a power of two.
     """
-    step = 1 << 20
-    for start in range(0, z.size, step):
-        _swap(z, start, min(start + step, z.size))
+    half = 0
+    while z.size >> (2 * half + 2) > 0:
+        half += 1
+    step = max(1, (1 << 20) >> half)
+    for start in range(0, (1 << half) - 1, step):
+        _swap(z, half, start, min(start + step, 1 << half))
 
 
 @compiled
-def _swap(z: Points, start: Int, stop: Int) -> None:
-    """Swap the points from `start` to `stop` that precede the ones they are swapped with.
+def _swap(z: Points, half: Int, start: Int, stop: Int) -> None:
+    """Swap the points whose numbers begin with `start` to `stop` and precede the ones they are swapped with.
 
-    The caller guarantees: z.size is a power of two, 0 <= `start` <= `stop` <= z.size.
+    A number is `half` bits, at most one bit in the middle, and `half` bits. With its bits reversed, its first bits are
+    its last ones in reverse, so that the first bits of both numbers decide which one precedes.
+
+    The caller guarantees: z.size is 4**half or twice as much, 0 <= `start` <= `stop` <= 2**half.
     """
-    j, rest, size = 0, start, z.size
-    while size > 1:
-        j = 2 * j + (rest & 1)
-        rest >>= 1
-        size >>= 1
-    for i in range(start, stop):
-        if i < j:
-            other = z[i]
+    count = 1 << half
+    spread, middle = z.size >> half, z.size >> half > count
+    reverse = np.zeros(count, np.int64)
+    known, bit = 1, count >> 1
+    while known < count:
+        for k in range(known):
+            reverse[known + k] = reverse[k] + bit
+        known, bit = 2 * known, bit >> 1
+    for first in range(start, stop):
+        for other in range(first + 1, count):
+            i, j = first * spread + reverse[other], other * spread + reverse[first]
+            point = z[i]
             z[i] = z[j]
-            z[j] = other
-        bit = z.size >> 1
-        while j & bit:
-            j ^= bit
-            bit >>= 1
-        j |= bit
+            z[j] = point
+            if middle:
+                i, j = i + count, j + count
+                point = z[i]
+                z[i] = z[j]
+                z[j] = point
