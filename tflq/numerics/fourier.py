@@ -14,8 +14,11 @@ import numpy as np
 
 from tflq.jit.compiled import Array, Int, compiled
 from tflq.jit.pieces import in_pieces, in_steps, most
-from tflq.numerics.fourier_passes import conjugate, split_blocks, transform_leaves, unscramble
+from tflq.numerics.fourier_passes import conjugate, split_blocks, transform_leaves, transform_short, unscramble
 from tflq.numerics.fourier_turns import Points
+
+#: Points of a transform that one compiled function makes.
+_SHORT = 1 << 12
 
 
 @in_steps(lambda z, w, leaf: 40 * z.size)
@@ -25,6 +28,9 @@ def transform(z: Points, w: Points, leaf: Points) -> None:
 
     The caller guarantees: z.size is a power of two, and `w` has the rows that turns() gives for it.
     """
+    if z.size <= _SHORT:
+        transform_short(z, w, leaf)
+        return
     size, row = z.size, 0
     while size > 16:
         split_blocks(z.reshape(-1, size), 0, w[row : row + size // 4])
