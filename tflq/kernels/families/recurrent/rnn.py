@@ -37,7 +37,7 @@ class Matrix:
 
     @classmethod
     def of(cls, weights: Weights, rows: int) -> Matrix:
-        """Prepare weights for products of at most `rows` rows."""
+        """Prepare weights for products of `rows` rows."""
         if not isinstance(weights, ByteMatrix):
             return cls(np.array(weights), NO_INTEGERS, None)
         tiled = weights
@@ -77,14 +77,15 @@ class Cell:
     ) -> Cell:
         """Build the cell of the operands at `positions` (weights, recurrent weights, bias) and `auxiliary`, if any."""
         weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
-        bias, rows = inputs[positions[2]], prod(node.input(0).shape[:-1])
+        bias, shape = inputs[positions[2]], node.input(0).shape
+        rows, step = prod(shape[:-1]), shape[-2] if len(shape) == 2 or node.options.get("time_major", False) else 1
         assert weights is not None  # prepare saw to it
         assert recurrent is not None
         assert bias is not None
         extra = optional_matrix(node, auxiliary, inputs) if auxiliary >= 0 else None
         matrices = (
             Matrix.of(weights, rows),
-            Matrix.of(recurrent, rows),
+            Matrix.of(recurrent, step),
             None if extra is None else Matrix.of(extra, rows),
         )
         return cls(np.array(bias), activation, is_asymmetric(node), *matrices)
