@@ -23,9 +23,12 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, STORED_BITS, TensorType
+from tflq.jit.compiled import Int, Real, compiled
+from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.element_types import SIZED
 from tflq.kernels.families.hybrid import block_scales, is_blockwise, read_as_int8
 from tflq.kernels.families.indices import check_positions
+from tflq.kernels.filling import Call, Form, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
 from tflq.kernels.operands import require_rank, require_same_type
 from tflq.numerics.arithmetic import Arithmetic
@@ -101,15 +104,69 @@ def eval_plain(_: None, indices: Array, table: Array) -> Array:
     return table.take(indices, 0)
 
 
-def eval_scaled(data: Scaled, indices: Array, table: Array) -> Array:
+def _scaled_form(data: Scaled, indices: Array, table: Array) -> Form:
+    return (len(indices), *data.row), data.dtype
+
+
+@filling(_scaled_form)
+def eval_scaled(data: Scaled, out: Array, indices: Array, table: Array) -> Call:
     """Source: EvalHybrid, EvalBlockwise. Rounding: one float32 product; to float16 once more."""
-    check_positions("embedding_lookup", indices, table.shape[0])
-    scales = data.scales.take(indices, 0)
-    starts = indices.astype(np.int64)[:, None] * math.prod(data.row) + np.arange(scales.shape[1]) * data.block
-    starts -= starts % data.per_byte
-    codes = read_as_int8(table).reshape(-1).take(starts[..., None] + np.arange(data.block))
-    reals = codes.astype(np.float32) * np.float32(data.unit) * scales[..., None]
-    return np.asarray(reals, data.dtype).reshape(len(indices), *data.row)
+    codes, blocks = read_as_int8(table).reshape(-1), data.scales.shape[1]
+    rows = out.reshape(len(indices), blocks, data.block)
+    widths = data.per_byte, np.float32(data.unit)
+
+    def call() -> None:
+        check_positions("embedding_lookup", indices, table.shape[0])
+        if data.dtype == np.float32:
+            _scale(indices, rows, codes, data.scales, *widths)
+        elif data.block < 1 << (8 // data.per_byte):
+            reals = np.empty(rows.shape, np.float32)
+            _scale(indices, reals, codes, data.scales, *widths)
+            rows[...] = reals
+        else:  # a table of all codes for each block
+            lowest = -128 // data.unit
+            every = np.arange(lowest, -lowest, dtype=np.float32) * np.float32(data.unit)
+            reals = (every * data.scales.take(indices, 0)[..., None]).astype(np.float16)
+            _choose(indices, rows.view(np.uint16), codes, reals.view(np.uint16), data.per_byte)
+
+    return call
+
+
+@in_pieces(lambda indices, out, *_: out.size, indices="n", out="n")
+@compiled
+def _scale(indices: Array, out: Array, codes: Array, scales: Array, per_byte: Int, unit: Real) -> None:
+    """Fill `out` (N, blocks, elements) with the rows at `indices` (N): code times `unit` times the block's scale.
+
+    Eval guarantees: `codes` are whole rows, `scales` (rows, blocks); `indices` are numbers of rows.
+    """
+    for n in range(out.shape[0]):
+        row = np.int64(indices[n])
+        for b in range(out.shape[1]):
+            start = (row * out.shape[1] + b) * out.shape[2]
+            start -= start % per_byte
+            scale, part, reals = scales[row, b], codes[start : start + out.shape[2]], out[n, b]
+            for k in range(reals.size):
+                reals[k] = np.float32(part[k]) * unit * scale
+
+
+@in_pieces(lambda indices, out, *_: out.size, indices="n", out="n", values="n")
+@compiled
+def _choose(indices: Array, out: Array, codes: Array, values: Array, per_byte: Int) -> None:
+    """Fill `out` (N, blocks, elements) with the `values` (N, blocks, numbers) of codes in the rows at `indices` (N).
+
+    Half of the values, a power of two of them, are those of codes below 0.
+
+    Eval guarantees: `codes` are whole rows; `indices` are numbers of rows.
+    """
+    lowest = values.shape[2] // 2
+    for n in range(out.shape[0]):
+        row = np.int64(indices[n])
+        for b in range(out.shape[1]):
+            start = (row * out.shape[1] + b) * out.shape[2]
+            start -= start % per_byte
+            part, reals = codes[start : start + out.shape[2]], out[n, b]
+            for k in range(reals.size):
+                reals[k] = values[n, b, (np.int64(part[k]) + lowest) & (values.shape[2] - 1)]
 
 
 KERNELS = (

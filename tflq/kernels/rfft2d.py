@@ -15,16 +15,23 @@ Source: LiteRT 2.3 rfft2d.cc; fft2d 1.0 fftsg2d.c rdft2d.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import numpy as np
 
+from tflq.jit.compiled import compiled
+from tflq.jit.pieces import in_pieces, most
 from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape
 from tflq.kernels.operands import integers, require_rank
 from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.fourier import transform_columns, transform_rows
+from tflq.numerics.fourier import transform_columns, transform_image, transform_rows
 from tflq.numerics.fourier_turns import Points, leaf_turns, real_turns, turns
+
+#: Work of a transform for each number.
+_EACH = 80
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,19 +67,74 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), data, evaluate, scratch=8 * height * (width + 4))
 
 
-def evaluate(data: OpData, x: Array, fft_length: Array) -> Array:
+@filling(lambda data, *_: (data.shape, np.complex64))
+def evaluate(data: OpData, out: Array, x: Array, fft_length: Array) -> Call:
     """Source: Rfft2dHelper. Rounding: float64 throughout, float32 at the end."""
     images = x.reshape(prod(x.shape[:-2]), *x.shape[-2:])[:, : data.height, : data.width]
-    out = np.empty((len(images), data.height, data.width // 2 + 1), np.complex64)
+    a = np.zeros((data.height, data.width + 2))
+    spectra = out.view(np.float32).reshape(len(images), data.height, 2 * (data.width // 2 + 1))
+    if data.width == 1 or a.size > most(_EACH):
+        return partial(_one_by_one, data, images, a, spectra)
+    room = a.view(np.complex128), np.empty(data.height, np.complex128)
+    return fill_spectra.bound(images, spectra, a, *room, data.rows, data.reals, data.columns, data.leaf)
+
+
+def _one_by_one(data: OpData, images: Array, a: Array, out: Array) -> None:
     for image, target in zip(images, out, strict=True):
-        a = np.zeros((data.height, data.width + 2))
+        a[...] = 0
         a[: image.shape[0], : image.shape[1]] = image
         _transform(data, a)
         _untangle(a)
         _unpack(a)
-        spread = a[:, : 2 * target.shape[1]]
-        target.real, target.imag = spread[:, ::2], -spread[:, 1::2]
-    return out.reshape(data.shape)
+        spread = a[:, : target.shape[1]]
+        target[:, ::2], target[:, 1::2] = spread[:, ::2], -spread[:, 1::2]
+
+
+@in_pieces(lambda images, out, a, *_: len(images) * a.size * _EACH, images="n", out="n")
+@compiled
+def fill_spectra(
+    images: Array,
+    out: Array,
+    a: Array,
+    z: Points,
+    column: Points,
+    rows: Points,
+    reals: Points,
+    columns: Points,
+    leaf: Points,
+) -> None:
+    """Fill `out` (N, FH, FW + 2) with pairs of the spectra of `images` (N, at most FH, at most FW).
+
+    `a` (FH, FW + 2) and `z` are the same memory, as numbers and as pairs; FW is at least 2. The steps are those of
+    `_one_by_one`.
+
+    Prepare guarantees: these shapes; `column` has FH points, and the tables are those of these sizes.
+    """
+    height, last = a.shape[0], a.shape[1] - 2
+    half = height // 2
+    for n in range(images.shape[0]):
+        a[:] = 0
+        for i in range(images.shape[1]):
+            for j in range(images.shape[2]):
+                a[i, j] = images[n, i, j]
+        transform_image(z, column, rows, reals, columns, leaf)
+        for i in range(1, half):
+            low, high = a[i], a[height - i]
+            for j in range(2):
+                high[j] = 0.5 * (low[j] - high[j]) if j == 0 else 0.5 * (low[j] + high[j])
+                low[j] -= high[j]
+            high[last], high[last + 1] = high[1], high[0]
+            low[last], low[last + 1] = high[last], -high[last + 1]
+            high[0], high[1] = low[0], -low[1]
+        nyquist, middle = a[0, 1], a[half, 1]
+        a[0, last + 1] = a[0, 1] = 0
+        a[half, last] = middle
+        a[half, last + 1] = a[half, 1] = 0
+        a[0, last] = nyquist
+        for i in range(height):
+            for j in range(0, last + 2, 2):
+                out[n, i, j] = a[i, j]
+                out[n, i, j + 1] = -a[i, j + 1]
 
 
 def _transform(data: OpData, a: Array) -> None:

@@ -24,7 +24,7 @@ RnnBatchStep.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ from tflq.kernels.families.recurrent.activation import function_of
 from tflq.kernels.families.recurrent.binding import Inputs, bind
 from tflq.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.kernels.families.recurrent.rnn import Cell, check_cell, is_asymmetric
-from tflq.kernels.families.recurrent.sequence import run, state_of
+from tflq.kernels.filling import Call, Form, updating
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
 from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
@@ -63,13 +63,24 @@ def prepare_step(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared(((batch, units),), data, eval_step, updates=(_STATE,))
 
 
-def eval_step(data: StepData, *inputs: Array | None) -> tuple[Array, Array]:
-    """Source: rnn::EvalFloat, EvalHybrid. The output and the new hidden state are the same."""
+def _step_form(data: StepData, *inputs: Array | None) -> list[Form]:
     x = inputs[0]
     assert x is not None
-    hidden = state_of(inputs[_STATE], data.units)
-    run(data.cell(inputs), x[None], None, (hidden,), np.empty((1, *hidden.shape), np.float32), time_major=True)
-    return hidden, hidden
+    return [((len(x), data.units), np.dtype(np.float32))]
+
+
+@updating(_step_form, _STATE)
+def eval_step(data: StepData, outs: Sequence[Array], *inputs: Array | None) -> Call:
+    """Source: rnn::EvalFloat, EvalHybrid. The output and the new hidden state are the same."""
+    x, hidden = inputs[0], inputs[_STATE]
+    assert x is not None
+    assert hidden is not None
+    moment, out = np.ascontiguousarray(x)[None], outs[0][None]
+
+    def call() -> None:
+        data.cell(inputs).run(moment, None, hidden, out, time_major=True, backwards=False, rounds=1)
+
+    return call
 
 
 STEP = (
@@ -99,14 +110,25 @@ def prepare_sequence(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared(((*x.shape[:2], units),), data, eval_sequence, updates=(_STATE,))
 
 
-def eval_sequence(data: SequenceData, *inputs: Array | None) -> tuple[Array, Array]:
-    """Source: unidirectional_sequence_rnn EvalFloat, EvalHybrid."""
+def _sequence_form(data: SequenceData, *inputs: Array | None) -> list[Form]:
     x = inputs[0]
     assert x is not None
-    hidden = state_of(inputs[_STATE], data.units)
-    out = np.empty((*x.shape[:2], data.units), np.float32)
-    run(data.cell(inputs), x, None, (hidden,), out, time_major=data.time_major)
-    return out, hidden
+    return [((*x.shape[:2], data.units), np.dtype(np.float32))]
+
+
+@updating(_sequence_form, _STATE)
+def eval_sequence(data: SequenceData, outs: Sequence[Array], *inputs: Array | None) -> Call:
+    """Source: unidirectional_sequence_rnn EvalFloat, EvalHybrid."""
+    x, hidden, out = inputs[0], inputs[_STATE], outs[0]
+    assert x is not None
+    assert hidden is not None
+    moments = np.ascontiguousarray(x)
+
+    def call() -> None:
+        cell = data.cell(inputs)
+        cell.run(moments, None, hidden, out, time_major=data.time_major, backwards=False, rounds=1)
+
+    return call
 
 
 SEQUENCE = (
@@ -202,25 +224,39 @@ def _check_auxiliary(node: Node, x: Operand, aux: Operand | None, units: tuple[i
     return True
 
 
-def eval_both(data: BothData, *inputs: Array | None) -> tuple[Array, ...]:
+def _both_forms(data: BothData, *inputs: Array | None) -> list[Form]:
+    x = inputs[0]
+    assert x is not None
+    depths = (sum(data.units),) if data.merge else data.units
+    return [((*x.shape[:2], depth), np.dtype(np.float32)) for depth in depths]
+
+
+@updating(_both_forms, _FORWARD_STATE, _BACKWARD_STATE)
+def eval_both(data: BothData, outs: Sequence[Array], *inputs: Array | None) -> Call:
     """Source: bidirectional_sequence_rnn EvalFloat, EvalHybrid."""
     x, aux = inputs[0], inputs[_AUX]
+    hidden = inputs[_FORWARD_STATE], inputs[_BACKWARD_STATE]
     assert x is not None
-    extra = _moments(data, x, aux) if data.aux and aux is not None else None
-    back = aux if data.crossed and aux is not None else x
-    states = state_of(inputs[_FORWARD_STATE], data.units[0]), state_of(inputs[_BACKWARD_STATE], data.units[1])
-    forward, backward = data.cells(inputs)
-    outs = tuple(np.empty((*x.shape[:2], units), np.float32) for units in data.units)
-    for _ in range(data.rounds):
-        run(forward, x, extra, states[:1], outs[0], time_major=data.time_major)
-        run(backward, back, extra, states[1:], outs[1], time_major=data.time_major, backwards=True)
-    return (np.concatenate(outs, axis=2), *states) if data.merge else (*outs, *states)
+    sides = [np.ascontiguousarray(x), np.ascontiguousarray(aux if data.crossed and aux is not None else x)]
+    parts = [np.empty((*x.shape[:2], units), np.float32) for units in data.units] if data.merge else outs
+
+    def call() -> None:
+        extra = _moments(data, x, aux) if data.aux and aux is not None else None
+        for number, cell in enumerate(data.cells(inputs)):
+            state = hidden[number]
+            assert state is not None
+            order = {"time_major": data.time_major, "backwards": number == 1}
+            cell.run(sides[number], extra, state, parts[number], **order, rounds=data.rounds)
+        if data.merge:
+            np.concatenate(parts, axis=2, out=outs[0])
+
+    return call
 
 
 def _moments(data: BothData, x: Array, aux: Array) -> Array:
     """Return the auxiliary input as the source walks over it: moments `aux_stride` apart, rows of full depth."""
     if data.aux_stride == aux.shape[2]:
-        return aux
+        return np.ascontiguousarray(aux)
     flat = np.ascontiguousarray(aux).reshape(-1)
     first, second, depth = aux.shape
     rows = (np.arange(first)[:, None] * second + np.arange(second)) * data.aux_stride

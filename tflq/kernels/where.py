@@ -29,15 +29,16 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def coordinates_size(_: None, condition: Array) -> int:
     """Return the bytes of the coordinates, and of the mask."""
-    return 8 * int(np.count_nonzero(condition != 0)) * condition.ndim + condition.size
+    return 8 * int(np.count_nonzero(condition != 0) + 1) * condition.ndim + condition.size
 
 
 def eval_where(_: None, condition: Array) -> Array:
     """Source: SelectTrueCoords."""
     mask = (condition != 0).reshape(-1)  # NumPy counts booleans faster than numbers
-    out = np.empty((np.count_nonzero(mask), condition.ndim), np.int64)
+    count = np.count_nonzero(mask)
+    out = np.empty((count + 1, condition.ndim), np.int64)
     _coordinates(mask, 0, np.array(condition.shape, np.int64), np.zeros(1, np.int64), out)
-    return out
+    return out[:count]
 
 
 @in_pieces(mask="i", start="i")
@@ -45,18 +46,32 @@ def eval_where(_: None, condition: Array) -> Array:
 def _coordinates(mask: Array, start: Int, shape: Array, count: Array, out: Array) -> None:
     """Write the coordinates of true elements from row `count` on.
 
-    Eval guarantees: `out` has a row for each true element of the whole mask, and a column for each of the dimensions.
+    The coordinates of every element are written, but only a true element moves on to the next row: a branch would be
+    guessed wrong half of the time. The last dimension that is not 1 is walked along, so that the dimensions before it
+    are divided once for each pass.
+
+    Eval guarantees: `out` has a row for each true element of the whole mask and one more, and a column for each of the
+    dimensions.
     """
-    row = count[0]
-    for i in range(len(mask)):
-        if mask[i]:
-            rest = start + i
-            for d in range(len(shape) - 1, -1, -1):
-                size = shape[d]
-                above = rest // size
-                out[row, d] = rest - above * size
-                rest = above
-            row += 1
+    row, axis = count[0], len(shape) - 1
+    while axis > 0 and shape[axis] == 1:
+        axis -= 1
+    size, i = shape[axis], 0
+    around = np.zeros(len(shape), np.int64)
+    while i < len(mask):
+        rest = (start + i) // size
+        begin = start + i - rest * size
+        for d in range(axis - 1, -1, -1):
+            above = rest // shape[d]
+            around[d] = rest - above * shape[d]
+            rest = above
+        stop = min(size, begin + len(mask) - i)
+        for k in range(begin, stop):
+            for d in range(len(shape)):
+                out[row, d] = around[d]
+            out[row, axis] = k
+            row += mask[i + k - begin]
+        i += stop - begin
     count[0] = row
 
 

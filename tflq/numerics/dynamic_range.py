@@ -86,47 +86,86 @@ def saturate_int8(x: Real) -> Int:
     return np.int64(0) if x != x else np.int64(min(max(x, -128.0), 127.0))
 
 
+@compiled
+def _largest(row: Floats) -> Real:
+    """Return the largest magnitude of finite elements, 0 of none. Bits of magnitudes have their order, as integers.
+
+    This function guarantees: all indices come from the shape of `row`.
+    """
+    largest = np.int32(0)
+    for k in range(row.size):
+        largest = max(largest, np.int32(np.float32(row[k]).view(np.int32) & np.int32(0x7FFFFFFF)))
+    return np.int32(largest).view(np.float32)
+
+
+@compiled
+def _bounds(row: Floats) -> tuple[Real, Real]:
+    """Return the smallest and the largest of 0 and all elements, which are finite. Both are +0 if they are 0.
+
+    This function guarantees: all indices come from the shape of `row`.
+    """
+    high, low = np.int32(0), np.int32(0)
+    for k in range(row.size):
+        bits = np.float32(row[k]).view(np.int32)
+        high = max(high, bits)
+        low = max(low, np.int32(bits ^ np.int32(-0x80000000)))  # negative numbers turn positive, and in order
+    return -np.int32(low).view(np.float32) if low > 0 else np.float32(0), np.int32(high).view(np.float32)
+
+
+@compiled
+def _code_groups(row: Floats, inverse: Real, zero: Int, lowest: Int, highest: Int, codes: Ints8) -> None:
+    """Fill `codes` as groups of eight are rounded.
+
+    If `inverse` is finite, products are smaller than 1000, and integers of 32 bits hold all that follows.
+
+    The caller guarantees: `codes` has the size of `row`; products of `row` and a finite `inverse` are below 1000.
+    """
+    if np.isfinite(inverse):
+        start, least, most = np.int32(zero), np.int32(lowest), np.int32(highest)
+        for k in range(codes.size):
+            real = np.float32(row[k] * inverse)
+            half = np.float32(-0.5) if real < np.float32(0) else np.float32(0.5)
+            codes[k] = min(max(np.int32(np.int32(np.float32(half + real)) + start), least), most)
+    else:
+        for k in range(codes.size):
+            codes[k] = min(max(wrap_int32(round_in_float32(row[k] * inverse) + np.int64(zero)), lowest), highest)
+
+
 @in_pieces(8, x="r", codes="r", scale="r")
 @compiled
 def _quantize_symmetric(x: Floats, codes: Ints8, scale: Floats) -> None:
-    """Quantize rows symmetrically. Groups of eight and the rest round differently.
+    """Quantize finite rows symmetrically. Groups of eight and the rest round differently.
 
     The caller guarantees: `x` and `codes` are (B, K), `scale` is (B).
     """
     rows, depth = x.shape
     whole = depth & ~7
     for b in range(rows):
-        largest = np.float32(0)
-        for k in range(depth):
-            largest = max(largest, abs(x[b, k]))
+        largest = _largest(x[b])
         if largest == 0:
             scale[b] = np.float32(1)
             codes[b, :] = 0
             continue
         scale[b] = largest / np.float32(127)
         inverse = np.float32(127) / largest
-        for k in range(depth):
-            real = x[b, k] * inverse
-            code = round_in_float32(real) if k < whole else float_to_int32(round_half_away(np.float64(real)))
+        _code_groups(x[b, :whole], inverse, 0, -127, 127, codes[b, :whole])
+        for k in range(whole, depth):
+            code = float_to_int32(round_half_away(np.float64(x[b, k] * inverse)))
             codes[b, k] = min(max(code, -127), 127)
 
 
 @in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
 @compiled
 def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
-    """Quantize rows asymmetrically. The range includes 0; its width is a float32 difference, the zero point float64
-    arithmetic.
+    """Quantize finite rows asymmetrically. The range includes 0; its width is a float32 difference, the zero point
+    float64 arithmetic.
 
     The caller guarantees: `x` and `codes` are (B, K), `scale` is (B) and `zero_point` (B).
     """
     rows, depth = x.shape
     whole = depth & ~7
     for b in range(rows):
-        low = np.float32(0)
-        high = np.float32(0)
-        for k in range(depth):
-            low = min(low, x[b, k])
-            high = max(high, x[b, k])
+        low, high = _bounds(x[b])
         if low == high:
             scale[b] = np.float32(1)
             zero_point[b] = 0
@@ -140,12 +179,9 @@ def _quantize_asymmetric(x: Floats, codes: Ints8, scale: Floats, zero_point: Int
         scale[b] = np.float32(step)
         zero_point[b] = np.int32(zero)
         inverse = np.float32(0) if scale[b] == 0 else np.float32(1.0 / np.float64(scale[b]))
-        for k in range(depth):
-            real = x[b, k] * inverse
-            if k < whole:
-                codes[b, k] = min(max(wrap_int32(round_in_float32(real) + np.int64(zero)), -128), 127)
-            else:
-                codes[b, k] = saturate_int8(round_half_away(np.float64(real)) + zero)
+        _code_groups(x[b, :whole], inverse, zero_point[b], -128, 127, codes[b, :whole])
+        for k in range(whole, depth):
+            codes[b, k] = saturate_int8(round_half_away(np.float64(x[b, k] * inverse)) + zero)
 
 
 @compiled
@@ -163,30 +199,31 @@ def are_finite(x: Floats) -> bool:
 
 @compiled
 def add_quantized(
-    x: Floats, asymmetric: bool, weights: Ints8, losing: Int, row_sums: Ints32, scale: Floats, out: Floats
+    x: Floats, asymmetric: bool, weights: Ints8, losing: Ints32, row_sums: Ints32, scale: Floats, out: Floats
 ) -> None:
     """Add the rows of `x`, quantized as quantize_rows does, times ByteMatrix.integers to `out`, as
     ByteMatrix.accumulate does.
 
-    The caller guarantees: `x` is (B, K) and finite, `weights` (N, K), `losing` at most K, `row_sums` and `scale` (N),
-    `out` (B, N).
+    The caller guarantees: `x` is (B, K) and finite, `weights` (N, at least K) with zeros from K on, `losing` (N),
+    at most K, `row_sums` and `scale` (N), `out` (B, N).
     """
     rows, depth = x.shape
-    codes, scales = np.empty((rows, depth), np.int16), np.empty(rows, np.float32)
+    codes, scales = np.empty((rows, weights.shape[1]), np.int16), np.empty(rows, np.float32)
     zero_points = np.zeros(rows, np.int32)
+    codes[:, depth:] = 0
     if asymmetric:
-        _quantize_asymmetric(x, codes, scales, zero_points)
+        _quantize_asymmetric(x, codes[:, :depth], scales, zero_points)
     else:
-        _quantize_symmetric(x, codes, scales)
+        _quantize_symmetric(x, codes[:, :depth], scales)
     for n in range(out.shape[1]):
         for b in range(rows):
-            total = row_product(codes[b], weights[n], losing) - zero_points[b] * row_sums[n]
+            total = row_product(codes[b], weights[n], losing[n]) - zero_points[b] * row_sums[n]
             out[b, n] += np.float32(np.int32(total)) * (scales[b] * scale[n])
 
 
-Integers = tuple[Ints8, int, Ints32, Floats]
+Integers = tuple[Ints8, Ints32, Ints32, Floats]
 #: An empty matrix, for compiled code that takes either this or floats.
-NO_INTEGERS: Integers = (np.zeros((0, 0), np.int8), 0, np.zeros(0, np.int32), np.zeros(0, np.float32))
+NO_INTEGERS: Integers = (np.zeros((0, 0), np.int8), *np.zeros((2, 0), np.int32), np.zeros(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,14 +253,16 @@ class ByteMatrix:
         """Rows N and columns K."""
         return self.codes.shape[0], self.codes.shape[1]
 
-    def integers(self) -> Integers:
-        """Return the operands of add_quantized: codes (N, K), the number of losing ones, sums and scales of rows."""
-        return (
-            self.codes,
-            self.losing,
-            self.row_sums,
-            np.array(np.broadcast_to(self.scale, len(self.codes)), np.float32),
-        )
+    def integers(self, is_padded: bool = False) -> Integers:
+        """Return the operands of add_quantized: codes; the number of losing ones, sum and scale of each row.
+
+        Codes are (N, K), or have zeros up to a multiple of sixteen columns.
+        """
+        codes = self.codes
+        if is_padded and codes.shape[1] % 16:
+            codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % 16)))
+        losing = np.where(codes[:, : self.losing].min(axis=1, initial=0) == -128, self.losing, 0).astype(np.int32)
+        return codes, losing, self.row_sums, np.array(np.broadcast_to(self.scale, len(codes)), np.float32)
 
     def sums(self, codes: Ints8) -> Ints32:
         """Return sums of products (B, N) of `codes` (B, K), as the helper computes them."""

@@ -14,8 +14,11 @@ import numpy as np
 
 from tflq.jit.compiled import Array, Int, compiled
 from tflq.jit.pieces import in_pieces, in_steps, most
-from tflq.numerics.fourier_passes import conjugate, split_blocks, transform_leaves, unscramble
+from tflq.numerics.fourier_passes import conjugate, split_blocks, transform_leaves, transform_short, unscramble
 from tflq.numerics.fourier_turns import Points
+
+#: Points of a transform that one compiled function makes.
+_SHORT = 1 << 12
 
 
 @in_steps(lambda z, w, leaf: 40 * z.size)
@@ -25,6 +28,9 @@ def transform(z: Points, w: Points, leaf: Points) -> None:
 
     The caller guarantees: z.size is a power of two, and `w` has the rows that turns() gives for it.
     """
+    if z.size <= _SHORT:
+        transform_short(z, w, leaf)
+        return
     size, row = z.size, 0
     while size > 16:
         split_blocks(z.reshape(-1, size), 0, w[row : row + size // 4])
@@ -106,3 +112,22 @@ def _transform_columns(columns: Array, z: Points, column: Points, w: Points, lea
         column[:] = z[:, i]
         transform(column, w, leaf)
         z[:, i] = column
+
+
+@compiled
+def transform_image(z: Points, column: Points, rows: Points, reals: Points, columns: Points, leaf: Points) -> None:
+    """Transform all rows of z (H, points + 1) as reals, then all columns except the last; `column` is room for one.
+
+    Source: rdft2d.
+
+    The caller guarantees: H and points are powers of two, `column` has H points, and the tables are those of the sizes.
+    """
+    points = z.shape[1] - 1
+    for row in range(z.shape[0]):
+        transform_reals(z[row, :points], rows, leaf, reals)
+    for i in range(points):
+        for row in range(column.size):
+            column[row] = z[row, i]
+        transform(column, columns, leaf)
+        for row in range(column.size):
+            z[row, i] = column[row]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces, in_steps
 from tflq.numerics.fourier_turns import EVEN_1, EVEN_3, HALF_ROOT, ODD_1, ODD_3, PLAIN_1, PLAIN_3, Points
@@ -254,29 +256,79 @@ def unscramble(z: Points) -> None:
 
     The caller guarantees: z.size is a power of two.
     """
-    step = 1 << 20
-    for start in range(0, z.size, step):
-        _swap(z, start, min(start + step, z.size))
+    half = 0
+    while z.size >> (2 * half + 2) > 0:
+        half += 1
+    reverse = np.zeros(1 << half, np.int64)
+    for bit in range(half):
+        reverse[1 << bit : 2 << bit] = reverse[: 1 << bit] + (1 << (half - 1 - bit))
+    step = max(1, (1 << 20) >> half)
+    for start in range(0, (1 << half) - 1, step):
+        _swap(z, reverse, half, start, min(start + step, 1 << half))
+
+
+#: Numbers of six bits with their bits in reverse.
+_REVERSED = np.array([sum(1 << (5 - bit) for bit in range(6) if number >> bit & 1) for number in range(64)], np.int64)
 
 
 @compiled
-def _swap(z: Points, start: Int, stop: Int) -> None:
-    """Swap the points from `start` to `stop` that precede the ones they are swapped with.
+def _swap_few(z: Points) -> None:
+    """Do what `unscramble` does with at most 8192 points.
 
-    The caller guarantees: z.size is a power of two, 0 <= `start` <= `stop` <= z.size.
+    The caller guarantees: z.size is a power of two.
     """
-    j, rest, size = 0, start, z.size
-    while size > 1:
-        j = 2 * j + (rest & 1)
-        rest >>= 1
-        size >>= 1
-    for i in range(start, stop):
-        if i < j:
-            other = z[i]
-            z[i] = z[j]
-            z[j] = other
-        bit = z.size >> 1
-        while j & bit:
-            j ^= bit
-            bit >>= 1
-        j |= bit
+    half = 0
+    while z.size >> (2 * half + 2) > 0:
+        half += 1
+    count, spread, shift = 1 << half, z.size >> half, 6 - half
+    for first in range(count - 1):
+        for other in range(first + 1, count):
+            i, j = first * spread + (_REVERSED[other] >> shift), other * spread + (_REVERSED[first] >> shift)
+            for _ in range(spread >> half):  # the bit in the middle, if there is one
+                point = z[i]
+                z[i] = z[j]
+                z[j] = point
+                i, j = i + count, j + count
+
+
+@compiled
+def _swap(z: Points, reverse: Any, half: Int, start: Int, stop: Int) -> None:
+    """Swap the points whose numbers begin with `start` to `stop` and precede the ones they are swapped with.
+
+    A number is `half` bits, at most one bit in the middle, and `half` bits. With its bits reversed, its first bits are
+    its last ones in reverse, so that the first bits of both numbers decide which one precedes.
+
+    The caller guarantees: z.size is 4**half or twice as much, 0 <= `start` <= `stop` <= 2**half, and `reverse` holds
+    numbers of `half` bits with their bits in reverse.
+    """
+    count, spread = 1 << half, z.size >> half
+    for first in range(start, stop):
+        for other in range(first + 1, count):
+            i, j = first * spread + reverse[other], other * spread + reverse[first]
+            for _ in range(spread >> half):  # the bit in the middle, if there is one
+                point = z[i]
+                z[i] = z[j]
+                z[j] = point
+                i, j = i + count, j + count
+
+
+@compiled
+def transform_short(z: Points, w: Points, leaf: Points) -> None:
+    """Transform all points of z in place: the passes, the leaves and the order.
+
+    The caller guarantees: z.size is a power of two, at most 8192, `w` = turns(z.size), `leaf` = leaf_turns().
+    """
+    size, row = z.size, 0
+    while size > 16:
+        table = w[row : row + size // 4]
+        for b in range(z.size // size):
+            part = z[b * size : (b + 1) * size]
+            if _is_shifted(b):
+                _pass_shifted(part, table, HALF_ROOT)
+            else:
+                _pass_plain(part, table, HALF_ROOT)
+        row += size // 4
+        size //= 4
+    for b in range(z.size // size):
+        _leaf(z[b * size : (b + 1) * size], _is_shifted(b), leaf, HALF_ROOT)
+    _swap_few(z)

@@ -90,14 +90,18 @@ def sum_groups(x: Floats, size: Int, out: Floats) -> None:
 
 @compiled
 def holds_zeros(x: Floats) -> bool:
-    """Return `is_zero` of one row.
+    """Return `is_zero` of rows (B, K).
 
-    This function guarantees: all indices come from the shape of `x`, which is (1, K).
+    This function guarantees: all indices come from the shape of `x`.
     """
-    depth = x.shape[1]
+    rows, depth = x.shape
+    for b in range(rows):
+        for k in range(depth):
+            if abs(x[b, k]) > 0:
+                return False
     nonzero = False
-    for k in range(depth):
-        nonzero |= abs(x[0, k]) > 0 or (k >= depth & ~3 and x[0, k] != 0)
+    for flat in range(rows * depth & ~3, rows * depth):
+        nonzero |= x[flat // depth, flat % depth] != 0
     return not nonzero
 
 

@@ -267,6 +267,19 @@ def test_unique(type_: str, number: int, index: str) -> None:
             tflq(model, [np.full(8, np.nan, np.float32)])
 
 
+@pytest.mark.parametrize("type_", ["float32", "int8", "int32", "int64"])
+def test_unique_of_many_values(type_: str) -> None:
+    """Random values, and those whose slots collide: they are sorted instead."""
+    rng = np.random.default_rng(43)
+    high = {"int8": 100, "int32": 2**31 - 1, "int64": 2**62, "float32": 2000}[type_]
+    options = ("UniqueOptions", {"idx_out_type": 2})
+    model = build("UNIQUE", [T(type_, (3000,))], [T(type_, ()), T("int32", ())], options)
+    assert_same(model, [rng.integers(-high, high, 3000).astype(type_)])
+    assert_same(model, [rng.integers(-20, 20, 3000).astype(type_)])
+    if type_ == "int64":
+        assert_same(model, [rng.permutation(3000) << 46])
+
+
 @pytest.mark.parametrize("type_", ["float32", "uint8", "int8", "int16", "int32", "uint32", "int64"])
 def test_matrix_diagonals(type_: str) -> None:
     rng = np.random.default_rng(43)

@@ -51,6 +51,22 @@ def test_long_rows(code: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("time_major", [False, True])
+def test_many_rows(kind: str, time_major: bool) -> None:
+    """Steps of many rows go through tiles, except for steps of zeros."""
+    rng = np.random.default_rng([7, KINDS.index(kind)])
+    first, depth, units = ((4, 24) if time_major else (24, 4)), 130, 115
+    for function in (3, 4):
+        options = {"fused_activation_function": function, "asymmetric_quantize_inputs": True, "time_major": time_major}
+        inputs = [T("float32", (*first, depth)), *_cell(rng, kind, 24, depth, units)]
+        output = [T("float32", (*first, units))]
+        model = build("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, output, ("SequenceRNNOptions", options), 3)
+        runs = [[normal(rng, *first, depth)] for _ in range(3)]
+        runs[1][0][1] = 0
+        assert_same_runs(model, runs, options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(10))
 def test_unidirectional(kind: str, seed: int) -> None:
     rng = np.random.default_rng([2, seed, KINDS.index(kind)])

@@ -7,8 +7,8 @@ quantized by itself, and a product whose left side is all zero is left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,32 +16,60 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
+from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.families.recurrent.activation import activate, apply
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, optional_matrix
 from tflq.kernels.kernel import Array, Node, Operand
-from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, add_quantized, are_finite, quantize_rows
-from tflq.numerics.lanes import add_products, holds_zeros, is_zero
+from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_quantized, are_finite, quantize_rows
+from tflq.numerics.lanes import add_products, holds_zeros
+
+#: Rows from which on a product of codes goes through tiles, and products of that many elements.
+_MANY, _LARGE = 8, 1 << 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """A matrix of K by N for compiled code, as floats or as what add_quantized takes; the other has no rows."""
+
+    floats: Array  # (K, N)
+    codes: Integers
+    tiled: ByteMatrix | None  # the codes, for many rows; None of floats
+
+    @classmethod
+    def of(cls, weights: Weights, rows: int) -> Matrix:
+        """Prepare weights for products of `rows` rows."""
+        if not isinstance(weights, ByteMatrix):
+            return cls(np.array(weights), NO_INTEGERS, None)
+        tiled = weights
+        if _is_large(rows, weights):
+            tiled = replace(weights, tiles=HybridSums.of_rows(weights.codes, rows).of_codes)
+        return cls(np.zeros((0, 0), np.float32), weights.integers(is_padded=True), tiled)
+
+    def add(self, x: Array, asymmetric: bool, out: Array, undefined: Array) -> None:
+        """Add steps `x` (S, B, K) times the matrix to `out` (S, B, N); `undefined` becomes 1 if a row is undefined."""
+        rows, sums = x.reshape(-1, x.shape[2]), out.reshape(-1, out.shape[2])
+        if self.tiled is None:
+            add_products(self.floats, rows, sums)
+        elif _is_large(len(rows), self.tiled) and np.abs(x).max(axis=(1, 2)).min() > 0:
+            self.tiled.accumulate(quantize_rows(rows, asymmetric), sums)
+        else:
+            _add_steps(x, out, self.codes, asymmetric, undefined)
+
+
+def _is_large(rows: int, matrix: ByteMatrix) -> bool:
+    return rows >= _MANY and rows * matrix.codes.size >= _LARGE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One cell. Float matrices are (depth, units)."""
+    """One cell."""
 
-    weights: Weights
-    auxiliary: Weights | None
-    recurrent: Weights
     bias: Array  # (units,) float32
     activation: int
     asymmetric: bool  # how rows are quantized
-    by_row: tuple[Any, ...] = field(init=False, repr=False)  # constants of _run_rows
-
-    def __post_init__(self) -> None:
-        matrices, nothing = (self.weights, self.recurrent), np.zeros((0, 0), np.float32)
-        floats = tuple(nothing if isinstance(m, ByteMatrix) else np.array(m) for m in matrices)
-        codes = tuple(m.integers() if isinstance(m, ByteMatrix) else NO_INTEGERS for m in matrices)
-        is_float = not isinstance(self.weights, ByteMatrix)
-        constants = np.array(self.bias), floats, codes, is_float, self.activation, self.asymmetric
-        object.__setattr__(self, "by_row", constants)
+    weights: Matrix
+    recurrent: Matrix
+    auxiliary: Matrix | None
 
     @classmethod
     def of(
@@ -49,79 +77,119 @@ class Cell:
     ) -> Cell:
         """Build the cell of the operands at `positions` (weights, recurrent weights, bias) and `auxiliary`, if any."""
         weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
-        bias = inputs[positions[2]]
+        bias, shape = inputs[positions[2]], node.input(0).shape
+        rows, step = prod(shape[:-1]), shape[-2] if len(shape) == 2 or node.options.get("time_major", False) else 1
         assert weights is not None  # prepare saw to it
         assert recurrent is not None
         assert bias is not None
         extra = optional_matrix(node, auxiliary, inputs) if auxiliary >= 0 else None
-        return cls(weights, extra, recurrent, bias, activation, is_asymmetric(node))
+        matrices = (
+            Matrix.of(weights, rows),
+            Matrix.of(recurrent, step),
+            None if extra is None else Matrix.of(extra, rows),
+        )
+        return cls(np.array(bias), activation, is_asymmetric(node), *matrices)
 
-    def run_rows(self, x: Array, states: Sequence[Array], out: Array) -> None:
-        """Run a whole sequence (N, T, I), each row a step of its own; fill `out` (N, T, units)."""
-        undefined = np.zeros(1, np.int8)
-        _run_rows(x, *self.by_row, states[0], out, undefined)
+    def run(
+        self, x: Array, aux: Array | None, hidden: Array, out: Array, *, time_major: bool, backwards: bool, rounds: int
+    ) -> None:
+        """Feed `x` and `aux` (T, B, depth), or (B, T, depth), `rounds` times over; fill `out`, laid out alike.
+
+        `hidden` (B, units) changes in place. `backwards` takes the last moment first. Arrays are contiguous.
+
+        Raises:
+            UndefinedResultError: A row to be quantized holds NaN or an infinity.
+        """
+        (first, second, units), undefined = out.shape, np.zeros(1, np.int8)
+        time, step = (first, second) if time_major else (second, 1)
+        steps = out.reshape(-1, step, units)
+        steps[...] = self.bias  # what all rounds begin with: the sums of all steps before the hidden state
+        self.weights.add(x.reshape(-1, step, x.shape[2]), self.asymmetric, steps, undefined)
+        if aux is not None and self.auxiliary is not None:
+            self.auxiliary.add(aux.reshape(-1, step, aux.shape[2]), self.asymmetric, steps, undefined)
+        order = np.arange(time)[:: -1 if backwards else 1].copy()
+        begun = out.copy() if rounds > 1 else out
+        for number in range(rounds):
+            if number:
+                out[...] = begun
+            self._recur(order, hidden.reshape(-1, step, units), out.reshape(-1, time, step, units), undefined)
         if undefined[0]:
             raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
-    def step(self, x: Array, aux: Array | None, states: Sequence[Array], row: int) -> Array:
-        """Run one step: `x` (B, I), `aux` (B, A), one state (B, units). The output is also the new state."""
-        (hidden,) = states
-        total = np.empty((len(x), len(self.bias)), np.float32)
-        total[:] = self.bias
-        self._add(self.weights, x, total)
-        if aux is not None and self.auxiliary is not None:
-            self._add(self.auxiliary, aux, total)
-        self._add(self.recurrent, hidden, total)
-        hidden[:] = activate(self.activation, total)
-        return hidden
-
-    def _add(self, weights: Weights, x: Array, total: Array) -> None:
-        if not isinstance(weights, ByteMatrix):
-            add_products(weights, np.ascontiguousarray(x), total)
-        elif not is_zero(x):
-            weights.accumulate(quantize_rows(x, self.asymmetric), total)
+    def _recur(self, order: Array, hidden: Array, out: Array, undefined: Array) -> None:
+        matrix, step = self.recurrent, hidden.shape[1]
+        if matrix.tiled is None or len(hidden) > 1 or not _is_large(step, matrix.tiled):
+            options = matrix.floats, matrix.codes, self.asymmetric, self.activation
+            _recur(order, out, *options, hidden, undefined)
+            return
+        for t in order:
+            matrix.add(hidden, self.asymmetric, out[:, t], undefined)
+            hidden[...] = out[:, t] = activate(self.activation, out[:, t])
 
 
-@in_pieces(
-    lambda x, bias, *_: x.shape[0] * x.shape[1] * (x.shape[2] + bias.size + 8) * bias.size, x="nt", hidden="n", out="nt"
-)
 @compiled
-def _run_rows(
-    x: Array,
-    bias: Array,
-    floats: Any,
-    codes: Any,
-    is_float: bool,
-    activation: Int,
-    asymmetric: bool,
-    hidden: Array,
+def _add_codes(left: Array, codes: Any, asymmetric: bool, out: Array) -> bool:
+    """Add left (B, K) times 8-bit weights to `out` (B, N), unless all of it is zero. Return False if it is undefined.
+
+    The caller guarantees: these shapes, and that `codes` are what add_quantized takes.
+    """
+    if holds_zeros(left):
+        return True
+    if not are_finite(left):
+        return False
+    add_quantized(left, asymmetric, codes[0], codes[1], codes[2], codes[3], out)
+    return True
+
+
+@in_pieces(lambda x, out, *_: x.size * out.shape[2], x="s", out="s")
+@compiled
+def _add_steps(x: Array, out: Array, codes: Any, asymmetric: bool, undefined: Array) -> None:
+    """Add the rows of all steps, `x` (S, B, K), times 8-bit weights to `out` (S, B, N).
+
+    `undefined` becomes 1 if a row cannot be quantized.
+
+    Prepare guarantees: these shapes, and that `codes` are what add_quantized takes.
+    """
+    for s in range(x.shape[0]):
+        if not _add_codes(x[s], codes, asymmetric, out[s]):
+            undefined[0] = 1
+            return
+
+
+@in_pieces(lambda order, out, *_: order.size * out[:, 0].size * (out.shape[3] + 8), order="t")
+@compiled
+def _recur(
+    order: Array,
     out: Array,
+    floats: Array,
+    codes: Any,
+    asymmetric: bool,
+    activation: Int,
+    hidden: Array,
     undefined: Array,
 ) -> None:
-    """Feed `x` (N, T, I) row by row; fill `out` (N, T, U), change `hidden` (N, U) in place.
+    """Take the moments in `order` (T): add the hidden states (N, B, U) times a matrix to `out` (N, T, B, U) and
+    activate; these are the next hidden states, too.
 
-    `floats` are the matrices of x and of the hidden state (K, U), `codes` what add_quantized takes; of the other kind
-    they have no rows. `undefined` becomes 1 where a row cannot be quantized.
+    The matrix is `floats` (U, U), or `codes` as add_quantized takes them if that has no rows. `undefined` becomes 1 if
+    a row cannot be quantized.
 
-    Prepare guarantees: these shapes.
+    Prepare guarantees: these shapes; `order` holds moments of `out`.
     """
-    total = np.empty((1, bias.size), np.float32)
-    for n in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            total[0] = bias
-            for side in range(2):
-                left = x[n, t : t + 1] if side == 0 else hidden[n : n + 1]
-                if is_float:
-                    add_products(floats[side], left, total)
-                elif not holds_zeros(left):
-                    if not are_finite(left):
-                        undefined[0] = 1
-                        return
-                    matrix = codes[side]
-                    add_quantized(left, asymmetric, matrix[0], matrix[1], matrix[2], matrix[3], total)
-            for u in range(bias.size):
-                hidden[n, u] = apply(activation, total[0, u])
-            out[n, t] = hidden[n]
+    total = np.empty((hidden.shape[1], hidden.shape[2]), np.float32)
+    for t in order:
+        for n in range(out.shape[0]):
+            state = hidden[n]
+            total[:] = out[n, t]
+            if floats.shape[0] > 0:
+                add_products(floats, state, total)
+            elif not _add_codes(state, codes, asymmetric, total):
+                undefined[0] = 1
+                return
+            for b in range(total.shape[0]):
+                for u in range(total.shape[1]):
+                    state[b, u] = apply(activation, total[b, u])
+            out[n, t] = state
 
 
 def is_asymmetric(node: Node) -> bool:
