@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflq.ir import Model
+    from tflq.ir import Model, Quantization
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -38,6 +38,9 @@ FIRST = (
 )
 #: A pointwise convolution. Of one pixel, as the last layer of many classifiers, it takes another function.
 POINTWISE = "conv_u8_2"
+#: Convolutions and products whose function depends on the number of channels: a tile has 1 to 4 vectors.
+CONTRACTIONS = (POINTWISE, "conv_u8_0", "conv_i8_0", "conv_i8_2", "fc_u8_1", "fc_i8_0")
+CHANNELS = (64, 48, 32, 16)
 PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
 
 
@@ -54,6 +57,7 @@ def work() -> Iterator[tuple[Path, str]]:
 
 def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> None:
     """Write the code of a level for each `turns`-th piece of work, as a file."""
+    from tflq.api.files import load
     from tflq.api.warming import warm
     from tflq.errors import TflqError
     from tflq.jit.collecting import Collection
@@ -70,19 +74,64 @@ def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> Non
             rest = min(_LONGEST, max(1.0, seconds - (time.process_time() - start)))
             # Arithmetic on memory that was never written may fail in any way.
             with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(rest):
-                warm([model, *([one_pixel(model)] if model.stem == POINTWISE else [])], profile)
+                warm([model, *([one_pixel(load(model))] if model.stem == POINTWISE else [])], profile)
+    if seconds == float("inf"):
+        for name in CONTRACTIONS[turn::turns]:
+            for variant in variants(load(ROOT / f"golden/singleop/models/{name}.tflite")):
+                for profile in PROFILES:
+                    with suppress(TflqError, ArithmeticError, ValueError, IndexError):
+                        warm([variant], profile)
     file.write_bytes(pack(collection.entries))
 
 
-def one_pixel(file: Path) -> Model:
-    """Return the pointwise convolution in a file for images of one pixel."""
-    from tflq.api.files import load
+def variants(model: Model) -> Iterator[Model]:
+    """Yield a model of one convolution or product with other numbers of channels, each for one pixel or row, too."""
+    for count in CHANNELS:
+        other = with_channels(model, count)
+        yield other
+        yield one_pixel(other)
 
-    model = load(file)
+
+def with_channels(model: Model, count: int) -> Model:
+    """Return a model of one convolution or product with `count` output channels: the first ones, repeated as needed."""
+    import numpy as np
+
+    from tflq.ir import Buffer
+    from tflq.ir.constants import constant_of
+
     (graph,) = model.subgraphs
-    shapes = {k: (1, 1, 1, graph.tensors[k].shape[-1]) for k in (*graph.inputs, *graph.outputs)}
+    (operator,) = graph.operators
+    tensors, buffers = list(graph.tensors), list(model.buffers)
+    for tensor in operator.inputs[1:]:
+        spec = tensors[tensor]
+        data = constant_of(model, spec)
+        tensors[tensor] = replace(
+            spec, shape=(count, *spec.shape[1:]), quantization=_repeated(spec.quantization, count)
+        )
+        buffers[spec.buffer] = Buffer(np.resize(data, tensors[tensor].shape).view(np.uint8).reshape(-1))
+    (out,) = operator.outputs
+    tensors[out] = replace(tensors[out], shape=(*tensors[out].shape[:-1], count))
+    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)),), buffers=tuple(buffers))
+
+
+def _repeated(quantization: Quantization | None, count: int) -> Quantization | None:
+    if quantization is None or len(quantization.scale) < 2:
+        return quantization
+    import numpy as np
+
+    scale, zero_point = (np.resize(values, count) for values in (quantization.scale, quantization.zero_point))
+    return replace(quantization, scale=scale, zero_point=zero_point)
+
+
+def one_pixel(model: Model) -> Model:
+    """Return a model of one operator for images of one pixel, or one row of a matrix."""
+    (graph,) = model.subgraphs
+    shapes = {
+        k: (*(1 for _ in graph.tensors[k].shape[1:]), graph.tensors[k].shape[-1])
+        for k in (*graph.inputs, *graph.outputs)
+    }
     tensors = tuple(replace(spec, shape=shapes.get(k, spec.shape)) for k, spec in enumerate(graph.tensors))
-    return replace(model, subgraphs=(replace(graph, tensors=tensors),))
+    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)),))
 
 
 @contextmanager
