@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.jit.compiled import Int, compiled
+from tflq.jit.compiled import compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
@@ -28,51 +28,48 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 def coordinates_size(_: None, condition: Array) -> int:
-    """Return the bytes of the coordinates, and of the mask."""
-    return 8 * int(np.count_nonzero(condition != 0) + 1) * condition.ndim + condition.size
+    """Return the bytes of the coordinates, of the places they come from, and of the mask."""
+    return 8 * int(np.count_nonzero(condition)) * (condition.ndim + 1) + condition.size
 
 
 def eval_where(_: None, condition: Array) -> Array:
     """Source: SelectTrueCoords."""
-    mask = (condition != 0).reshape(-1)  # NumPy counts booleans faster than numbers
-    count = np.count_nonzero(mask)
-    out = np.empty((count + 1, condition.ndim), np.int64)
-    _coordinates(mask, 0, np.array(condition.shape, np.int64), np.zeros(1, np.int64), out)
-    return out[:count]
+    mask = condition if condition.dtype == np.bool_ else condition != 0  # NumPy looks at booleans faster than numbers
+    places = np.flatnonzero(mask)
+    out = np.empty((len(places), condition.ndim), np.int64)
+    _coordinates(places, np.array(condition.shape, np.int64), out)
+    return out
 
 
-@in_pieces(mask="i", start="i")
+@in_pieces(4, places="r", out="r")
 @compiled
-def _coordinates(mask: Array, start: Int, shape: Array, count: Array, out: Array) -> None:
-    """Write the coordinates of true elements from row `count` on.
+def _coordinates(places: Array, shape: Array, out: Array) -> None:
+    """Fill `out` (R, D) with the coordinates of `places` (R), in order, of an array of that shape (D).
 
-    The coordinates of every element are written, but only a true element moves on to the next row: a branch would be
-    guessed wrong half of the time. The last dimension that is not 1 is walked along, so that the dimensions before it
-    are divided once for each pass.
+    The last dimension that is not 1 is walked along, so that the dimensions before it are divided only where a pass
+    over it ends.
 
-    Eval guarantees: `out` has a row for each true element of the whole mask and one more, and a column for each of the
-    dimensions.
+    Eval guarantees: these shapes, and that an array with places has no dimension of 0.
     """
-    row, axis = count[0], len(shape) - 1
+    axis = len(shape) - 1
     while axis > 0 and shape[axis] == 1:
         axis -= 1
-    size, i = shape[axis], 0
+    size, begin = shape[axis], np.int64(0)
+    end = begin  # of the pass that `begin` begins
     around = np.zeros(len(shape), np.int64)
-    while i < len(mask):
-        rest = (start + i) // size
-        begin = start + i - rest * size
-        for d in range(axis - 1, -1, -1):
-            above = rest // shape[d]
-            around[d] = rest - above * shape[d]
-            rest = above
-        stop = min(size, begin + len(mask) - i)
-        for k in range(begin, stop):
-            for d in range(len(shape)):
-                out[row, d] = around[d]
-            out[row, axis] = k
-            row += mask[i + k - begin]
-        i += stop - begin
-    count[0] = row
+    for r in range(places.size):
+        place = places[r]
+        if place >= end:
+            rest = place // size
+            begin = rest * size
+            end = begin + size
+            for d in range(axis - 1, -1, -1):
+                above = rest // shape[d]
+                around[d] = rest - above * shape[d]
+                rest = above
+        for d in range(len(shape)):
+            out[r, d] = around[d]
+        out[r, axis] = place - begin
 
 
 KERNELS = (Kernel("WHERE", "bool|float32|int64|int32|int8|uint8|uint32 -> int64", prepare, (1, 2)),)
