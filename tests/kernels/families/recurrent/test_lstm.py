@@ -148,6 +148,25 @@ def test_bidirectional(kind: str, auxiliary: int, seed: int) -> None:
     assert_same_runs(model, [[normal(rng, *t.shape) for t in given] for _ in range(2)], s)
 
 
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_beyond_float32(seed: int, time_major: bool) -> None:
+    """Products of float weights become the largest float32: those of one row with what they are added to."""
+    rng = np.random.default_rng([7, seed, int(time_major)])
+    s = Shape.draw(rng, normalised=False, projected=True, batch=int(rng.integers(1, 5)))
+    first = (3, s.batch) if time_major else (s.batch, 3)
+    inputs = [T("float32", (*first, s.depth)), *_weights(rng, "float32", s), *_states(s)]
+    inputs[16] = T("float32", (s.outputs, s.cells), value=rng.uniform(-3e38, 3e38, (s.outputs, s.cells)))
+    options = _options(rng, time_major=time_major) | {"proj_clip": 0.0, "fused_activation_function": 4}
+    outputs = [T("float32", (*first, s.outputs))]
+    kind = ("UnidirectionalSequenceLSTMOptions", options)
+    model = build("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, kind, 3)
+    assert_same_runs(model, [[normal(rng, *first, s.depth)] for _ in range(3)], (s, options))
+    given = Shape.draw(rng, normalised=False, batch=1)
+    model, operands = _bidirectional(rng, "float32", seed % 3, given, fused_activation_function=4)
+    assert_same_runs(model, [[normal(rng, *t.shape) * np.float32(1e36) for t in operands]], given)
+
+
 def _integer_operands(rng: np.random.Generator, s: Shape) -> tuple[T, list[T | None], T, list[T]]:
     """x, positions 1 to 23, y and intermediates."""
     points = [int(n) for n in rng.integers(-128, 128, 3)]

@@ -16,6 +16,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
+from tflq.kernels.families.activation import clamp_in_place
 from tflq.kernels.families.recurrent.activation import activate, function_of
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, matrix, optional_matrix
 from tflq.kernels.families.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, Roles, Sizes, is_diagonal
@@ -32,6 +33,10 @@ _PLACE = {INPUT: 0, CELL: 1, FORGET: 2, OUTPUT: 3}
 _PLACE_CIFG = {CELL: 0, FORGET: 1, OUTPUT: 2}
 
 
+#: The least and the largest float32.
+_FINITE = np.finfo(np.float32).min, np.finfo(np.float32).max
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
     """The weights that one left side meets: all gates' together, or each gate's with the columns of its sums."""
@@ -44,9 +49,7 @@ class Side:
         if isinstance(left, np.ndarray) and len(self.parts) == 1:
             weights = self.parts[0][1]
             assert not isinstance(weights, ByteMatrix)
-            summed = eigen.product(weights, left, cache=self.cache)
-            summed += total
-            return summed
+            return added(weights, left, total, self.cache)
         fresh = np.array(total) if isinstance(left, np.ndarray) else total
         for columns, weights in self.parts:
             if isinstance(weights, ByteMatrix):
@@ -56,8 +59,23 @@ class Side:
                 fresh[:, columns] += weights * hidden
             else:
                 assert isinstance(left, np.ndarray)
-                fresh[:, columns] += eigen.product(weights, left, cache=self.cache)
+                fresh[:, columns] = added(weights, left, fresh[:, columns], self.cache)
         return fresh
+
+
+def added(weights: Array, left: Array, sums: Array, cache: int) -> Array:
+    """Return `sums` plus left times weights. Infinities become the largest float32: in the sum of one row, in the
+    products of several.
+
+    Source: lstm_eval.cc MatrixBatchVectorMultiplyAccumulate, which adds by FullyConnected or after it.
+    """
+    product = eigen.product(weights, left, cache=cache)
+    if len(left) == 1:
+        product += sums
+        return clamp_in_place(product, *_FINITE)
+    clamp_in_place(product, *_FINITE)
+    product += sums
+    return product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +220,7 @@ class Cell:
             if not is_zero(product):
                 weights.accumulate(quantize_rows(product, self.asymmetric), result)
         else:
-            result = eigen.product(weights, product, cache=self.cache) + result
+            result = added(weights, product, result, self.cache)
         return clip(result, self.projection_clip) if self.projection_clip > 0 else result
 
 

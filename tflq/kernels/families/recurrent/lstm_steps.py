@@ -27,6 +27,14 @@ def clip_element(x: Real, limit: Real) -> Real:
     return -limit if upper < -limit else upper
 
 
+@compiled
+def hold_element(x: Real) -> Real:
+    """Return `x`, an infinity as the largest float32 of its sign. Source: optimized_ops.h FullyConnected, its clamp."""
+    largest = np.float32(3.4028234663852886e38)
+    upper = -largest if x < -largest else x
+    return largest if upper > largest else upper
+
+
 @in_pieces(8, x="r")
 @compiled
 def normalise(x: Array) -> None:
@@ -76,7 +84,7 @@ def _add_product(left: Array, floats: Array, codes: Any, asymmetric: bool, out: 
     if floats.shape[0] > 0:
         matrix_vector(floats, left, part)
         for n in range(out.shape[1]):
-            out[0, n] += part[0, n]
+            out[0, n] = hold_element(out[0, n] + part[0, n])
         return True
     if holds_zeros(left):
         return True
