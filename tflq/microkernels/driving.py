@@ -34,7 +34,7 @@ def driver(packer: Compiled[..., None], kernel: Kernel) -> Compiled[..., None]:
     tile, form = kernel.tile, kernel.tile.form
     left = getattr(np, form.left)
     return product_into.bind(
-        pack_into=packer.bind(LEFT=left),
+        pack_into=_packing(packer, left),
         tile_into=tile_of(kernel),
         ROWS=tile.rows,
         COLUMNS=tile.columns,
@@ -42,6 +42,12 @@ def driver(packer: Compiled[..., None], kernel: Kernel) -> Compiled[..., None]:
         HAS_TERMS=not form.is_wide,
         LEFT=left,
     )
+
+
+@cache
+def _packing(packer: Compiled[..., None], left: Any) -> Compiled[..., None]:
+    """Return the packer for a type of packed values: one for all kernels, so that it is compiled once."""
+    return packer.bind(LEFT=left)
 
 
 def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int, *rest: Any) -> int:
