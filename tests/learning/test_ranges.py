@@ -21,7 +21,7 @@ from tflq.learning.words import finding
 from tflq.profiles import by_name
 
 QUICK = Effort(first=10, fresh=8, seed=1)
-UNARY = ["QUANTIZE", "LEAKY_RELU"]
+UNARY = ["QUANTIZE", "RELU6", "LEAKY_RELU"]
 
 
 def wrong(found: Findings, device: Ranged, folder: Path) -> tuple[int, int]:
@@ -51,7 +51,8 @@ def learned(device: Ranged, operators: list[str]) -> Findings:
     "device",
     [
         Ranged(taken="made again"),
-        pytest.param(Ranged(fuses_codes=True, fuses_reals=False), marks=pytest.mark.slow),
+        pytest.param(Ranged(fuses_codes=True, fuses_reals=False, cuts_bounds=False), marks=pytest.mark.slow),
+        pytest.param(Ranged(shift_of_ends=True), marks=pytest.mark.slow),
         pytest.param(Ranged(folds_first=True, rounding="half away from zero"), marks=pytest.mark.slow),
     ],
 )

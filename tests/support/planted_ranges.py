@@ -1,7 +1,7 @@
 """Synthetic devices that know ranges instead of scales: drawn from the grammar or beside it, with code of their own.
 
-They compute QUANTIZE, LEAKY_RELU, MUL, ADD and SUB on int8. Nothing here uses the grammar's code. Arithmetic is float32
-of NumPy; a fused product and sum is exact in long double, whose 64 bits hold every product of two float32.
+They compute QUANTIZE, RELU6, LEAKY_RELU, MUL, ADD and SUB on int8. Nothing here uses the grammar's code. Arithmetic is
+float32 of NumPy; a fused product and sum is exact in long double, whose 64 bits hold every product of two float32.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Ranged:
     fuses_reals: bool = True
     taken: str = "ends"  # or "zero", or "made again": how steps become reals
     folds_first: bool = False
+    shift_of_ends: bool = False
+    cuts_bounds: bool = True
     rounding: str = "half to even"
     sums: str = "counted"
     fault: str = ""
@@ -55,6 +57,11 @@ class Ranged:
         with np.errstate(all="ignore"):
             if op.builtin == "QUANTIZE":
                 return self.codes(steps[0], *(self.counted(end, ends[0]) for end in ends[1]))
+            if op.builtin == "RELU6":
+                bounds = [self.counted(F(real), ends[0]) for real in (0, 6)]
+                low, high = (np.floor(b) if self.cuts_bounds else b for b in bounds)
+                kept = np.minimum(np.maximum(steps[0], low), high)
+                return self.codes(kept, *(self.counted(end, ends[0]) for end in ends[1]))
             if op.builtin in ("ADD", "SUB"):
                 return self.added(steps, ends, 1 if op.builtin == "ADD" else -1)
             reals = [self.reals(u, *end) for u, end in zip(steps, ends, strict=False)]
@@ -101,7 +108,8 @@ class Ranged:
         if self.folds_first:
             t = added(x, up, self.intervals * -low / (high - low) + F(-128), True)
         else:
-            t = added(np.minimum(np.maximum(x, low), high), up, -(low * up), self.fuses_codes)
+            shift = self.intervals * -low / (high - low) if self.shift_of_ends else -(low * up)
+            t = added(np.minimum(np.maximum(x, low), high), up, shift, self.fuses_codes or self.shift_of_ends)
         if self.fault.startswith("rounds up"):
             t = np.floor(t + F(0.75))
         elif self.rounding == "half to even":
@@ -140,9 +148,9 @@ def bfloat16(x: Any) -> Any:
 def ranged(seed: int) -> Ranged:
     """Return the device of a seed; one in three has a fault."""
     rng = np.random.default_rng([seed, 28])
-    fuses, fuses_reals, folds = (bool(rng.integers(2)) for _ in range(3))
+    fuses, fuses_reals, folds, of_ends, cuts = (bool(rng.integers(2)) for _ in range(5))
     taken = ("ends", "zero", "made again")[int(rng.integers(3))]
     rounding = ("half to even", "half away from zero")[int(rng.integers(2))]
     fault = FAULTS[seed // 3 % len(FAULTS)] if seed % 3 == 2 else ""
     sums = ("counted", "back")[int(rng.integers(2))]
-    return Ranged(fuses, fuses_reals, taken, folds, rounding, sums, fault)
+    return Ranged(fuses, fuses_reals, taken, folds, of_ends, cuts, rounding, sums, fault)

@@ -303,7 +303,7 @@ def _is_tried(chosen: Mapping[str, str], op: str) -> bool:
     if chosen["reals"] == floats.AS_CODES:
         return (chosen["precision"], chosen["quotient"]) == ("float32", "divided")
     is_plain = chosen["dequantized"] == floats.FROM_ZERO_POINT
-    return chosen["reals"] != floats.IN_STEPS or (is_by_range and is_plain and op in floats.SAME_REALS)
+    return chosen["reals"] not in floats.IN_STEPS or (is_by_range and is_plain and op in floats.COUNTED)
 
 
 def _combined(kind: str, choices: Mapping[str, Sequence[str]], usual: Mapping[str, str]) -> Iterator[Form]:

@@ -74,29 +74,32 @@ def range_of(scale: Any, zero_point: int, limits: Clamp) -> CodeRange:
 
 @dataclass(frozen=True, slots=True)
 class ToCodes:
-    """The conversion of reals to codes of a range: round(x * up - low * up) + first, x clamped to the ends.
+    """The conversion of reals to codes of a range: round(x * up + shift) + first, x clamped to the ends.
 
-    With `is_folded`, round(x * up + (steps * -low / (high - low) + first)), clamped afterwards.
+    The shift is -(low * up), or with `of_ends` steps * -low / (high - low). With `is_folded` it holds the first code,
+    and codes are clamped afterwards.
     """
 
     multiply_add: MultiplyAdd
+    of_ends: bool = False
     is_folded: bool = False
 
     def codes(self, reals: Array, of: CodeRange, rounding: Callable[[Array], Array]) -> Array:
         """Return whole numbers, float32; with `is_folded` they may lie beyond the type. NaN stays NaN."""
         reals = np.asarray(reals, F)
+        shift = F(F(-of.low * F(of.steps)) / (of.high - of.low)) if self.of_ends else F(-F(of.low * of.up))
         if self.is_folded:
-            shift = F(F(F(-of.low * F(of.steps)) / (of.high - of.low)) + F(of.first))
-            return np.asarray(rounding(self.multiply_add(reals, of.up, shift)))
+            return np.asarray(rounding(self.multiply_add(reals, of.up, F(shift + F(of.first)))))
         clamped = np.minimum(np.maximum(reals, of.low), of.high)
-        return np.asarray(rounding(self.multiply_add(clamped, of.up, F(-F(of.low * of.up)))) + F(of.first))
+        return np.asarray(rounding(self.multiply_add(clamped, of.up, shift)) + F(of.first))
 
 
 #: Conversions to codes by name.
 TO_CODES: Mapping[str, ToCodes] = {
     "by range": ToCodes(rounded_apart),
     "by range, fused": ToCodes(fused),
-    "by range, first code in the shift": ToCodes(fused, is_folded=True),
+    "by range, shift of the ends, fused": ToCodes(fused, of_ends=True),
+    "by range, first code in the shift": ToCodes(fused, of_ends=True, is_folded=True),
 }
 
 
