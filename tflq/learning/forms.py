@@ -217,10 +217,15 @@ class Forms:
                     f for f in _combined(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual)
                 )
         for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
-            if not _is_tried(form.point, self.subject.op):
-                continue
-            for like in ORDERS:
-                yield Form(like, form.kind, form.fields)
+            if form.point["quotient"] not in TO_CODES and _is_tried(form.point, self.subject.op):
+                for like in ORDERS:
+                    yield Form(like, form.kind, form.fields)
+
+    def by_range(self) -> Iterator[Form]:
+        """Yield float forms that quantize by the ends of ranges, with sums in one order."""
+        for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
+            if form.point["quotient"] in TO_CODES and _is_tried(form.point, self.subject.op):
+                yield form
 
     def everything(self, known: Sequence[Form]) -> Iterator[Form]:
         """Yield the usual points of the grammar of requantizers on the first structures."""

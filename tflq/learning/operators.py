@@ -119,6 +119,7 @@ class _Course:
     left: list[Form] = field(default_factory=list)
     tried: int = 0
     known: list[Form] = field(default_factory=list)
+    has_tried_ranges: bool = False
     fresh: int = 0
     fresh_elements: int = 0
 
@@ -146,9 +147,16 @@ class _Course:
         return found
 
     def best(self) -> Form | None:
-        """Return the first form left that reproduces every answer, and drop those before it."""
+        """Return the first form left that reproduces every answer, and drop those before it.
+
+        Where none is left, forms by ranges are tried, once.
+        """
         while self.left and not self.forms.fits(self.left[0], self.answers[_FEW:]):
             del self.left[0]
+        if not self.left and not self.has_tried_ranges:
+            self.has_tried_ranges = True
+            self.left = self._fitting(self.forms.by_range())
+            return self.best()
         return self.left[0] if self.left else None
 
     def keep(self, answers: Sequence[Answer]) -> None:

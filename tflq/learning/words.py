@@ -14,7 +14,7 @@ from tflq.learning.forms import BASE, Form
 from tflq.learning.requantizing import Requantized
 from tflq.numerics.code_ranges import TO_CODES
 from tflq.numerics.multipliers_of_scales import Scales
-from tflq.numerics.requantizer import NAMED, Requantizer, limited, point_of
+from tflq.numerics.requantizer import BY_RANGE, NAMED, Requantizer, limited, point_of
 
 _AVERAGED = {"kept": "of codes", "subtracted": "of codes less their zero point"}
 
@@ -76,8 +76,13 @@ def requantizer_in_words(point: Requantizer) -> str:
     """Return a point in words; a point that is a stage of a runtime has its name, too."""
     parts = []
     if point.uses_scales:
-        how = "divided by" if "quotient" in point.product else "multiplied by the reciprocal of"
-        parts.append(f"the accumulator times the product of scales in float32, {how} the output's scale")
+        how = (
+            "divided by the output's scale"
+            if "quotient" in point.product
+            else "multiplied by the reciprocal of the output's scale"
+        )
+        how = "made a code by the ends of the output's range" if point.product == BY_RANGE else how
+        parts.append(f"the accumulator times the product of scales in float32, {how}")
     else:
         of = "" if point.multiplier == "given" else f" computed in {point.multiplier}"
         parts.append(f"a multiplier{of}")
@@ -105,6 +110,8 @@ def requantizer_in_words(point: Requantizer) -> str:
 def formula(point: Requantizer) -> str:
     """Return a point as a formula: q is the code, acc the accumulator, a and b the scales, y the output's."""
     rounded = _function(point.last)
+    if point.product == BY_RANGE:
+        return f"q = clamp({rounded}(fma(float32(acc) * (a * b), n / (high - low), -low * n / (high - low) + first)))"
     if point.uses_scales:
         real = "float32(acc) * (a * b) / y" if "quotient" in point.product else "float32(acc) * (a * b) * (1 / y)"
     elif point.is_fixed:

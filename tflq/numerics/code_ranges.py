@@ -65,8 +65,8 @@ class CodeRange:
         return CodeRange(low, high, self.first, self.steps)
 
 
-def range_of(scale: Any, zero_point: int, limits: Clamp) -> CodeRange:
-    """Return the range of a tensor whose codes lie within `limits`."""
+def range_of(scale: Any, zero_point: Any, limits: Clamp) -> CodeRange:
+    """Return the range of a tensor whose codes lie within `limits`, or of several, for arrays that broadcast."""
     scale, first, last = F(scale), int(limits[0]), int(limits[1])
     low, high = (F(scale * F(end - zero_point)) for end in (first, last))
     return CodeRange(low, high, first, last - first)
@@ -94,12 +94,13 @@ class ToCodes:
         return np.asarray(rounding(self.multiply_add(clamped, of.up, shift)) + F(of.first))
 
 
+FIRST_IN_SHIFT = "by range, first code in the shift"
 #: Conversions to codes by name.
 TO_CODES: Mapping[str, ToCodes] = {
     "by range": ToCodes(rounded_apart),
     "by range, fused": ToCodes(fused),
     "by range, shift of the ends, fused": ToCodes(fused, of_ends=True),
-    "by range, first code in the shift": ToCodes(fused, of_ends=True, is_folded=True),
+    FIRST_IN_SHIFT: ToCodes(fused, of_ends=True, is_folded=True),
 }
 
 
