@@ -217,15 +217,9 @@ class Forms:
                     f for f in _combined(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual)
                 )
         for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
-            if form.point["quotient"] not in TO_CODES and _is_tried(form.point, self.subject.op):
-                for like in ORDERS:
+            if _is_tried(form.point, self.subject.op):
+                for like in ORDERS[:1] if is_by_range(form) else ORDERS:
                     yield Form(like, form.kind, form.fields)
-
-    def by_range(self) -> Iterator[Form]:
-        """Yield float forms that quantize by the ends of ranges, with sums in one order."""
-        for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
-            if form.point["quotient"] in TO_CODES and _is_tried(form.point, self.subject.op):
-                yield form
 
     def everything(self, known: Sequence[Form]) -> Iterator[Form]:
         """Yield the usual points of the grammar of requantizers on the first structures."""
@@ -289,6 +283,11 @@ class Forms:
 def _bits(array: Array) -> Array:
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(f"u{flat.itemsize}") if flat.dtype.kind == "f" else flat
+
+
+def is_by_range(form: Form) -> bool:
+    """Return whether a float form quantizes by the ends of a range."""
+    return form.kind == "floats" and form.point["quotient"] in TO_CODES
 
 
 def _is_sum(chosen: Mapping[str, str], usual: Mapping[str, str]) -> bool:
