@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.conformance.draft import Draft, samples_of
 from tflq.diagnosis.certainty import inside
+from tflq.kernels.facts import OPERATORS
 from tflq.learning.answer import Answer
 from tflq.learning.channels import repeating_channels
 from tflq.learning.findings import Learned, State
@@ -32,7 +33,7 @@ _TELLING = 32
 #: Drafts with random inputs that are searched, inputs of each, their bytes at most, and inputs that are asked.
 _SEARCHED, _SAMPLES, _MOST_BYTES, _KEPT = 12, 100, 1 << 23, 8
 #: Further draws of drafts that are looked at where forms by ranges and by scales are not split.
-_DRAWS = 6
+_DRAWS = 3
 #: Points of an operator's own requantizer that are tried; forms whose shares are computed; forms that are split,
 #: and those by ranges among them.
 _OWN, _SCORED, _SPLIT, _RANGES = 4, 24, 10, 60
@@ -165,10 +166,14 @@ class _Course:
     def splitting(self, turn: int) -> list[Draft]:
         """Return drafts on which the forms left differ, those that split them best first."""
         # Forms by ranges differ from others once in a thousand elements: they are split from the first, too.
-        some = list(dict.fromkeys([*self.left[:_SPLIT], *[form for form in self.left if is_by_range(form)][:_RANGES]]))
+        # A model of a pointwise operator is small, so that all of them can be compared.
+        fact = OPERATORS.get(self.subject.op)
+        is_small = fact is not None and bool(fact.pointwise)
+        ranges = [form for form in self.left if is_by_range(form)][: _RANGES if is_small else _SPLITTING]
+        some = list(dict.fromkeys([*self.left[:_SPLIT], *ranges]))
         pool = self.subject.drafts(self.effort.seed + 1 + turn % 2, _POOL * (1 + turn // 2))
         chosen = self._parting(some, pool)
-        if not chosen and any(is_by_range(form) != is_by_range(some[0]) for form in some):
+        if not chosen and is_small and any(is_by_range(form) != is_by_range(some[0]) for form in some):
             draws = (self.subject.drafts(self.effort.seed + 40 + _DRAWS * turn + n, _POOL) for n in range(_DRAWS))
             chosen = next(filter(None, (self._parting(some, drafts) for drafts in draws)), [])
         return chosen or self._searched(some, pool[:_SEARCHED], turn)
