@@ -43,6 +43,12 @@ def test_the_default_of_many_runtimes_is_named_alone_or_with_what_no_question_pa
     assert found.proved
 
 
+@pytest.mark.parametrize("last", ["half to even", pytest.param("towards zero", marks=pytest.mark.slow)])
+def test_a_requantizer_by_range_is_found(last: str) -> None:
+    fields = Fields(multiplier="given", product="float32 by range", last=last)
+    assert point_of(stated(fields)) in asked(PlantedTarget(Device(fields))).points
+
+
 @pytest.mark.parametrize("fault", ["rounds to odd", "mantissa of 12 bits", "one more for codes above 100"])
 def test_a_device_beside_the_grammar_has_no_point(fault: str) -> None:
     assert fault in FAULTS

@@ -229,6 +229,10 @@ class Device:
                 x = F(total) * F(self.multiplier(a, b, y))
             else:
                 x = F(total) * (a if b is None else F(a * b))
+                if f.product == "float32 by range":
+                    low, high = F(y * F(-128 - zero)), F(y * F(127 - zero))
+                    up, shift = F(F(255) / F(high - low)), F(F(F(255) * -low) / F(high - low) + F(-128))
+                    return rounded(F(np.longdouble(x) * np.longdouble(up) + np.longdouble(shift)), how) - zero
                 x = F(x / y) if "quotient" in f.product else F(x * F(F(1) / y))
             if self.fault == "a quarter is added before rounding":
                 x = one(x + one(0.25))

@@ -28,6 +28,7 @@ from tflq.kernels.families import nearest_positions as nearest
 from tflq.kernels.families import through_floats as floats
 from tflq.learning.answer import Answer
 from tflq.learning.subjects import Subject
+from tflq.numerics.code_ranges import TO_CODES
 from tflq.numerics.requantizer import ZERO_POINTS, Requantizer, stated
 from tflq.numerics.requantizer_points import points
 from tflq.numerics.stages import OutputStage, StageOf
@@ -212,15 +213,13 @@ class Forms:
                 yield Form(like, "ignores", (("option", option),))
         for kind, (operators, choices, usual) in _OWN_GRAMMARS.items():
             if self.subject.op in operators:
-                yield from _combined(kind, choices, usual)
+                yield from (
+                    f for f in _combined(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual)
+                )
         for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
-            chosen = form.point
-            if chosen["precision"] != "float32" and chosen["rounding"] not in _USUAL:
-                continue
-            if chosen["reals"] == "codes" and (chosen["precision"], chosen["quotient"]) != ("float32", "divided"):
-                continue
-            for like in ORDERS:
-                yield Form(like, form.kind, form.fields)
+            if _is_tried(form.point, self.subject.op):
+                for like in ORDERS[:1] if is_by_range(form) else ORDERS:
+                    yield Form(like, form.kind, form.fields)
 
     def everything(self, known: Sequence[Form]) -> Iterator[Form]:
         """Yield the usual points of the grammar of requantizers on the first structures."""
@@ -284,6 +283,31 @@ class Forms:
 def _bits(array: Array) -> Array:
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(f"u{flat.itemsize}") if flat.dtype.kind == "f" else flat
+
+
+def is_by_range(form: Form) -> bool:
+    """Return whether a float form quantizes by the ends of a range."""
+    return form.kind == "floats" and form.point["quotient"] in TO_CODES
+
+
+def _is_sum(chosen: Mapping[str, str], usual: Mapping[str, str]) -> bool:
+    """Return whether a combination of fields of a sum differs from all others: sums of steps have no constant."""
+    return chosen["scales"] == sums.TO_OUTPUT or all(chosen[key] == usual[key] for key in ("zero_points", "order"))
+
+
+def _is_tried(chosen: Mapping[str, str], op: str) -> bool:
+    """Return whether a combination of fields of a float form is tried on an operator."""
+    is_by_range = chosen["quotient"] in TO_CODES
+    if chosen["rounding"] not in _USUAL and (is_by_range or chosen["precision"] != "float32"):
+        return False
+    if is_by_range and chosen["precision"] != "float32":
+        return False
+    if chosen["dequantized"] != floats.FROM_ZERO_POINT and not is_by_range:
+        return False
+    if chosen["reals"] == floats.AS_CODES:
+        return (chosen["precision"], chosen["quotient"]) == ("float32", "divided")
+    is_plain = chosen["dequantized"] == floats.FROM_ZERO_POINT
+    return chosen["reals"] not in floats.IN_STEPS or (is_by_range and is_plain and op in floats.COUNTED)
 
 
 def _combined(kind: str, choices: Mapping[str, Sequence[str]], usual: Mapping[str, str]) -> Iterator[Form]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from tflq.conformance.draft import Draft, samples_of
 from tflq.diagnosis.certainty import inside
+from tflq.kernels.facts import OPERATORS
 from tflq.learning.answer import Answer
 from tflq.learning.channels import repeating_channels
 from tflq.learning.findings import Learned, State
-from tflq.learning.forms import Form, Forms, requantizing
+from tflq.learning.forms import Form, Forms, is_by_range, requantizing
 from tflq.learning.probes import drawn, extreme
 from tflq.learning.requantizing import Requantized, learned_requantizer
 from tflq.learning.subjects import KINDS, Subject
@@ -31,8 +32,11 @@ _POOL, _SPLITTING, _ROUNDS, _FRESH_ROUNDS = 16, 6, 3, 4
 _TELLING = 32
 #: Drafts with random inputs that are searched, inputs of each, their bytes at most, and inputs that are asked.
 _SEARCHED, _SAMPLES, _MOST_BYTES, _KEPT = 12, 100, 1 << 23, 8
-#: Points of an operator's own requantizer that are tried; forms whose shares are computed; forms that are split.
-_OWN, _SCORED, _SPLIT = 4, 24, 10
+#: Further draws of drafts that are looked at where forms by ranges and by scales are not split.
+_DRAWS = 3
+#: Points of an operator's own requantizer that are tried; forms whose shares are computed; forms that are split,
+#: and those by ranges among them.
+_OWN, _SCORED, _SPLIT, _RANGES = 4, 24, 10, 60
 #: Answers that score forms; answers that all forms are compared with before the first that fits is sought.
 _FIRST, _FEW = 3, 8
 #: Forms beside the first that are compared with every answer up to a size in elements.
@@ -161,19 +165,33 @@ class _Course:
 
     def splitting(self, turn: int) -> list[Draft]:
         """Return drafts on which the forms left differ, those that split them best first."""
+        # Forms by ranges differ from others once in a thousand elements: they are split from the first, too.
+        # A model of a pointwise operator is small, so that all of them can be compared.
+        fact = OPERATORS.get(self.subject.op)
+        is_small = fact is not None and bool(fact.pointwise)
+        ranges = [form for form in self.left if is_by_range(form)][: _RANGES if is_small else _SPLITTING]
+        some = list(dict.fromkeys([*self.left[:_SPLIT], *ranges]))
         pool = self.subject.drafts(self.effort.seed + 1 + turn % 2, _POOL * (1 + turn // 2))
-        some = self.left[:_SPLIT]
-        groups = [some]
+        chosen = self._parting(some, pool)
+        if not chosen and is_small and any(is_by_range(form) != is_by_range(some[0]) for form in some):
+            draws = (self.subject.drafts(self.effort.seed + 40 + _DRAWS * turn + n, _POOL) for n in range(_DRAWS))
+            chosen = next(filter(None, (self._parting(some, drafts) for drafts in draws)), [])
+        return chosen or self._searched(some, pool[:_SEARCHED], turn)
+
+    def _parting(self, forms: list[Form], pool: Sequence[Draft]) -> list[Draft]:
+        """Return the drafts of a pool that split forms best; none if all forms are equal on all of them."""
+        groups = [forms]
         chosen: list[Draft] = []
-        keys = {id(draft): {form: self.forms.key(form, [draft]) for form in some} for draft in pool}
+        small = [d for d in pool if sum(value.nbytes for sample in d.samples for value in sample) <= _MOST_BYTES]
+        keys = {id(draft): {form: self.forms.key(form, [draft]) for form in forms} for draft in small}
         while len(chosen) < _SPLITTING:
-            splits = [(draft, _split(groups, keys[id(draft)])) for draft in pool]
+            splits = [(draft, _split(groups, keys[id(draft)])) for draft in small]
             draft, best = max(splits, key=lambda s: len(s[1]), default=(None, groups))
             if draft is None or len(best) == len(groups):
                 break
             chosen.append(draft)
             groups = best
-        return chosen or self._searched(some, pool[:_SEARCHED], turn)
+        return chosen
 
     def _searched(self, forms: Sequence[Form], pool: Sequence[Draft], turn: int) -> list[Draft]:
         """Return drafts with random inputs on which the first form differs from another, if some are found.

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from tflq.kernels.families.float_sum import COUNTED, TO_OUTPUT
+from tflq.kernels.families.through_floats import SCALED
 from tflq.learning.findings import Learned, State
 from tflq.learning.forms import BASE, Form
 from tflq.learning.requantizing import Requantized
+from tflq.numerics.code_ranges import TO_CODES
 from tflq.numerics.multipliers_of_scales import Scales
-from tflq.numerics.requantizer import NAMED, Requantizer, limited, point_of
+from tflq.numerics.requantizer import BY_RANGE, NAMED, Requantizer, limited, point_of
 
 _AVERAGED = {"kept": "of codes", "subtracted": "of codes less their zero point"}
 
@@ -39,6 +42,14 @@ def described(form: Form) -> str:
 
 
 def _sum_in_words(point: dict[str, Any]) -> str:
+    if point["scales"] != TO_OUTPUT:
+        how = "the first input's" if point["products"] == "rounded" else "the first input's, fused,"
+        back = (
+            " in which the output's range is counted, too" if point["scales"] == COUNTED else " and scales the sum back"
+        )
+        return (
+            f"adds steps of the ranges in float32, {how} as steps of the second's,{back}; rounded {point['rounding']}"
+        )
     apart = "" if point["products"] == "rounded" else ", each product fused with the addition after it"
     return (
         f"adds codes times ratios of scales in float32 (zero points {point['zero_points']}; {point['order']}){apart}, "
@@ -51,6 +62,11 @@ def _floats_in_words(form: Form) -> str:
     adds = f" (sums as {form.like})"
     if point["reals"] == "codes":
         return f"computes on codes in float32{adds} and rounds {point['rounding']}"
+    if point["quotient"] in TO_CODES:
+        what = f"counts the output's range in {point['reals']}"
+        if point["reals"] == SCALED:
+            what = f"dequantizes {point['dequantized']}, computes in {point['precision']}{adds}"
+        return f"{what}; codes {point['quotient']}, rounded {point['rounding']}"
     how = point["quotient"].replace("times reciprocal", "multiplied by the reciprocal of the output's scale")
     how = how.replace("divided", "divided by the output's scale").replace("zero point", "the zero point added")
     return f"dequantizes, computes in {point['precision']}{adds}; {how}, rounded {point['rounding']}"
@@ -60,8 +76,13 @@ def requantizer_in_words(point: Requantizer) -> str:
     """Return a point in words; a point that is a stage of a runtime has its name, too."""
     parts = []
     if point.uses_scales:
-        how = "divided by" if "quotient" in point.product else "multiplied by the reciprocal of"
-        parts.append(f"the accumulator times the product of scales in float32, {how} the output's scale")
+        how = (
+            "divided by the output's scale"
+            if "quotient" in point.product
+            else "multiplied by the reciprocal of the output's scale"
+        )
+        how = "made a code by the ends of the output's range" if point.product == BY_RANGE else how
+        parts.append(f"the accumulator times the product of scales in float32, {how}")
     else:
         of = "" if point.multiplier == "given" else f" computed in {point.multiplier}"
         parts.append(f"a multiplier{of}")
@@ -89,6 +110,8 @@ def requantizer_in_words(point: Requantizer) -> str:
 def formula(point: Requantizer) -> str:
     """Return a point as a formula: q is the code, acc the accumulator, a and b the scales, y the output's."""
     rounded = _function(point.last)
+    if point.product == BY_RANGE:
+        return f"q = clamp({rounded}(fma(float32(acc) * (a * b), n / (high - low), -low * n / (high - low) + first)))"
     if point.uses_scales:
         real = "float32(acc) * (a * b) / y" if "quotient" in point.product else "float32(acc) * (a * b) * (1 / y)"
     elif point.is_fixed:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import OptionError
+from tflq.numerics.code_ranges import FIRST_IN_SHIFT, TO_CODES, range_of
+from tflq.numerics.codes import Clamp
 from tflq.numerics.divisions import DIVISIONS, ROUNDINGS, Ints
 from tflq.numerics.multiplier import quantize_multipliers
 from tflq.numerics.multipliers_of_scales import MULTIPLIERS, Reals, Scales
@@ -33,8 +35,18 @@ _FAR = 2.0**40
 _WIDE = np.int64(1) << np.int64(62)
 
 
-#: Products of accumulator and multiplier. The last two scale to reals first, then by the output's scale.
-PRODUCTS = ("fixed point", "float64", "float32", "bfloat16", "float32 quotient", "float32 times reciprocal")
+#: Products of accumulator and multiplier. The last three scale to reals first, then by the output's scale, or by the
+#: ends of its range (`TO_CODES` of tflq/numerics/code_ranges.py: the first code in the shift).
+PRODUCTS = (
+    "fixed point",
+    "float64",
+    "float32",
+    "bfloat16",
+    "float32 quotient",
+    "float32 times reciprocal",
+    "float32 by range",
+)
+BY_RANGE = PRODUCTS[-1]
 #: Bits of a fixed-point mantissa after its sign.
 MANTISSAS = (31, 24, 23, 16, 15, 8, 7)
 #: How mantissas are shortened from 31 bits. "kept below 1": one that would round up to 1 keeps its largest value.
@@ -90,7 +102,7 @@ class Requantizer:
     @property
     def uses_scales(self) -> bool:
         """True if the output's scale is applied apart from the others."""
-        return self.product in PRODUCTS[-2:]
+        return self.product in PRODUCTS[-3:]
 
     def factors(self, real: Reals, scales: Scales | None) -> tuple[Array, ...]:
         """Return the constants of the multiplication for real multipliers and their scales, if these are known."""
@@ -105,12 +117,22 @@ class Requantizer:
             return _shortened(chosen, self.mantissa, self.shortened)
 
     def codes(
-        self, total: Ints, factors: tuple[Array, ...], zero_point: ArrayLike, low: ArrayLike, high: ArrayLike
+        self,
+        total: Ints,
+        factors: tuple[Array, ...],
+        zero_point: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        limits: Clamp | None = None,
     ) -> Ints:
-        """Return the codes of accumulators that hold their bias; arrays broadcast."""
+        """Return the codes of accumulators that hold their bias; arrays broadcast.
+
+        `limits` are those of the output's type, if an activation narrows `low` and `high`.
+        """
+        limits = limits or Clamp(int(np.min(low)), int(np.max(high)))
         zero, low, high = (np.asarray(value, np.int64) for value in (zero_point, low, high))
         with np.errstate(all="ignore"):
-            scaled = self._scaled(limited(total, self.accumulator), factors, zero)
+            scaled = self._scaled(limited(total, self.accumulator), factors, zero, limits)
         if self.result == "cut to the type":
             return np.asarray((scaled + zero - low) % (high - low + 1) + low)
         if self.result == "INT32_MIN beyond 32 bits, then clamped":
@@ -122,10 +144,14 @@ class Requantizer:
             scaled = np.clip(scaled, low, high)
         return np.asarray(np.clip(scaled + zero, low, high))
 
-    def _scaled(self, total: Ints, factors: tuple[Array, ...], zero: Ints) -> Ints:
+    def _scaled(self, total: Ints, factors: tuple[Array, ...], zero: Ints, limits: Clamp) -> Ints:
         """Return scaled accumulators without the zero point."""
         if self.is_fixed:
             return self._in_fixed_point(total, factors, zero)
+        if self.product == BY_RANGE:
+            reals = np.asarray(total.astype(np.float32) * factors[0].astype(np.float32), np.float32)
+            of = range_of(factors[1], zero, limits)
+            return _whole(TO_CODES[FIRST_IN_SHIFT].codes(reals, of, ROUNDINGS[self.last])) - zero
         product = self._in_floats(total, factors)
         if self.zero_point == "before rounding":
             return _whole(ROUNDINGS[self.last](product + zero.astype(product.dtype))) - zero

@@ -9,6 +9,7 @@ from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
 from tflq.numerics.multipliers_of_scales import MULTIPLIERS
 from tflq.numerics.requantizer import (
     ACCUMULATORS,
+    BY_RANGE,
     FIELDS,
     LEFT,
     MANTISSAS,
@@ -47,9 +48,10 @@ def _points() -> tuple[Requantizer, ...]:
             for last in ROUNDINGS:
                 for zero in ZERO_POINTS:
                     found.append(Requantizer(multiplier, product, last=last, zero_point=zero))
-    for product in PRODUCTS[-2:]:
+    for product in PRODUCTS[-3:]:
         for last in ROUNDINGS:
-            found += [Requantizer(product=product, last=last, zero_point=zero) for zero in ZERO_POINTS]
+            zeros = ZERO_POINTS[:1] if product == BY_RANGE else ZERO_POINTS  # a range has no other place for it
+            found += [Requantizer(product=product, last=last, zero_point=zero) for zero in zeros]
     return tuple(dict.fromkeys(map(canonical, found)))
 
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tflq.numerics.multipliers_of_scales import Scales
 from tflq.numerics.requantizer import Requantizer
-from tflq.numerics.stages import Ints32, Reals, as_reals
+from tflq.numerics.stages import Ints32, Reals, as_reals, type_range
 
 Array = NDArray[Any]
 #: Limits of results that no result reaches: they wrap instead.
@@ -34,10 +34,10 @@ class GrammarStage:
         factors = tuple(map(np.atleast_1d, point.factors(values, scales)))
         return cls(values, point, factors)
 
-    def _codes(self, total: Array, zero_point: int, low: int, high: int) -> Array:
+    def _codes(self, total: Array, zero_point: int, low: int, high: int, dtype: DTypeLike = np.int8) -> Array:
         channels = total.shape[-1]
         factors = tuple(f[:channels] if len(f) >= channels else f[:1] for f in self.factors)
-        return self.point.codes(total, factors, zero_point, low, high)
+        return self.point.codes(total, factors, zero_point, low, high, type_range(dtype))
 
     def __call__(self, accumulator: Array) -> Ints32:
         """Scale accumulators; see OutputStage.__call__."""
@@ -49,11 +49,11 @@ class GrammarStage:
         channels = accumulator.shape[1]
         added = bias[:channels] if len(bias) >= channels else bias[:1]
         total = accumulator.astype(np.int64) + added.astype(np.int64)
-        out[...] = self._codes(total, zero_point, low, high).astype(out.dtype)
+        out[...] = self._codes(total, zero_point, low, high, out.dtype).astype(out.dtype)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
-        out[...] = self._codes(accumulator.astype(np.int64), zero_point, low, high).astype(out.dtype)
+        out[...] = self._codes(accumulator.astype(np.int64), zero_point, low, high, out.dtype).astype(out.dtype)
 
     def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the call; see OutputStage.bound_flat."""

@@ -2,13 +2,20 @@
 
 y = round(a * (scale_a / scale_y) + b * (scale_b / scale_y) + constant); devices differ in what the constant holds, in
 the order of the sum, and in whether products are rounded before they are added.
-Source of fields: ONNX Runtime, MLAS qladd.cpp MlasQLinearAddKernelHelper (zero points folded, the constant first;
-fused in qladd_avx2.cpp).
+
+Devices that know ranges (`numerics/code_ranges`) count both inputs in steps of the second's range. With steps u and v
+above the lowest codes, ratio = step_a / step_b and shift = zero_a + zero_b * step_b / step_a, the ends of the first are
+(0 - shift) * ratio and (steps - shift) * ratio, and the sum is u * ((high - low) / steps) + low + v. Either the
+output's range is counted in these steps, too, or the sum is scaled back by step_b. SUB has -zero_b and -v.
+
+Sources of fields: ONNX Runtime, MLAS qladd.cpp MlasQLinearAddKernelHelper (zero points folded, the constant first;
+fused in qladd_avx2.cpp); OpenVINO 2026.4.1, AddTransformation, FuseMultiplyToFakeQuantizeTransformation and
+FakeQuantizeTransformation of the low precision transformations (ranges).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -21,9 +28,11 @@ from tflq.kernels.families.through_floats import CODES
 from tflq.kernels.geometry.broadcast import broadcast_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.code_ranges import TO_CODES, CodeRange, range_of
 from tflq.numerics.codes import Clamp
 from tflq.numerics.divisions import ROUNDINGS
 from tflq.numerics.multiply_add import MultiplyAdd, fused, rounded_apart
+from tflq.numerics.stages import type_range
 from tflq.numerics.stated_fields import check_fields
 
 FOLDED = "folded into the constant"
@@ -37,6 +46,12 @@ ORDERS: Mapping[str, str] = {
     "first, second; constant after rounding": "ab",
     "second, first; constant after rounding": "ba",
 }
+#: Factors of codes: ratios to the output's scale, or ratios of steps of ranges.
+TO_OUTPUT, COUNTED, SCALED_BACK = SCALES = (
+    "to the output's scale",
+    "to steps of the second range, in which the output's is counted",
+    "to steps of the second range, and back",
+)
 #: The operators that have it.
 OPERATORS = ("ADD", "SUB")
 #: The values of each field.
@@ -45,6 +60,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "order": tuple(ORDERS),
     "products": tuple(PRODUCTS),
     "rounding": tuple(ROUNDINGS),
+    "scales": SCALES,
 }
 
 
@@ -56,6 +72,7 @@ class FloatSum:
     order: str = "first, second, constant"
     products: str = "rounded"
     rounding: str = "half to even"
+    scales: str = TO_OUTPUT
 
 
 def float_sum_of(stated: Mapping[str, Any]) -> FloatSum:
@@ -94,13 +111,16 @@ def summed_in_floats(row: Kernel, point: FloatSum) -> Kernel:
         for operand in (a, b, y):
             node.check(operand.type in CODES and operand.is_quantized, "has no scale to add with", operand)
         dtype = np.dtype(CARRIER[y.type])
+        shape, clamp = broadcast_shape(node, a, b), code_range(node, y, dtype)
+        if point.scales != TO_OUTPUT:
+            ranges = [range_of(o.scale, int(o.zero_point), type_range(CARRIER[o.type])) for o in (a, b, y)]
+            return Prepared((shape,), _in_steps(ranges, sign, clamp, dtype, point), eval_sum_in_steps)
         ratios = np.float32(a.scale / y.scale), np.float32(np.float32(sign) * (b.scale / y.scale))
         zeros, constant = (int(a.zero_point), int(b.zero_point)), np.float32(y.zero_point)
         if point.zero_points == FOLDED:
             constant = np.float32(constant - (ratios[0] * np.float32(zeros[0]) + ratios[1] * np.float32(zeros[1])))
             zeros = 0, 0
-        data = OpData(ratios, zeros, constant, code_range(node, y, dtype), dtype, point)
-        return Prepared((broadcast_shape(node, a, b),), data, eval_float_sum)
+        return Prepared((shape,), OpData(ratios, zeros, constant, clamp, dtype, point), eval_float_sum)
 
     return replace(row, prepare=prepare, takes=None)
 
@@ -126,3 +146,42 @@ def eval_float_sum(data: OpData, a: Array, b: Array) -> Array:
         rounded = np.asarray(ROUNDINGS[point.rounding](np.asarray(total, np.float32)), np.float64)
     rounded = rounded if "c" in terms else rounded + float(data.constant)
     return np.asarray(np.clip(rounded, *data.clamp).astype(data.dtype))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepData:
+    """Constants: both inputs' ranges, the first's as steps of the second, and the output's as what the sum counts."""
+
+    first: CodeRange
+    second: CodeRange
+    output: CodeRange
+    scale: np.float32  # what the sum is multiplied by
+    sign: int
+    clamp: Clamp
+    dtype: np.dtype[Any]
+    point: FloatSum
+
+
+def _in_steps(ranges: Sequence[CodeRange], sign: int, clamp: Clamp, dtype: np.dtype[Any], point: FloatSum) -> StepData:
+    f32 = np.float32
+    a, b, y = ranges
+    with np.errstate(all="ignore"):
+        ratio = a.step / b.step
+        shift = f32(a.zero + f32(sign) * f32(f32(b.zero * b.step) / a.step))
+        first = a.made_again(shift, ratio)
+        if point.scales == COUNTED:
+            y, scale = replace(y, low=f32(y.low / b.step), high=f32(y.high / b.step)), f32(1)
+        else:
+            scale = b.step
+    return StepData(first, b, y, scale, sign, clamp, dtype, point)
+
+
+def eval_sum_in_steps(data: StepData, a: Array, b: Array) -> Array:
+    """Add steps of ranges in float32 and quantize by the output's range. Rounding: by the point. Overflow: none."""
+    point, first = data.point, data.first
+    with np.errstate(all="ignore"):
+        left = PRODUCTS[point.products](first.counted(a), first.step, first.low)
+        right = data.second.counted(b)
+        total = np.asarray(left + right if data.sign > 0 else left - right) * data.scale
+        codes = TO_CODES["by range"].codes(total, data.output, ROUNDINGS[point.rounding])
+    return np.asarray(np.clip(np.nan_to_num(codes, nan=0.0), *data.clamp).astype(data.dtype))

@@ -1,8 +1,8 @@
 """A row that dequantizes, computes the operator in floats and quantizes: runtimes without integer kernels.
 
 `Floats` states the fields. Sources of fields: TVM (relax/transform/legalize_ops/qdq.py: float32, division, half to
-even), OpenVINO's CPU plugin (FakeQuantize; bfloat16 if the processor has it), ONNX QuantizeLinear (division, half to
-even).
+even), OpenVINO's CPU plugin (FakeQuantize: `numerics/code_ranges`; bfloat16 if the processor has it), ONNX
+QuantizeLinear (division, half to even).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from tflq.ir import CARRIER, Quantization, TensorType
+from tflq.kernels.families.activation import LIMITS, limits, without_activation
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.kernels.table import Rows, find
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.code_ranges import TO_CODES, TO_REALS, CodeRange, range_of
 from tflq.numerics.codes import Clamp
 from tflq.numerics.divisions import ROUNDINGS
 from tflq.numerics.narrow_floats import in_bfloat16, in_float16, in_float32
@@ -26,7 +28,11 @@ from tflq.numerics.stated_fields import check_fields
 CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _BIASES = (TensorType.INT32, TensorType.INT64)
 #: Operators that change codes but not their real values.
-_SAME_REALS = ("QUANTIZE",)
+_SAME_REALS = ("QUANTIZE", "DEQUANTIZE")
+#: Operators of one input that are the same function of reals and of steps; only their bounds differ.
+COUNTED = ("QUANTIZE", "RELU", "RELU6", "RELU_N1_TO_1", "MEAN", "AVERAGE_POOL_2D", "MAX_POOL_2D", "RESIZE_BILINEAR")
+#: Bounds of operators by themselves, as the activation that has them.
+_RECTIFIERS = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
 #: Rounded quotients that are not numbers or beyond all codes have this size.
 _FAR = 2.0**30
 
@@ -66,15 +72,25 @@ class Quotient:
         return np.asarray(rounded if self.zero_first else rounded + zero)
 
 
-#: The conversions by name.
+#: The conversions by scale and zero point, by name.
 QUOTIENTS: Mapping[str, Quotient] = {
     "divided": Quotient(False, False),
     "times reciprocal": Quotient(True, False),
     "divided, zero point before rounding": Quotient(False, True),
     "times reciprocal, zero point before rounding": Quotient(True, True),
 }
-#: Numbers that the operator takes: scaled codes, or the codes themselves if input and output have the same scale.
-REALS = ("scaled", "codes")
+#: Numbers that the operator takes: scaled codes; the codes themselves if input and output have the same scale; or steps
+#: of the input's range, in which the ends of the output's range are counted, too.
+SCALED, AS_CODES, *IN_STEPS = REALS = (
+    "scaled",
+    "codes",
+    "steps of the input's range",
+    "steps of the input's range, two bounds cut off",
+)
+_CUT_OFF = REALS[-1]
+#: How codes that are no constants become reals: scale * (code - zero point), or by the ends of their range.
+FROM_ZERO_POINT = "from the zero point"
+DEQUANTIZED = (FROM_ZERO_POINT, *TO_REALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +100,17 @@ class Floats:
     precision: str = "float32"
     quotient: str = "divided"
     rounding: str = "half to even"
-    reals: str = "scaled"
+    reals: str = SCALED
+    dequantized: str = FROM_ZERO_POINT
 
 
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "precision": tuple(PRECISIONS),
-    "quotient": tuple(QUOTIENTS),
+    "quotient": (*QUOTIENTS, *TO_CODES),
     "rounding": tuple(ROUNDINGS),
     "reals": REALS,
+    "dequantized": DEQUANTIZED,
 }
 
 
@@ -119,6 +137,7 @@ class OpData:
     inputs: tuple[Operand | None, ...]
     outputs: tuple[Operand, ...]
     point: Floats
+    bounds: tuple[np.float32 | None, np.float32 | None] = (None, None)  # of results, in steps
 
 
 def through_floats(row: Kernel, rows: Rows, point: Floats) -> Kernel:
@@ -127,11 +146,15 @@ def through_floats(row: Kernel, rows: Rows, point: Floats) -> Kernel:
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         for operand in (*node.inputs, *node.outputs):
             _check(node, operand)
-        if point.reals == "codes":
+        if point.reals == AS_CODES:
             x, y = node.input(0), node.outputs[0]
             node.check((x.scale, x.zero_point) == (y.scale, y.zero_point), "computes on codes: scales differ", y)
         data = OpData(None, node.inputs, node.outputs, point)
-        if node.op in _SAME_REALS:
+        if point.reals in IN_STEPS:
+            is_meant = node.op in COUNTED and point.quotient in TO_CODES
+            node.check(is_meant, "only some operators of one input count in steps of a range", node.outputs[0])
+            data = replace(data, bounds=_bounds(node, point))
+        if node.op in _SAME_REALS or (node.op in _RECTIFIERS and point.reals in IN_STEPS):
             return Prepared((node.input(0).shape,), data, eval_through_floats)
         inputs = tuple(None if o is None else _in_floats(o, point) for o in node.inputs)
         outputs = tuple(replace(o, type=_float(o.type), quantization=None) for o in node.outputs)
@@ -139,12 +162,24 @@ def through_floats(row: Kernel, rows: Rows, point: Floats) -> Kernel:
         chosen = find({node.op: rows}, node.op, node.version, types, [o.type for o in outputs])
         if chosen is None or chosen.session:
             node.refuse("has no form in floats")
-        prepared = chosen.prepare(replace(node, inputs=inputs, outputs=outputs), arithmetic)
+        prepare_floats = without_activation(chosen.prepare) if point.reals in IN_STEPS else chosen.prepare
+        prepared = prepare_floats(replace(node, inputs=inputs, outputs=outputs), arithmetic)
         if prepared.updates:
             node.refuse("has no form in floats")
         return Prepared(prepared.shapes, replace(data, floats=prepared), eval_through_floats, scratch=prepared.scratch)
 
     return replace(row, prepare=prepare, takes=None)
+
+
+def _bounds(node: Node, point: Floats) -> tuple[np.float32 | None, np.float32 | None]:
+    """Return the bounds of results in steps of the input's range: real / step + zero."""
+    f32, of = np.float32, _range(node.input(0))
+    reals = LIMITS[_RECTIFIERS[node.op]] if node.op in _RECTIFIERS else limits(node)
+    with np.errstate(all="ignore"):
+        low, high = (None if real is None else f32(f32(f32(real) / of.step) + of.zero) for real in reals)
+    if low is not None and high is not None and point.reals == _CUT_OFF:
+        return np.floor(low), np.floor(high)
+    return low, high
 
 
 def _check(node: Node, operand: Operand | None) -> None:
@@ -176,11 +211,35 @@ def _in_floats(operand: Operand, point: Floats) -> Operand:
 
 
 def _reals(operand: Operand, codes: Array, point: Floats) -> Array:
-    if point.reals == "codes" and operand.type in CODES:
+    if point.reals == AS_CODES and operand.type in CODES:
         return np.asarray(codes, np.float32)
+    if point.reals in IN_STEPS and operand.type in CODES:
+        return _range(operand).counted(codes)
     assert operand.quantization is not None  # guaranteed by _check and _is_scaled
-    reals = dequantized(operand.quantization, codes)
+    if _is_by_range(operand, point):
+        reals = TO_REALS[point.dequantized](codes, _range(operand))
+    else:
+        reals = dequantized(operand.quantization, codes)
     return reals if operand.type in _BIASES else PRECISIONS[point.precision].operands(reals)
+
+
+def _is_by_range(operand: Operand, point: Floats) -> bool:
+    """Return whether codes become reals by the ends of their range: codes with one scale that are no constants."""
+    is_fed = operand.type in CODES and operand.value is None
+    return (
+        point.dequantized in TO_REALS
+        and is_fed
+        and operand.quantization is not None
+        and operand.quantization.scale.size == 1
+    )
+
+
+def _limits(operand: Operand) -> Clamp:
+    return Clamp(-8, 7) if operand.type == TensorType.INT4 else type_range(CARRIER[operand.type])
+
+
+def _range(operand: Operand) -> CodeRange:
+    return range_of(operand.scale, int(operand.zero_point), _limits(operand))
 
 
 def dequantized(q: Quantization, codes: Array) -> Array:
@@ -201,19 +260,27 @@ def eval_through_floats(data: OpData, *inputs: Array | None) -> Array | tuple[Ar
         for o, x in zip(data.inputs, inputs, strict=False)
     ]
     made: Any = given[0] if data.floats is None else data.floats.eval(data.floats.data, *given)
+    low, high = data.bounds
+    made = made if low is None else np.maximum(made, low)
+    made = made if high is None else np.minimum(made, high)
     results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
     coded = [
-        _codes(o, PRECISIONS[point.precision].results(np.asarray(y)), point) if o.type in CODES else y
+        _codes(data, o, PRECISIONS[point.precision].results(np.asarray(y))) if o.type in CODES else y
         for o, y in zip(data.outputs, results, strict=True)
     ]
     return coded[0] if len(coded) == 1 else tuple(coded)
 
 
-def _codes(operand: Operand, reals: Array, point: Floats) -> Array:
-    limits = Clamp(-8, 7) if operand.type == TensorType.INT4 else type_range(CARRIER[operand.type])
-    if point.reals == "codes":
-        codes = ROUNDINGS[point.rounding](np.asarray(reals, np.float32))
+def _codes(data: OpData, operand: Operand, reals: Array) -> Array:
+    point, rounding = data.point, ROUNDINGS[data.point.rounding]
+    if point.reals == AS_CODES:
+        codes = rounding(np.asarray(reals, np.float32))
+    elif point.quotient in TO_CODES:
+        of, x = _range(operand), data.inputs[0]
+        of = of.in_steps_of(_range(x)) if point.reals in IN_STEPS and x is not None else of
+        with np.errstate(all="ignore"):
+            codes = TO_CODES[point.quotient].codes(reals, of, rounding)
+        codes = np.nan_to_num(codes, nan=0.0, posinf=_FAR, neginf=-_FAR)
     else:
-        zero = int(operand.zero_point)
-        codes = QUOTIENTS[point.quotient].codes(reals, operand.scale, zero, point.rounding)
-    return np.asarray(np.clip(codes, *limits).astype(CARRIER[operand.type]))
+        codes = QUOTIENTS[point.quotient].codes(reals, operand.scale, int(operand.zero_point), point.rounding)
+    return np.asarray(np.clip(codes, *_limits(operand)).astype(CARRIER[operand.type]))
