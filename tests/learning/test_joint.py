@@ -93,6 +93,7 @@ def test_a_target_that_passes_has_no_cause(path: str) -> None:
     assert ran(path, target_of("profile:litert-ref")).joint == Joint()
 
 
+@pytest.mark.slow
 def test_an_error_of_the_search_loses_no_verdict(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def raising(*_: Any) -> Any:
         raise OverflowError("out of bounds")
@@ -200,6 +201,7 @@ def test_explain_names_a_form_where_nothing_known_fits(tmp_path: Path) -> None:
     assert "all 13" in text
 
 
+@pytest.mark.slow
 def test_a_suite_and_a_job_of_another_profile_are_refused_by_name(path: str) -> None:
     with opened(path) as archive:
         suite: Suite = read_suite(archive)

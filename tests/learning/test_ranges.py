@@ -49,13 +49,14 @@ def learned(device: Ranged, operators: list[str]) -> Findings:
     return learn(PlantedTarget(device), subjects(["int8"], operators), QUICK)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "device",
     [
         Ranged(taken="made again"),
-        pytest.param(Ranged(fuses_codes=True, fuses_reals=False, cuts_bounds=False), marks=pytest.mark.slow),
-        pytest.param(Ranged(shift_of_ends=True), marks=pytest.mark.slow),
-        pytest.param(Ranged(folds_first=True, rounding="half away from zero"), marks=pytest.mark.slow),
+        Ranged(fuses_codes=True, fuses_reals=False, cuts_bounds=False),
+        Ranged(shift_of_ends=True),
+        Ranged(folds_first=True, rounding="half away from zero"),
     ],
 )
 def test_a_device_of_ranges_is_learned(device: Ranged, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_a_wrong_proof_is_contradicted(taps: list[int]) -> None:
     assert any((one[t] != other[t]).any() for t in one)
 
 
+@pytest.mark.slow
 def test_every_wrong_verdict_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs that are all called equal."""
 
@@ -69,6 +70,7 @@ def test_every_wrong_verdict_is_reported(monkeypatch: pytest.MonkeyPatch) -> Non
     assert f"case {tally.wrong[0].number}" in str(tally.wrong[0])
 
 
+@pytest.mark.slow
 def test_no_proof_of_drawn_products_is_contradicted() -> None:
     tally = Tally()
     list(Search(3).run(QUICK, tally))

@@ -33,7 +33,10 @@ def test_one_pixel_has_the_results_of_that_pixel() -> None:
     assert np.array_equal(pixel.get_tensor(out["index"]), expected)
 
 
-@pytest.mark.parametrize("name", ship_code.CONTRACTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [*ship_code.CONTRACTIONS[:1], *(pytest.param(n, marks=pytest.mark.slow) for n in ship_code.CONTRACTIONS[1:])],
+)
 def test_other_numbers_of_channels_repeat_the_first_ones(name: str) -> None:
     model = tflq.load(Path(suites.ROOT, "golden/singleop/models", f"{name}.tflite"))
     (graph,) = model.subgraphs
