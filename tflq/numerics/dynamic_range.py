@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from tflq.jit.mapped import release
 from tflq.jit.pieces import in_pieces, matmul
 from tflq.numerics.byte_rows import in_place, row_product, suits
 from tflq.numerics.contract import Contraction, accumulators_int32
+from tflq.numerics.lanes import holds_zeros
 from tflq.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 
 #: Elements of weights that are widened at a time.
@@ -219,6 +221,20 @@ def add_quantized(
         for b in range(rows):
             total = row_product(codes[b], weights[n], losing[n]) - zero_points[b] * row_sums[n]
             out[b, n] += np.float32(np.int32(total)) * (scales[b] * scale[n])
+
+
+@compiled
+def add_defined(x: Floats, asymmetric: bool, matrix: Any, out: Floats) -> bool:
+    """Do what add_quantized does, unless all of `x` is zero. Return False if it holds NaN or an infinity.
+
+    The caller guarantees: `matrix` is that of ByteMatrix.integers, and these shapes.
+    """
+    if holds_zeros(x):
+        return True
+    if not are_finite(x):
+        return False
+    add_quantized(x, asymmetric, matrix[0], matrix[1], matrix[2], matrix[3], out)
+    return True
 
 
 Integers = tuple[Ints8, Ints32, Ints32, Floats]

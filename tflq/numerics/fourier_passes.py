@@ -264,7 +264,7 @@ def unscramble(z: Points) -> None:
         reverse[1 << bit : 2 << bit] = reverse[: 1 << bit] + (1 << (half - 1 - bit))
     step = max(1, (1 << 20) >> half)
     for start in range(0, (1 << half) - 1, step):
-        _swap(z, reverse, half, start, min(start + step, 1 << half))
+        _swap(z, reverse, 0, half, start, min(start + step, 1 << half))
 
 
 #: Numbers of six bits with their bits in reverse.
@@ -280,31 +280,23 @@ def _swap_few(z: Points) -> None:
     half = 0
     while z.size >> (2 * half + 2) > 0:
         half += 1
-    count, spread, shift = 1 << half, z.size >> half, 6 - half
-    for first in range(count - 1):
-        for other in range(first + 1, count):
-            i, j = first * spread + (_REVERSED[other] >> shift), other * spread + (_REVERSED[first] >> shift)
-            for _ in range(spread >> half):  # the bit in the middle, if there is one
-                point = z[i]
-                z[i] = z[j]
-                z[j] = point
-                i, j = i + count, j + count
+    _swap(z, _REVERSED, 6 - half, half, 0, 1 << half)
 
 
 @compiled
-def _swap(z: Points, reverse: Any, half: Int, start: Int, stop: Int) -> None:
+def _swap(z: Points, reverse: Any, shift: Int, half: Int, start: Int, stop: Int) -> None:
     """Swap the points whose numbers begin with `start` to `stop` and precede the ones they are swapped with.
 
     A number is `half` bits, at most one bit in the middle, and `half` bits. With its bits reversed, its first bits are
     its last ones in reverse, so that the first bits of both numbers decide which one precedes.
 
     The caller guarantees: z.size is 4**half or twice as much, 0 <= `start` <= `stop` <= 2**half, and `reverse` holds
-    numbers of `half` bits with their bits in reverse.
+    numbers of `half` + `shift` bits with their bits in reverse.
     """
     count, spread = 1 << half, z.size >> half
     for first in range(start, stop):
         for other in range(first + 1, count):
-            i, j = first * spread + reverse[other], other * spread + reverse[first]
+            i, j = first * spread + (reverse[other] >> shift), other * spread + (reverse[first] >> shift)
             for _ in range(spread >> half):  # the bit in the middle, if there is one
                 point = z[i]
                 z[i] = z[j]

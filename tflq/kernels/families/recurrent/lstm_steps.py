@@ -12,9 +12,10 @@ import numpy as np
 
 from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
+from tflq.kernels.families.ordered_sums import clamp_std
 from tflq.kernels.families.recurrent.activation import apply
 from tflq.kernels.kernel import Array
-from tflq.numerics.dynamic_range import add_quantized, are_finite
+from tflq.numerics.dynamic_range import add_defined
 from tflq.numerics.eigen import matrix_vector
 from tflq.numerics.eigen_activations import logistic_element, logistic_of_exp
 from tflq.numerics.lanes import holds_zeros
@@ -25,14 +26,6 @@ def clip_element(x: Real, limit: Real) -> Real:
     """Return `x` held inside [-limit, limit]; NaN gives the limit. Source: PortableCwiseClipping."""
     upper = x if x < limit else limit
     return -limit if upper < -limit else upper
-
-
-@compiled
-def hold_element(x: Real) -> Real:
-    """Return `x`, an infinity as the largest float32 of its sign. Source: optimized_ops.h FullyConnected, its clamp."""
-    largest = np.float32(3.4028234663852886e38)
-    upper = -largest if x < -largest else x
-    return largest if upper > largest else upper
 
 
 @in_pieces(8, x="r")
@@ -82,16 +75,12 @@ def _add_product(left: Array, floats: Array, codes: Any, asymmetric: bool, out: 
     `part` (1, N).
     """
     if floats.shape[0] > 0:
+        largest = np.float32(3.4028234663852886e38)  # infinities become it; see `added`
         matrix_vector(floats, left, part)
         for n in range(out.shape[1]):
-            out[0, n] = hold_element(out[0, n] + part[0, n])
+            out[0, n] = clamp_std(out[0, n] + part[0, n], -largest, largest)
         return True
-    if holds_zeros(left):
-        return True
-    if not are_finite(left):
-        return False
-    add_quantized(left, asymmetric, codes[0], codes[1], codes[2], codes[3], out)
-    return True
+    return bool(add_defined(left, asymmetric, codes, out))
 
 
 @in_pieces(

@@ -20,8 +20,8 @@ from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.families.recurrent.activation import activate, apply
 from tflq.kernels.families.recurrent.binding import Inputs, Weights, optional_matrix
 from tflq.kernels.kernel import Array, Node, Operand
-from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_quantized, are_finite, quantize_rows
-from tflq.numerics.lanes import add_products, holds_zeros
+from tflq.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_defined, quantize_rows
+from tflq.numerics.lanes import add_products
 
 #: Rows from which on a product of codes goes through tiles, and products of that many elements.
 _MANY, _LARGE = 8, 1 << 18
@@ -127,20 +127,6 @@ class Cell:
             hidden[...] = out[:, t] = activate(self.activation, out[:, t])
 
 
-@compiled
-def _add_codes(left: Array, codes: Any, asymmetric: bool, out: Array) -> bool:
-    """Add left (B, K) times 8-bit weights to `out` (B, N), unless all of it is zero. Return False if it is undefined.
-
-    The caller guarantees: these shapes, and that `codes` are what add_quantized takes.
-    """
-    if holds_zeros(left):
-        return True
-    if not are_finite(left):
-        return False
-    add_quantized(left, asymmetric, codes[0], codes[1], codes[2], codes[3], out)
-    return True
-
-
 @in_pieces(lambda x, out, *_: x.size * out.shape[2], x="s", out="s")
 @compiled
 def _add_steps(x: Array, out: Array, codes: Any, asymmetric: bool, undefined: Array) -> None:
@@ -151,7 +137,7 @@ def _add_steps(x: Array, out: Array, codes: Any, asymmetric: bool, undefined: Ar
     Prepare guarantees: these shapes, and that `codes` are what add_quantized takes.
     """
     for s in range(x.shape[0]):
-        if not _add_codes(x[s], codes, asymmetric, out[s]):
+        if not add_defined(x[s], asymmetric, codes, out[s]):
             undefined[0] = 1
             return
 
@@ -183,7 +169,7 @@ def _recur(
             total[:] = out[n, t]
             if floats.shape[0] > 0:
                 add_products(floats, state, total)
-            elif not _add_codes(state, codes, asymmetric, total):
+            elif not add_defined(state, asymmetric, codes, total):
                 undefined[0] = 1
                 return
             for b in range(total.shape[0]):
