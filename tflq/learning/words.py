@@ -16,6 +16,12 @@ from tflq.numerics.code_ranges import TO_CODES
 from tflq.numerics.multipliers_of_scales import Scales
 from tflq.numerics.requantizer import BY_RANGE, NAMED, Requantizer, limited, point_of
 
+#: How reals become codes, by the product.
+_BY_SCALE = {
+    "float32 quotient": "divided by the output's scale",
+    "float32 times reciprocal": "multiplied by the reciprocal of the output's scale",
+    BY_RANGE: "made a code by the ends of the output's range",
+}
 _AVERAGED = {"kept": "of codes", "subtracted": "of codes less their zero point"}
 
 
@@ -76,13 +82,7 @@ def requantizer_in_words(point: Requantizer) -> str:
     """Return a point in words; a point that is a stage of a runtime has its name, too."""
     parts = []
     if point.uses_scales:
-        how = (
-            "divided by the output's scale"
-            if "quotient" in point.product
-            else "multiplied by the reciprocal of the output's scale"
-        )
-        how = "made a code by the ends of the output's range" if point.product == BY_RANGE else how
-        parts.append(f"the accumulator times the product of scales in float32, {how}")
+        parts.append(f"the accumulator times the product of scales in float32, {_BY_SCALE[point.product]}")
     else:
         of = "" if point.multiplier == "given" else f" computed in {point.multiplier}"
         parts.append(f"a multiplier{of}")

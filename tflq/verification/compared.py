@@ -51,12 +51,8 @@ class Shared:
     def _key(self, part: Part, profile: Profile) -> Hashable:
         """Return the key of `computes`, which depends on the part's model and the profile, not on the inputs."""
         of = id(part.model), id(profile)
-        if of not in self._keys:
-            self._keys[of] = (
-                self._computes(part, profile),
-                part,
-                profile,
-            )  # these stay alive, so their identities are valid
+        if of not in self._keys:  # part and profile stay alive, so their identities stay valid
+            self._keys[of] = self._computes(part, profile), part, profile
         return self._keys[of][0]
 
     def get(
