@@ -13,6 +13,9 @@ from click.testing import CliRunner, Result
 
 import tflq
 from support import suites
+from support.graphs import Graph, Op
+from support.graphs import build as build_graph
+from support.single_op import T
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
@@ -132,3 +135,25 @@ def test_mobilenet_v2_is_decided() -> None:
     assert words.count(Word.UNDECIDED) <= 0.05 * len(words)
     for operator in found.operators:
         assert all(v.witness is not None for v in operator.verdicts if v.word == Word.DIFFERS)
+
+
+def requantized(multiplier: float, weight: int) -> tflq.Model:
+    """QUANTIZE by a factor, then FULLY_CONNECTED with one weight and the factor 1/2."""
+    tensors = [
+        T("int8", (1, 1), 0.25 * multiplier),
+        T("int8", (1, 1), 0.25),
+        T("int8", (1, 1), 1.0, value=[[weight]]),
+        T("int8", (1, 1), 0.5),
+    ]
+    ops = [Op("QUANTIZE", (0,), (1,)), Op("FULLY_CONNECTED", (1, 2), (3,), ("FullyConnectedOptions", {}), 4)]
+    return tflq.load(build_graph(Graph(tensors, (0,), (1, 3), ops)))
+
+
+def test_a_witness_holds_no_code_that_the_operator_before_never_gives() -> None:
+    """Ties need odd sums: after a QUANTIZE that doubles codes, only the saturated 127 is odd."""
+    pair = [by_name("litert-ref"), by_name("litert-xnnpack")]
+    (odd,) = pairs(requantized(1.0, 1), 1, pair)
+    assert odd.word is Word.DIFFERS
+    (even,) = prove(requantized(2.0, 1), [profile.name for profile in pair]).operators[1].verdicts
+    witness = even.witness
+    assert witness is None or set(np.ravel(next(iter(witness.inputs.values())))) <= {*range(-128, 127, 2), 127}

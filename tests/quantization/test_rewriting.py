@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from support.float_graphs import STEPS, Array, FloatGraph, memory, min_max, random_graph, samples
+from support.graphs import Graph, Op, build
+from support.single_op import T
 from tflq.api.interpreter import Interpreter
 from tflq.flatbuf import read, write
 from tflq.ir import Model, SignatureDef, TensorType, view
@@ -386,3 +388,24 @@ def test_tables_of_rows_are_stored_in_eight_bits_with_a_scale_for_each(op: str, 
         assert [None if t.quantization is None else t.quantization.scale.size for t in stored] == [5] * (mode in modes)
         want, got = run(model, given[0])[0], run(result, given[0])[0]
         assert np.abs(want - got).max() <= 0.005 * np.abs(want).max()
+
+
+def test_operators_without_outputs_are_kept() -> None:
+    """ASSIGN_VARIABLE and CALL_ONCE write no tensor."""
+    one = T("float32", (1, 4), value=np.ones((1, 4), np.float32))
+    main = Graph(
+        [T("float32", (1, 4)), T("resource", ()), T("float32", (1, 4)), T("float32", (1, 4))],
+        (0,),
+        (3,),
+        [
+            Op("CALL_ONCE", (), (), ("CallOnceOptions", {"init_subgraph_index": 1})),
+            Op("VAR_HANDLE", (), (1,), ("VarHandleOptions", {"container": "", "shared_name": "v"})),
+            Op("READ_VARIABLE", (1,), (2,)),
+            Op("ADD", (0, 2), (3,), ("AddOptions", WITHOUT_OPTIONS)),
+            Op("ASSIGN_VARIABLE", (1, 3), ()),
+        ],
+    )
+    handle = Op("VAR_HANDLE", (), (0,), ("VarHandleOptions", {"container": "", "shared_name": "v"}))
+    first = Graph([T("resource", ()), one], (), (), [handle, Op("ASSIGN_VARIABLE", (0, 1), ())])
+    made = quantized(read(build(main, first)))
+    assert [name for name in names(made) if name.endswith("VARIABLE")] == ["READ_VARIABLE", "ASSIGN_VARIABLE"]

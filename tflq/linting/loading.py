@@ -29,10 +29,10 @@ def scale_count(site: Site) -> Iterator[Breach]:
 
 
 def buffer_size(site: Site) -> Iterator[Breach]:
-    """Yield constants with fewer bytes in the file than their shape and type need."""
+    """Yield constants with fewer bytes in the file than their shape and type need. An empty buffer is no constant."""
     for tensor in site.operands():
         spec, data = site.spec(tensor), site.graph.data(tensor)
-        if spec is None or data is None or spec.sparsity is not None or spec.type not in STORED_BITS:
+        if spec is None or data is None or not data.size or spec.sparsity is not None or spec.type not in STORED_BITS:
             continue
         needed = -(-math.prod(spec.shape) * STORED_BITS[TensorType(spec.type)] // 8)
         if data.size < needed:

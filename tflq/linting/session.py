@@ -9,13 +9,20 @@ from tflq.api.files import Source
 from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
 from tflq.ir import Model
-from tflq.linting import activations, composites, loading, portable, versions, weights
+from tflq.linting import accuracy, activations, composites, loading, portable, versions, weights
 from tflq.linting.findings import Breach, Finding, Level, Rule
 from tflq.linting.site import Site, sites
-from tflq.linting.targets import target_rules
+from tflq.linting.targets import default_rules, target_rules
 
 #: The rules that apply to every target.
-RULES: tuple[Rule, ...] = (*activations.RULES, *loading.RULES, *weights.RULES, *versions.RULES, *composites.RULES)
+RULES: tuple[Rule, ...] = (
+    *activations.RULES,
+    *loading.RULES,
+    *weights.RULES,
+    *accuracy.RULES,
+    *versions.RULES,
+    *composites.RULES,
+)
 
 
 @displayed_by("lint:lint_report")
@@ -37,6 +44,8 @@ class Lint:
 def lint(model: Source | Model, target: str = "", signature: str | None = None, *, is_portable: bool = False) -> Lint:
     """Check the model against the rules, and against those of `target` ("litert", "tflm", "cmsis-nn").
 
+    Without a target, operators are reported that LiteRT refuses, with or without its default delegate.
+
     `signature` leaves out subgraphs that this signature does not run. `is_portable` adds notes on what keeps runtimes
     from giving the same bits for every input.
 
@@ -50,7 +59,7 @@ def lint(model: Source | Model, target: str = "", signature: str | None = None, 
         [('refused', 'ADD')]
     """
     read = subject(model)
-    rules = (*RULES, *(target_rules(target) if target else ()), *(portable.RULES if is_portable else ()))
+    rules = (*RULES, *(target_rules(target) if target else default_rules()), *(portable.RULES if is_portable else ()))
     return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules, signature)))
 
 

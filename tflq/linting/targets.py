@@ -6,12 +6,13 @@ Sources: the profiles litert-ref and tflm; tflite-micro (October 2026) micro/ker
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 
-from tflq.errors import TflqError, UnknownNameError
+from tflq.errors import ModelError, TflqError, UndefinedResultError, UnknownNameError
 from tflq.inspection.operators import prepare_alone
 from tflq.ir import Root, TensorType, rooted
-from tflq.ir.signatures import is_inner_call
+from tflq.ir.signatures import is_inner_call, roots
+from tflq.kernels.facts import OPERATORS
 from tflq.linting.findings import Breach, Level, Rule
 from tflq.linting.site import Site
 from tflq.profiles import Profile, by_name
@@ -40,15 +41,46 @@ CMSIS_NN = frozenset(
 )
 
 
-def refused(profile: Profile, site: Site) -> Iterator[Breach]:
-    """Yield an operator that the target's kernels refuse."""
-    if is_inner_call(site.model, site.subgraph, site.operator.record):
-        return
-    try:
-        prepare_alone(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
-    except TflqError as error:
-        reason = error.statement
-        yield Breach(-1, f"an operator that {profile.name} takes", reason)
+@lru_cache(maxsize=1)
+def _refusal(profiles: tuple[Profile, ...], site: Site) -> tuple[Profile, TflqError] | None:
+    """Return the first of the profiles whose kernels refuse the operator, and why. Rules ask for a site in turn.
+
+    Shapes of a subgraph that operators run come from its callers, so that errors of shapes are no refusals there.
+    """
+    if is_inner_call(site.model, site.subgraph, site.operator.record) or _is_foreign(site):
+        return None
+    is_inner = site.subgraph not in {root.subgraph for root in roots(site.model)}
+    for profile in profiles:
+        try:
+            prepare_alone(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
+        except TflqError as error:
+            if not (is_inner and isinstance(error, ModelError)):
+                return profile, error
+    return None
+
+
+def refused(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
+    """Yield an operator that the kernels of one of the profiles refuse."""
+    refusal = _refusal(profiles, site)
+    if refusal is not None and not isinstance(refusal[1], UndefinedResultError):
+        yield Breach(-1, f"an operator that {refusal[0].name} takes", refusal[1].statement)
+
+
+def undefined(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
+    """Yield an operator that a runtime takes although the values in the file leave its result undefined."""
+    refusal = _refusal(profiles, site)
+    if refusal is not None and isinstance(refusal[1], UndefinedResultError):
+        yield Breach(-1, f"a result that {refusal[0].name} defines", refusal[1].statement)
+
+
+def foreign(site: Site) -> Iterator[Breach]:
+    """Yield a custom operator that no runtime known here has: only a program that registers it runs the model."""
+    if _is_foreign(site):
+        yield Breach(-1, "a program that registers it", site.op)
+
+
+def _is_foreign(site: Site) -> bool:
+    return site.operator.code.custom_code is not None and site.op not in OPERATORS
 
 
 def cmsis_nn_types(site: Site) -> Iterator[Breach]:
@@ -66,11 +98,23 @@ def target_rules(target: str) -> tuple[Rule, ...]:
     """Return the rules of a target by name."""
     if target not in TARGETS:
         raise UnknownNameError("target", target, TARGETS)
-    profile = by_name("litert-ref" if target == "litert" else "tflm")
-    rules = (Rule("refused", Level.ERROR, "the target refuses this operator", partial(refused, profile)),)
+    rules = _rules(by_name("litert-ref" if target == "litert" else "tflm"))
     if target == "cmsis-nn":
         return (*rules, Rule("cmsis-nn-types", Level.ERROR, "CMSIS-NN takes no such types", cmsis_nn_types))
     return rules
+
+
+def default_rules() -> tuple[Rule, ...]:
+    """Return the rules where no target is named: LiteRT runs the model, with and without its default delegate."""
+    return _rules(by_name("litert-ref"), by_name("litert-xnnpack"))
+
+
+def _rules(*profiles: Profile) -> tuple[Rule, ...]:
+    return (
+        Rule("refused", Level.ERROR, "the runtime refuses this operator", partial(refused, profiles)),
+        Rule("undefined-result", Level.ERROR, "the runtime's result is undefined", partial(undefined, profiles)),
+        Rule("custom-operator", Level.NOTE, "no runtime registers this custom operator by itself", foreign),
+    )
 
 
 TARGETS = ("litert", "tflm", "cmsis-nn")

@@ -16,7 +16,7 @@ from tflq.kernels.kernel import Operand
 from tflq.numerics.contract import Range
 from tflq.proof.fields import READERS, Fields, ReceptiveField
 from tflq.proof.operator import Bound, compare
-from tflq.proof.reach import can_be_exact, values_for, with_multiples
+from tflq.proof.reach import Values, can_be_exact, values_for, with_multiples
 from tflq.proof.steps import MOST_RUNS, bias_of, breakpoints, compared, never_falls
 from tflq.proof.verdicts import Verdict, Word
 
@@ -31,13 +31,14 @@ _MOST_SEARCHED = 4096
 class Sums:
     """An operator as sums of products: weights (C, K), centred, the range of centred inputs, and the output stage.
 
-    `x` is the operand of the inputs. `fields` gives a channel's inputs at different places: any other place has a
-    subset of one of these.
+    `x` is the operand of the inputs, `values` are the centred ones that it can hold in the model, and `span` is their
+    range with 0. `fields` gives a channel's inputs at different places: any other place has a subset of one of these.
     """
 
     bound: Bound
     x: Operand
     weights: Ints
+    values: Values
     span: Range
     output: Output
     fields: Fields
@@ -87,25 +88,23 @@ def sums_of(bound: Bound) -> Sums | None:
     if reader is None or prepared.eval is not reader.eval:
         return None
     x = bound.step.node.input(reader.x)
-    span = _span(bound, x)
-    if not span[0] <= 0 <= span[1]:  # taps outside the image count 0, which an input must be able to hold
+    full, values = code_span(x), _values(bound, x)
+    if not full[0] <= 0 <= full[1]:
         return None
+    span = min(values.low, 0), max(values.high, 0)  # taps outside the image count 0
     weights, fields = reader.read(bound.step.node, prepared.data)
     if not weights.size:
         return None
-    sums = Sums(bound, x, weights.astype(np.int64), span, prepared.data.output, fields)
+    sums = Sums(bound, x, weights.astype(np.int64), values, span, prepared.data.output, fields)
     fits = sums.output.bias.dtype == np.int64 or (sums.low.min() >= -(2**31) and sums.high.max() < 2**31)
     return sums if fits else None
 
 
-def _span(bound: Bound, x: Operand) -> Range:
-    """Return the range of centred inputs: of those that the tensor can hold, if 0 is among them."""
-    span = code_span(x)
+def _values(bound: Bound, x: Operand) -> Values:
+    """Return the centred inputs that the tensor can hold in the model."""
     if x.index not in bound.held:
-        return span
-    values = bound.held[x.index].values.astype(np.int64) - int(x.zero_point)
-    narrow = max(span[0], int(values.min())), min(span[1], int(values.max()))
-    return narrow if narrow[0] <= 0 <= narrow[1] else span
+        return Values.between(*code_span(x))
+    return Values(np.unique(bound.held[x.index].values.astype(np.int64)) - int(x.zero_point))
 
 
 def decide(first: Sums, second: Sums) -> Verdict | None:
@@ -161,15 +160,16 @@ def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
         TflqError: One of the two refuses that input.
     """
     names = first.bound.profile, second.bound.profile
-    is_exact, searched = True, 0
+    # A place at the edge has fewer taps: a field includes it only if the inputs can be 0.
+    is_exact, searched = bool(np.any(first.values.rising == 0)), 0
     for channel, field, targets in _by_width(first, runs):
         if searched == _MOST_SEARCHED:
             is_exact = False
             break
         searched += 1
         weights = first.weights[channel][field.taps]
-        is_exact &= can_be_exact(weights, first.span) and len(targets) <= MOST_RUNS
-        solution = values_for(weights, first.span, targets[:MOST_RUNS])
+        is_exact &= can_be_exact(weights, first.values) and len(targets) <= MOST_RUNS
+        solution = values_for(weights, first.values, targets[:MOST_RUNS])
         if solution is None:
             continue
         values, reached = solution
@@ -195,9 +195,9 @@ def _by_width(sums: Sums, runs: Mapping[int, Ints]) -> Iterator[tuple[int, Recep
 
 
 def _input(sums: Sums, field: ReceptiveField, values: Ints) -> dict[int, Array]:
-    """Return the operator's inputs: these centred values in the channel's field, the zero point elsewhere."""
+    """Return the operator's inputs: these centred values in the channel's field, the one nearest to 0 elsewhere."""
     bound, x = sums.bound, sums.x
-    codes: Array = np.full(int(np.prod(x.shape)), x.zero_point, np.int64)
+    codes: Array = np.full(int(np.prod(x.shape)), x.zero_point + sums.values.nearest(0), np.int64)
     codes[field.elements] = values + x.zero_point
     info = np.iinfo(bound.dtype(x.index))
     shaped = np.clip(codes, info.min, info.max).astype(bound.dtype(x.index)).reshape(x.shape)

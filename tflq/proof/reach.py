@@ -1,17 +1,17 @@
-"""Exact reachable sums of weight times value, each value from one range, as a set of bits.
+"""Exact reachable sums of weight times value, each value from one set, as a set of bits.
 
-Bit b of a set represents the sum `low` + b. Each weight shifts the set by every multiple of the weight that the range
-allows; doubling does that in as many steps as the range has bits.
+Bit b of a set represents the sum `low` + b. Each weight shifts the set by every multiple of the weight that the values
+allow. Where these are a range or rise in equal steps, doubling does that in as many steps as their number has bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tflq.numerics.contract import Range
 
 Ints = NDArray[np.int64]
 
@@ -21,10 +21,49 @@ _MOST_BITS = 1 << 29
 _SEARCHED = 12
 
 
-def can_be_exact(weights: Ints, span: Range) -> bool:
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values that each factor can have: rising, without repetition."""
+
+    rising: Ints
+
+    @classmethod
+    def between(cls, low: int, high: int) -> Values:
+        """Return all integers from `low` to `high`."""
+        return cls(np.arange(low, high + 1, dtype=np.int64))
+
+    @property
+    def low(self) -> int:
+        """The lowest value."""
+        return int(self.rising[0])
+
+    @property
+    def high(self) -> int:
+        """The highest value."""
+        return int(self.rising[-1])
+
+    @cached_property
+    def progressions(self) -> tuple[tuple[int, int, int], ...]:
+        """The values as (start, step, count), runs of equal steps from below."""
+        found, rest = [], self.rising
+        while len(rest):
+            steps = np.diff(rest)
+            broken = np.flatnonzero(steps != steps[0]) if len(steps) else steps
+            count = len(rest) if not len(broken) else int(broken[0]) + 1
+            found.append((int(rest[0]), int(steps[0]) if len(steps) else 1, count))
+            rest = rest[count:]
+        return tuple(found)
+
+    def nearest(self, wanted: float) -> int:
+        """Return the value nearest to a number, the lower of two."""
+        return int(self.rising[np.argmin(np.abs(self.rising - wanted))])
+
+
+def can_be_exact(weights: Ints, values: Values) -> bool:
     """Return whether the set of all reachable sums is small enough to be held as bits."""
-    used = np.count_nonzero(weights)
-    return int(np.abs(weights).sum()) * (span[1] - span[0]) * max(1, int(used)) <= _MOST_BITS
+    used = max(1, int(np.count_nonzero(weights)))
+    bits = int(np.abs(weights).sum()) * (values.high - values.low)
+    return bits * used * len(values.progressions) <= _MOST_BITS
 
 
 def with_multiples(runs: Ints, divisor: int) -> Ints:
@@ -34,56 +73,56 @@ def with_multiples(runs: Ints, divisor: int) -> Ints:
     return runs[first < stop]
 
 
-def values_for(weights: Ints, span: Range, runs: Ints | Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
-    """Return values from `span` whose weighted sum lies in one of `runs` (from, below), and the sum; None if not found.
+def values_for(weights: Ints, values: Values, runs: Ints | Sequence[tuple[int, int]]) -> tuple[Ints, int] | None:
+    """Return values whose weighted sum lies in one of `runs` (from, below), and the sum; None if not found.
 
     Runs are the rows of an array (N, 2), or pairs. If `can_be_exact`, the search is exact, and None means that there
     are none. Otherwise all but the smallest weights get values that bring the sum near the first runs, and only the
     rest are searched.
     """
     pairs = np.asarray(runs, np.int64).reshape(-1, 2)
-    if can_be_exact(weights, span):
-        return _searched(weights, span, pairs)
+    if can_be_exact(weights, values):
+        return _searched(weights, values, pairs)
     order = np.argsort(np.abs(weights), kind="stable")
     used = order[weights[order] != 0]
     free, fixed = used[:_SEARCHED], used[_SEARCHED:][::-1]
-    values = np.clip(np.zeros(len(weights), np.int64), *span)
-    middle = int((weights[free] * (span[0] + span[1])).sum()) // 2
+    chosen = np.full(len(weights), values.nearest(0), np.int64)
+    middle = int((weights[free] * (values.low + values.high)).sum()) // 2
     for start, stop in pairs[:64].tolist():
         rest = start - middle
         for tap in fixed:
             weight = int(weights[tap])
-            values[tap] = min(max(round(rest / weight), span[0]), span[1])
-            rest -= weight * int(values[tap])
-        there = int((weights[fixed] * values[fixed]).sum())
-        solution = _searched(weights[free], span, np.array([(start - there, stop - there)]))
+            chosen[tap] = values.nearest(rest / weight)
+            rest -= weight * int(chosen[tap])
+        there = int((weights[fixed] * chosen[fixed]).sum())
+        solution = _searched(weights[free], values, np.array([(start - there, stop - there)]))
         if solution is not None:
-            values[free] = solution[0]
-            return values, solution[1] + there
+            chosen[free] = solution[0]
+            return chosen, solution[1] + there
     return None
 
 
-def _searched(weights: Ints, span: Range, runs: Ints) -> tuple[Ints, int] | None:
+def _searched(weights: Ints, values: Values, runs: Ints) -> tuple[Ints, int] | None:
     steps = [int(w) for w in weights]
-    lowest = [min(w * span[0], w * span[1]) for w in steps]
-    low, width = sum(lowest), span[1] - span[0]
+    low = sum(min(w * values.low, w * values.high) for w in steps)
     sets = [1]
     for w in steps:
-        sets.append(_spread(sets[-1], abs(w), width) if w else sets[-1])
+        sets.append(_spread(sets[-1], w, values) if w else sets[-1])
     hits = _mask(runs, low, sets[-1].bit_length()) & sets[-1]
     if not hits:
         return None
     at = (hits & -hits).bit_length() - 1
     reached = at + low
-    values = np.clip(np.zeros(len(steps), np.int64), *span)
+    chosen = np.full(len(steps), values.nearest(0), np.int64)
     for tap in range(len(steps) - 1, -1, -1):
         w = steps[tap]
         if not w:
             continue
-        count = _first_in(sets[tap], at - np.arange(width + 1, dtype=np.int64) * abs(w))
-        at -= count * abs(w)
-        values[tap] = span[0] + count if w > 0 else span[1] - count
-    return values, reached
+        offsets = (values.rising - values.low if w > 0 else values.high - values.rising) * abs(w)
+        number = _first_in(sets[tap], at - offsets)
+        at -= int(offsets[number])
+        chosen[tap] = values.rising[number]
+    return chosen, reached
 
 
 def _first_in(bits: int, places: Ints) -> int:
@@ -94,7 +133,16 @@ def _first_in(bits: int, places: Ints) -> int:
     return int(np.argmax(inside & (data[at >> 3] >> (at & 7) & 1 == 1)))
 
 
-def _spread(bits: int, step: int, count: int) -> int:
+def _spread(bits: int, weight: int, values: Values) -> int:
+    """Return the union of `bits` shifted left by the weight's multiples, of which the lowest shifts by 0."""
+    union = 0
+    for start, step, count in values.progressions:
+        first = start - values.low if weight > 0 else values.high - (start + step * (count - 1))
+        union |= _repeat(bits, step * abs(weight), count - 1) << first * abs(weight)
+    return union
+
+
+def _repeat(bits: int, step: int, count: int) -> int:
     """Return the union of `bits` shifted left by 0, 1, ... `count` times `step`."""
     reached = 0
     while reached < count:

@@ -66,7 +66,7 @@ class _Writing:
     def operator(self, index: int) -> None:
         """Write one operator of the float model, after its conversions."""
         old = self._source.graph.op(index)
-        if old.inputs and self._dissolved(old):
+        if old.inputs and old.outputs and self._dissolved(old):
             return
         inputs = tuple(-1 if t < 0 else self._operand((index, p), t) for p, t in enumerate(old.inputs))
         outputs = tuple(map(self._original, old.outputs))

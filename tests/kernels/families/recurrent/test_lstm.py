@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from support.recurrence import assert_same_runs, codes, floats, normal, power, state, weights
-from support.single_op import Array, T, build, tflq
+from support.single_op import Array, T, allocate, build, tflq
 from tflq.errors import ModelError, UndefinedResultError
 from tflq.flatbuf import read
 from tflq.inspection.operators import prepare_alone
 from tflq.inspection.parts import parts_of
+from tflq.kernels.families.recurrent import lstm_integer
 from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.multiplier import Multiplier
 from tflq.numerics.stages import OutputStage
@@ -188,6 +189,23 @@ def _integer_operands(rng: np.random.Generator, s: Shape) -> tuple[T, list[T | N
     hidden = (power(rng, -8, -6), points[2]) if s.projected else (of_state, points[1])
     between = [T("int16", (1,), power(rng, -13, -10)) for _ in range(4)] + [T("int8", (1,), *hidden)]
     return x, inputs, T("int8", (), of_state, points[1]), between
+
+
+def test_tables_are_made_when_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """65,536 sigmoids take a minute where nothing is compiled, as when operators are only listed."""
+
+    def made(cell_bits: int) -> None:
+        raise AssertionError(f"prepare made tables for {cell_bits} integer bits")
+
+    monkeypatch.setattr(lstm_integer, "curves", made)
+    rng = np.random.default_rng(7)
+    s = Shape.draw(rng, projected=False, cells=8, outputs=8)
+    x, inputs, y, between = _integer_operands(rng, s)
+    given = T("int8", (s.batch, 3, s.depth), x.scale, x.zero_point)
+    output = T("int8", (s.batch, 3, s.outputs), y.scale, y.zero_point)
+    options = {"fused_activation_function": 4, "cell_clip": 0.0, "proj_clip": 0.0, "time_major": False}
+    table = ("UnidirectionalSequenceLSTMOptions", options)
+    allocate(build("UNIDIRECTIONAL_SEQUENCE_LSTM", [given, *inputs], [output], table, 3, between))
 
 
 @pytest.mark.slow

@@ -208,14 +208,14 @@ def run(data: OpData, x: Array, first_state: Array, first_cell: Array) -> tuple[
         from_input = np.zeros((*steps.shape[:2], data.from_input.weights.shape[1]), np.int32)
         if x.size:
             multiply(rows.reshape(-1, rows.shape[2]), *data.entry, from_input.reshape(-1, from_input.shape[2]))
-        run_steps(from_input, *data.loop, state, cell, outputs)
+        run_steps(from_input, curves(15 + data.cell_log2), *data.loop, state, cell, outputs)
         state = outputs[-1] if len(outputs) else state
     arranged = outputs if data.time_major else np.ascontiguousarray(outputs.transpose(1, 0, 2))
     return arranged, state.reshape(first_state.shape).copy(), cell.reshape(first_cell.shape)
 
 
 def _loop(data: OpData) -> tuple[Any, ...] | None:
-    """Return the constants of `run_steps`; None if products are not scaled as it scales them."""
+    """Return the constants of `run_steps` after `shapes`; None if products are not scaled as it scales them."""
     products = [data.from_state] if data.projection is None else [data.from_state, data.projection]
     if any(type(product.stage) is not DoubleRounding for product in (data.from_input, *products)):
         return None
@@ -234,7 +234,6 @@ def _loop(data: OpData) -> tuple[Any, ...] | None:
         tuple(np.zeros(0, np.int32) if n is None else np.array(n.bias) for n in norms),
         np.array([(0, 0, 0) if n is None else (*n.multiplier, n.guard) for n in norms], np.int64),
         data.time_major,
-        curves(15 + data.cell_log2),
         (data.cell_log2, data.cell_clip, *data.hidden, int(data.hidden_zero_point)),
         (int(data.state_zero_point), data.projection_clip),
     )

@@ -179,10 +179,13 @@ def finish_gate(
     look_up(sums, curve)
 
 
-@in_steps(lambda from_input, from_state, *_: len(from_input) * from_input.shape[1] * (from_state[0].size + 1000))
+@in_steps(
+    lambda from_input, shapes, from_state, *_: len(from_input) * from_input.shape[1] * (from_state[0].size + 1000)
+)
 @compiled
 def run_steps(
     from_input: Array,
+    shapes: Any,
     from_state: Any,
     projection: Any,
     roles: Any,
@@ -192,7 +195,6 @@ def run_steps(
     norm_biases: Any,
     norm_scales: Array,
     time_major: bool,
-    shapes: Any,
     hiding: Any,
     projecting: Any,
     state: Array,
@@ -201,9 +203,9 @@ def run_steps(
 ) -> None:
     """Run all steps: fill `outputs` (T, B, O), update the cell state (B, C). `from_input` is (T, B, gates * C).
 
-    `from_state` and `projection` are arguments of `multiply`, `projection` with no rows if there is none. `roles` are
-    the numbers of the input, forget, cell and output gates, -1 for an input gate that is 1 - forget gate; peepholes and
-    norms come by number. `shapes` are the tables of `curves`. `hiding` is the cell's log2 scale and clip, then the
+    `shapes` are the tables of `curves`. `from_state` and `projection` are arguments of `multiply`, `projection` with no
+    rows if there is none. `roles` are the numbers of the input, forget, cell and output gates, -1 for an input gate
+    that is 1 - forget gate; peepholes and norms come by number. `hiding` is the cell's log2 scale and clip, then the
     multiplier and the zero point of the hidden state; `projecting` the output state's zero point and clip. Overflow: as
     LstmStepInteger8x8_16, wraps int32.
 
