@@ -77,7 +77,7 @@ def test_a_dump_of_outputs_only_leads_to_the_inputs(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "Next: give what the device was fed with --inputs SOURCE"
     done = run("verify", INT8, "--golden", tmp_path / "out.npz")
     assert done.exit_code == 2
-    assert "tflq explain" in done.stderr
+    assert "give them with --inputs" in done.stderr
 
 
 @pytest.mark.slow

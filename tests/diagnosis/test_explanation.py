@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from support.dense_device import MODEL, dense
 from tflq.api.files import load
-from tflq.diagnosis.dump import Dump, load_dump
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.localization import localize
@@ -24,6 +23,7 @@ from tflq.profiles import PROFILES
 from tflq.report.render.text import lines_of
 from tflq.report.verbs.explain.texts import place_texts
 from tflq.report.verbs.fit.report import fit_report
+from tflq.verification.evidence.dumps import Dump, load_dump
 
 Array = NDArray[Any]
 

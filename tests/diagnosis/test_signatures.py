@@ -10,11 +10,11 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.diagnosis.dump import Dump, dumps_of_recording
 from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
 from tflq.errors import InputError, UnknownNameError
 from tflq.ir import signed, view
 from tflq.verification import Golden, Verdict, load_golden
+from tflq.verification.evidence.dumps import Dump, dumps_of_recording
 from tflq.verification.golden import Observation
 from tflq.verification.results import InputFacts
 

@@ -7,13 +7,13 @@ import pytest
 
 from support import suites
 from tflq.api.files import load
-from tflq.diagnosis.dump import dump_of
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
 from tflq.learning.findings import State
 from tflq.learning.passive import learn_from_dumps
 from tflq.profiles import by_name
 from tflq.verification.dump import Dump
+from tflq.verification.evidence.dumps import dump_of
 
 MODELS = suites.ROOT / "golden" / "models"
 

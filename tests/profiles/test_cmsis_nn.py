@@ -13,11 +13,11 @@ import tflq
 from support import suites
 from support.running import run
 from support.single_op import T, build
-from tflq.diagnosis.dump import load_dumps
 from tflq.diagnosis.localization import localize_samples
 from tflq.errors import UndefinedResultError
 from tflq.numerics.multiplier import quantize_multiplier
 from tflq.profiles import by_name
+from tflq.verification.evidence.dumps import load_dumps
 from tflq.verification.results import over_samples
 
 Array = np.ndarray[Any, Any]

@@ -15,9 +15,9 @@ import tflq
 from support import suites
 from tflq.api.files import load
 from tflq.cli.main import cli
-from tflq.diagnosis.dump import dump_of, load_dumps
 from tflq.errors import GoldenError, InputError, TypeMismatchError
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Subgraph, TensorSpec, TensorType, view
+from tflq.verification.evidence.dumps import dump_of, load_dumps
 from tflq.verification.inputs import input_specs, make_inputs
 from tflq.verification.preparation import Preparation, preparation, quantized
 

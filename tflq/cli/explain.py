@@ -18,7 +18,9 @@ from tflq.cli.options import (
     optional_dump_option,
     overlay_option,
     profile_option,
+    reading_words,
     sample_option,
+    scaling_options,
     signature_option,
 )
 from tflq.cli.output import say, say_document, say_written
@@ -47,6 +49,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 )
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
 @dump_inputs_option
+@scaling_options
 @signature_option
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @click.option(
@@ -69,6 +72,8 @@ def explain_command(
     element: tuple[int, ...] | None,
     mode: str,
     inputs: str | None,
+    scaling: Any,
+    bgr: bool,
     signature: str | None,
     seed: int,
     discriminate: str | None,
@@ -118,13 +123,14 @@ def explain_command(
     from tflq.report.verbs.explain.document import explain_document
     from tflq.report.verbs.explain.report import explain_report
     from tflq.verification.goldens import check_model
+    from tflq.verification.preparation import Preparation
     from tflq.verification.results import Mode
 
     check_model(dump, whole.facts.sha256)
-    chosen = by_name(profile)
-    held = dumps_by_signature(whole.model, dump, sample, inputs, signature)
+    chosen, how, words = by_name(profile), Preparation(scaling, bgr=bgr), reading_words()
+    held = dumps_by_signature(whole.model, dump, sample, inputs, signature, how)
     if op is not None or element is not None or discriminate is not None:
-        held = [only_dumps(whole.model, dump, sample, inputs, signature)]
+        held = [only_dumps(whole.model, dump, sample, inputs, signature, how)]
     found = []
     for part, samples in held:
         one = investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element)
@@ -139,7 +145,7 @@ def explain_command(
         if findings.discrimination is not None and findings.discrimination.trials:
             write_arrays(discriminate, findings.discrimination.arrays())
             say_written(discriminate, "inputs that distinguish the causes")
-    shown = explain_report(findings, model, dump, inputs)
+    shown = explain_report(findings, model, dump, words)
     if html is not None:
         write_page(html, shown, model, profile, findings.signature or None)
     if overlay is not None:
@@ -147,7 +153,7 @@ def explain_command(
 
         write_overlay(overlay, explain_colourings(findings))
     if as_json:
-        say_document(explain_document(model, dump, findings, inputs))
+        say_document(explain_document(model, dump, findings, words))
     else:
         say(shown)
     return exit_of_verdict(findings.verdict)
@@ -158,9 +164,9 @@ def _case(place: str, profile: str) -> tuple[str, str | None, str]:
     from pathlib import Path
 
     from tflq.conformance.records import profile_of
-    from tflq.diagnosis.case_folder import MODEL, is_case
     from tflq.errors import InputWarning
     from tflq.statements import Statement
+    from tflq.verification.evidence.case_folder import MODEL, is_case
 
     folder = Path(place)
     if not is_case(folder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tflq.cli.exits import exit_of_verdict
@@ -14,7 +16,9 @@ from tflq.cli.options import (
     limit_options,
     model_argument,
     overlay_option,
+    reading_words,
     sample_option,
+    scaling_options,
     signature_option,
 )
 from tflq.cli.output import say, say_document
@@ -24,6 +28,7 @@ from tflq.cli.output import say, say_document
 @model_argument
 @dump_option
 @dump_inputs_option
+@scaling_options
 @sample_option
 @signature_option
 @click.option(
@@ -47,6 +52,8 @@ def fit_command(
     model: str,
     dump: str,
     inputs: str | None,
+    scaling: Any,
+    bgr: bool,
     sample: int | None,
     signature: str | None,
     profile: str,
@@ -70,11 +77,12 @@ def fit_command(
     from tflq.report.verbs.fit.document import fit_document
     from tflq.report.verbs.fit.report import fit_report
     from tflq.verification.goldens import check_model
+    from tflq.verification.preparation import Preparation
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
     whole = subject(model)
     check_model(dump, whole.facts.sha256)
-    part, dumps = only_dumps(whole.model, dump, sample, inputs, signature)
+    part, dumps = only_dumps(whole.model, dump, sample, inputs, signature, Preparation(scaling, bgr=bgr))
     target = part.model
     result = fit(target, dumps, profile)
     discrimination = None
@@ -82,7 +90,7 @@ def fit_command(
         discrimination = profiles_apart(target, dumps[0], result.fitting)
         if discrimination.trials:
             write_arrays(discriminate, discrimination.arrays())
-    shown = fit_report(result, discrimination, model=model, dump=dump)
+    shown = fit_report(result, discrimination, model=model, dump=dump, options=reading_words())
     if html is not None:
         write_page(html, shown, model, signature=signature)
     if overlay is not None:

@@ -87,7 +87,7 @@ def _remember(context: click.Context, option: click.Parameter, value: bool) -> N
     context.meta[f"tflq.{option.name}"] = value
 
 
-_DUMP = "Tensors that a device computed: an .npz (- for stdin), a folder, a C file or tflite-micro's layer by layer."
+_DUMP = "A device's tensors: an .npz (- for stdin), .npy or C file, a folder or .zip, or tflite-micro's layer by layer."
 _DUMP_WORD = "tflq.dump"
 
 
@@ -123,6 +123,20 @@ sample_option = click.option(
     callback=lambda _context, _option, text: _sample(text),
     help="The number of a sample in the dump, or all.",
 )
+
+
+#: Options about how evidence is read; a command that reads it again needs them, too.
+_READING = ("inputs", "mean", "std", "sample", "signature")
+
+
+def reading_words() -> tuple[str, ...]:
+    """Return the words of the running command about how its evidence is read."""
+    context, words = click.get_current_context(), list[str]()
+    for name in _READING:
+        source, value = context.get_parameter_source(name), context.params.get(name)
+        if source is click.core.ParameterSource.COMMANDLINE and value is not None:
+            words += [f"--{name}", str(value)]
+    return (*words, "--bgr") if context.params.get("bgr") else tuple(words)
 
 
 #: Maximum number of digits of a whole number on the command line.

@@ -23,6 +23,7 @@ from tflq.cli.options import (
     overlay_option,
     preparation_options,
     python_option,
+    reading_words,
     signature_option,
     tolerance_option,
 )
@@ -139,7 +140,7 @@ def verify_command(
         write_junit(junit, junit_text(report))
     from tflq.report.verbs.verify.report import verify_report
 
-    shown = verify_report(report, all_operators=all_operators)
+    shown = verify_report(report, all_operators=all_operators, options=reading_words())
     if html is not None:
         write_page(html, shown, models[0], report.profile, options["signature"])
     if overlay is not None:

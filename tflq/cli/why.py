@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tflq.cli.options import (
     json_option,
     limit_options,
     model_argument,
+    reading_words,
     sample_option,
     scaling_options,
     signature_option,
@@ -114,7 +115,8 @@ def why_command(
         else:
             found, name = _of_file(fed, evidence), evidence
     found = _with_breaches(fed, found)
-    asked = Asked(model, name, target is not None, tuple(_options(inputs, scaling, bgr, sample, signature, profile)))
+    options = (*reading_words(), *(() if profile == _PROFILE else ("--profile", profile)))
+    asked = Asked(model, name, target is not None, options)
     shown = why_report(found, asked, verbose=verbose)
     if html is not None:
         write_page(html, shown, model, profile, signature)
@@ -125,29 +127,6 @@ def why_command(
     else:
         say(shown)
     return exit_of_verdict(found.verdict)
-
-
-def _options(
-    inputs: str | None, scaling: Any, bgr: bool, sample: int | None, signature: str | None, profile: str
-) -> Iterator[str]:
-    """Yield the options of the command that ask the same question."""
-    given = {
-        "--inputs": inputs,
-        "--mean": None if scaling is None else _listed(scaling.mean),
-        "--std": None if scaling is None else _listed(scaling.std),
-        "--sample": sample,
-        "--signature": signature,
-        "--profile": None if profile == _PROFILE else profile,
-    }
-    for name, value in given.items():
-        if value is not None:
-            yield from (name, str(value))
-    if bgr:
-        yield "--bgr"
-
-
-def _listed(numbers: Iterable[float]) -> str:
-    return ",".join(f"{number:g}" for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +170,11 @@ class _Fed:
 
 def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool = False) -> Any:
     """Return the answer about a file; unless `given`, it holds the inputs itself. See `answer` for `is_recorded`."""
-    from tflq.diagnosis.evidence import Evidence, given_inputs, read_evidence
+    from tflq.diagnosis.evidence import Evidence, read_evidence
     from tflq.diagnosis.signatures import only_dumps
     from tflq.diagnosis.why import answer
     from tflq.ir import only_signed, signed
+    from tflq.verification.evidence.inputs import given_inputs
     from tflq.verification.goldens import check_model
 
     whole = fed.model.model

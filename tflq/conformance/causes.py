@@ -18,7 +18,6 @@ from tflq.conformance.joint import group_of
 from tflq.conformance.judging import Judged, Result
 from tflq.conformance.progress import Told, silent
 from tflq.conformance.suite import arrays, model_of
-from tflq.diagnosis.dump import dump_of
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.hypotheses import Hypothesis
 from tflq.diagnosis.localization import operator_alone
@@ -28,6 +27,7 @@ from tflq.ir import Model, view
 from tflq.profiles import Profile, by_name
 from tflq.storage.archive import Archive
 from tflq.verification.dump import Dump
+from tflq.verification.evidence.dumps import dump_of
 
 #: Limits on explained groups, on further cases of each, and on causes that are kept of a case.
 EXPLAINED, _FURTHER, _KEPT = 12, 3, 8

@@ -14,7 +14,6 @@ from tflq.api.subject import subject
 from tflq.diagnosis import profile_fit as fitting
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.discrimination import discriminate as _discriminate
-from tflq.diagnosis.dump import Dump
 from tflq.diagnosis.findings import Findings, gravest, investigate
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.reduction import Check, Reduced, reduce_check, reduce_dump
@@ -22,6 +21,7 @@ from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
 from tflq.errors import InputError, OptionError, UnknownNameError
 from tflq.ir import Model, only_signed
 from tflq.profiles import Profile, by_name
+from tflq.verification.evidence.dumps import Dump
 from tflq.verification.inputs import InputSource, make_inputs
 from tflq.verification.results import Mode
 

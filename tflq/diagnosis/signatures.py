@@ -10,12 +10,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump, dump_of, dumps_of_recording, load_dumps, recording_at
 from tflq.errors import InputError
 from tflq.ir import Model, Signed, signed, view
 from tflq.storage.archive import opened
+from tflq.verification.evidence.dumps import Dump, dump_of, dumps_of_recording, load_dumps, recording_at
 from tflq.verification.golden import Golden
 from tflq.verification.inputs import InputSource
+from tflq.verification.preparation import PLAIN, Preparation
 from tflq.verification.signed import named
 
 Array = NDArray[Any]
@@ -25,7 +26,12 @@ OfSignature = tuple[Signed, tuple[Dump, ...]]
 
 
 def dumps_by_signature(
-    model: Model, dump: Source, sample: int | None = None, inputs: InputSource = None, signature: str | None = None
+    model: Model,
+    dump: Source,
+    sample: int | None = None,
+    inputs: InputSource = None,
+    signature: str | None = None,
+    how: Preparation = PLAIN,
 ) -> list[OfSignature]:
     """Return the samples of a dump by signature: of all that it holds, or of one.
 
@@ -37,32 +43,37 @@ def dumps_by_signature(
     """
     parts = signed(model, signature)
     if len(parts) == 1 and not parts[0].name:
-        return [(parts[0], _samples(model, dump, sample, inputs))]
+        return [(parts[0], _samples(model, dump, sample, inputs, how))]
     golden = recording_at(dump) if isinstance(dump, (str, os.PathLike)) else None
     if golden is not None:
         return _of_recording(model, golden, str(dump), parts, sample)
     chosen = parts if len(parts) == 1 else _named_parts(parts, dump)
-    return [(part, _samples(part.model, dump, sample, inputs)) for part in chosen]
+    return [(part, _samples(part.model, dump, sample, inputs, how)) for part in chosen]
 
 
 def only_dumps(
-    model: Model, dump: Source, sample: int | None = None, inputs: InputSource = None, signature: str | None = None
+    model: Model,
+    dump: Source,
+    sample: int | None = None,
+    inputs: InputSource = None,
+    signature: str | None = None,
+    how: Preparation = PLAIN,
 ) -> OfSignature:
     """Return the samples of a dump of one signature.
 
     Raises:
         InputError: It is of several: see dumps_by_signature.
     """
-    found = dumps_by_signature(model, dump, sample, inputs, signature)
+    found = dumps_by_signature(model, dump, sample, inputs, signature, how)
     if len(found) > 1:
         raise _ambiguous([part for part, _ in found], "the dump is of several signatures")
     return found[0]
 
 
-def _samples(model: Model, dump: Source, sample: int | None, inputs: InputSource) -> tuple[Dump, ...]:
+def _samples(model: Model, dump: Source, sample: int | None, inputs: InputSource, how: Preparation) -> tuple[Dump, ...]:
     if isinstance(dump, Dump):
         return (dump,)
-    return (dump_of(model, dump),) if isinstance(dump, Mapping) else load_dumps(model, dump, sample, inputs)
+    return (dump_of(model, dump),) if isinstance(dump, Mapping) else load_dumps(model, dump, sample, inputs, how)
 
 
 def _of_recording(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -18,14 +18,15 @@ from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
-from tflq.diagnosis.usage.inputs import has_scale
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake
-from tflq.errors import InputError, TflqError
+from tflq.errors import InputError, TflqError, TypeMismatchError
 from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
+from tflq.interpreter.arrays import admit, open_shape
+from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.profiles import Profile, by_name
 from tflq.statements import Statement
 from tflq.verification.dump import Dump
+from tflq.verification.evidence.inputs import has_scale, prepared
 from tflq.verification.results import Located, Verdict
 from tflq.verification.scaling import Scaling
 
@@ -190,18 +191,24 @@ def answer(
 def _completed(
     model: Model, dumps: tuple[Dump, ...], given: Sequence[Array], scaling: Scaling | None
 ) -> tuple[Dump, ...]:
-    """Return the dumps with the given inputs, if they lack them."""
-    from tflq.diagnosis.usage.inputs import prepared
+    """Return the dumps with the given inputs, if they lack them.
 
+    Raises:
+        InputError: The given inputs are of another number or shape.
+    """
     graph = view(model)
-    if len(given) != len(dumps) or len(graph.inputs) != 1 or any(graph.inputs[0] in d.tensors for d in dumps):
+    if not given or any(graph.inputs[0] in d.tensors for d in dumps):
         return dumps
-    right = prepared(graph.tensors[graph.inputs[0]], given, scaling)
+    spec = graph.tensors[graph.inputs[0]]
+    name = spec.name or "input"
+    if len(given) != len(dumps):
+        raise InputError("number of samples of the inputs", expected=len(dumps), got=len(given))
+    right = prepared(spec, given, scaling)
     if right is None:
-        return dumps
-    return tuple(
-        Dump(d.source, {graph.inputs[0]: v, **d.tensors}, d.unknown) for d, v in zip(dumps, right, strict=True)
-    )
+        expected = CARRIER[TensorType(spec.type)]
+        raise TypeMismatchError(name, expected, given[0].dtype).advising("--mean and --std convert stored numbers")
+    fitting = [admit(v, spec.type, open_shape(spec), name) for v in right]
+    return tuple(replace(d, tensors={graph.inputs[0]: v, **d.tensors}) for d, v in zip(dumps, fitting, strict=True))
 
 
 def _weight(findings: Findings) -> Weight | None:

@@ -1,4 +1,4 @@
-"""Rules about accuracy that the file alone shows: codes that a shared scale cannot tell apart, and floats in disguise.
+"""Rules about accuracy that the file alone shows: values that a shared scale merges, and floats in disguise.
 
 Sources: TFLite 8-bit quantization specification (CONCATENATION has one scale); LiteRT 2.3 concatenation.cc Eval, which
 rescales uint8 operands.
@@ -55,7 +55,7 @@ def _span(site: Site, tensor: int) -> float | None:
 
 
 def _moves(op: OperatorView) -> bool:
-    """Whether the operator copies the elements of its first operand, and no others."""
+    """Return whether the operator copies the elements of its first operand, and no others."""
     fact = OPERATORS.get(op.name)
     return fact is not None and fact.moves == (0,) and bool(op.inputs)
 

@@ -26,6 +26,7 @@ from tflq.verification.changes import known_changes
 from tflq.verification.comparison import Progress, compared
 from tflq.verification.counterpart import counterpart, own_profile
 from tflq.verification.coverage import apart
+from tflq.verification.evidence.dumps import golden_at
 from tflq.verification.feeding import Feed, Feeds, make_feeds
 from tflq.verification.golden import Golden, Tolerance, fitted
 from tflq.verification.goldens import check_golden_output, load_golden, require_model, save_golden
@@ -241,7 +242,7 @@ def _expectation(
     if isinstance(against, Golden) or _is_path(against):
         if python is not None:
             raise OptionError("a golden file needs no runtime: do not give python")
-        golden = against if isinstance(against, Golden) else load_golden(against)  # type: ignore[arg-type]
+        golden = against if isinstance(against, Golden) else golden_at(target.model, against)  # type: ignore[arg-type]
         path = "" if isinstance(against, Golden) else os.fspath(against)  # type: ignore[arg-type]
         return _with_inputs(golden, path, target.model, inputs, how), path
     runtime = runtime_by_name(against, python=python)  # type: ignore[arg-type]

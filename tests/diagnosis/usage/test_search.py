@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from support.usage import Planted, coloured, device, pictures, planted
-from tflq.diagnosis.usage.inputs import expected_scaling, prepared
 from tflq.diagnosis.usage.search import Side, find_mistake
 from tflq.ir import view
 from tflq.profiles import by_name
+from tflq.verification.evidence.inputs import expected_scaling, prepared
 
 REF = by_name("litert-ref")
 #: Of each kind one whose model is small, for every run of the tests.

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.ir import CARRIER, TensorSpec, TensorType
-from tflq.kernels.code_limits import code_limits
-from tflq.numerics.affine import affine_codes
-from tflq.verification.preparation import takes_codes
+from tflq.verification.evidence.inputs import codes, has_scale, prepared, real_values, saturated, scale_of
 from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
@@ -21,64 +19,6 @@ Samples = Sequence[Array]
 _IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 _PLAIN: tuple[tuple[Any, Any], ...] = ((0, 1), (0, 255), (127.5, 127.5), (128, 128), (127, 128), (0, 127.5))
 _SCALINGS = (*_PLAIN, _IMAGENET)
-#: Relative distance of a range's ends within which a scaling is recognized.
-_NEAR = 0.02
-
-
-def scale_of(spec: TensorSpec) -> tuple[float, int]:
-    """Return the scale and the zero point of an input of codes."""
-    q = spec.quantization
-    assert q is not None
-    return float(q.scale[0]), int(q.zero_point[0]) if len(q.zero_point) else 0
-
-
-def has_scale(spec: TensorSpec) -> bool:
-    """Return whether the input holds codes with one scale."""
-    return takes_codes(spec) and spec.quantization is not None and len(spec.quantization.scale) == 1
-
-
-def expected_scaling(spec: TensorSpec) -> tuple[float, float] | None:
-    """Return the mean and standard deviation by which numbers 0 to 255 fill the input's range; None if none is known.
-
-    The range is that of the codes, by scale and zero point: -1 to 1 implies 127.5 and 127.5, 0 to 1 implies 0 and 255.
-    """
-    if not has_scale(spec):
-        return None
-    scale, zero = scale_of(spec)
-    low, high = ((limit - zero) * scale for limit in code_limits(TensorType(spec.type)))
-    width = high - low
-    for mean, std in ((0.0, 255.0), (127.5, 127.5), (0.0, 1.0), (128.0, 128.0), (0.0, 127.5)):
-        ends = (0 - mean) / std, (255 - mean) / std
-        if max(abs(ends[0] - low), abs(ends[1] - high)) <= _NEAR * width:
-            return mean, std
-    return None
-
-
-def codes(spec: TensorSpec, real: Array, *, even: bool = False) -> Array:
-    """Return the codes of real values: divided by the scale, rounded, saturated.
-
-    Halves go away from zero, or with `even` to the even code, as NumPy's `round` rounds. Host code does either.
-    """
-    scale, zero = scale_of(spec)
-    if even:
-        return _saturated(spec, np.rint(real.astype(np.float32) / np.float32(scale)) + zero)
-    type_ = TensorType(spec.type)
-    return affine_codes(real.astype(np.float32), np.float32(scale), zero, code_limits(type_)).astype(CARRIER[type_])
-
-
-def prepared(spec: TensorSpec, samples: Samples, scaling: Scaling | None, *, even: bool = False) -> list[Array] | None:
-    """Return what the model expects for the user's numbers; None if that is unknown.
-
-    Numbers 0 to 255 are scaled by `scaling`, or by what scale and zero point imply. Numbers of the input's own type
-    are codes, other floats are real values.
-    """
-    carrier = CARRIER[TensorType(spec.type)]
-    if not has_scale(spec):
-        return [np.asarray(v if scaling is None else scaling.apply(v)).astype(carrier) for v in samples]
-    if scaling is None and all(v.dtype == carrier for v in samples):
-        return list(samples)
-    real = _real(spec, samples, scaling)
-    return None if real is None else [codes(spec, v, even=even) for v in real]
 
 
 def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -109,7 +49,7 @@ def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) 
             yield name, [(v.view(np.uint8) ^ flip).view(carrier) for v in right]
     if samples[0].dtype == np.uint8 and carrier == np.int8:
         yield name, [v.view(np.int8) for v in samples]
-        yield name, [_saturated(spec, v.astype(np.int16)) for v in samples]
+        yield name, [saturated(spec, v.astype(np.int16)) for v in samples]
 
 
 def _moved(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
@@ -126,49 +66,29 @@ def _moved(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
         yield "off by one sample: the one before was fed", [samples[-1], *samples[:-1]]
 
 
-def _real(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> list[Array] | None:
-    """Return the user's numbers as real values; None if they are codes already."""
-    if scaling is None and all(v.dtype.kind == "f" for v in samples):
-        return list(samples)
-    chosen = scaling_of(spec, samples, scaling)
-    return None if chosen is None else [chosen.apply(v) for v in samples]
-
-
-def scaling_of(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Scaling | None:
-    """Return the scaling of the user's numbers: the given one, or what scale and zero point imply.
-
-    The result is None for real values and codes, and if none is known.
-    """
-    if scaling is not None:
-        return scaling
-    implied = expected_scaling(spec)
-    is_stored = all(v.dtype.kind != "f" and v.dtype != CARRIER[TensorType(spec.type)] for v in samples)
-    return Scaling.of(*implied) if implied is not None and is_stored else None
-
-
 def _rounded(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
     """Yield other roundings of the division by the scale in the host's code."""
-    real = _real(spec, samples, scaling)
+    real = real_values(spec, samples, scaling)
     if real is None:
         return
     scale, zero = scale_of(spec)
     quotients = [v.astype(np.float32) / np.float32(scale) for v in real]
-    yield "truncated instead of rounded in host code", [_saturated(spec, np.trunc(q) + zero) for q in quotients]
-    yield "truncated instead of rounded in host code", [_saturated(spec, np.trunc(q + zero)) for q in quotients]
+    yield "truncated instead of rounded in host code", [saturated(spec, np.trunc(q) + zero) for q in quotients]
+    yield "truncated instead of rounded in host code", [saturated(spec, np.trunc(q + zero)) for q in quotients]
     yield (
         "rounded down instead of to the nearest in host code",
-        [_saturated(spec, np.floor(q) + zero) for q in quotients],
+        [saturated(spec, np.floor(q) + zero) for q in quotients],
     )
-    yield "the zero point was left out", [_saturated(spec, np.rint(q)) for q in quotients]
+    yield "the zero point was left out", [saturated(spec, np.rint(q)) for q in quotients]
 
 
 def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
     """Yield real values or stored numbers that were taken for codes."""
-    real = _real(spec, samples, scaling)
+    real = real_values(spec, samples, scaling)
     for rounding in (np.trunc, np.rint):
         if real is None:
             return
-        yield "float values fed as codes", [_saturated(spec, rounding(v)) for v in real]
+        yield "float values fed as codes", [saturated(spec, rounding(v)) for v in real]
 
 
 def _scaled(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:
@@ -190,8 +110,3 @@ def scaling_text(mean: Any, std: Any) -> str:
 
 def _text(number: Any) -> str:
     return ",".join(f"{n:g}" for n in number) if isinstance(number, tuple) else f"{number:g}"
-
-
-def _saturated(spec: TensorSpec, values: Array) -> Array:
-    low, high = code_limits(TensorType(spec.type))
-    return np.clip(values, low, high).astype(CARRIER[TensorType(spec.type)])

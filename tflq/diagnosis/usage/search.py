@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.dump import Dump, dump_of
 from tflq.diagnosis.localization import localize_samples
-from tflq.diagnosis.usage.inputs import mistaken, prepared, scaling_of, scaling_text
+from tflq.diagnosis.usage.inputs import mistaken, scaling_text
 from tflq.diagnosis.usage.values import corrected
 from tflq.errors import TflqError
 from tflq.ir import Model, view
 from tflq.profiles import Profile
+from tflq.verification.evidence.dumps import Dump, dump_of
+from tflq.verification.evidence.inputs import prepared, scaling_of
 from tflq.verification.results import Located, Status, status_of
 from tflq.verification.scaling import Scaling
 

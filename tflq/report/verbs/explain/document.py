@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,16 +18,16 @@ from tflq.report.verbs.explain.texts import PARTIAL, next_steps, place_texts
 from tflq.verification.results import InputFacts, Located
 
 
-def explain_document(model: str, dump: str, findings: Findings, inputs: str | None = None) -> dict[str, Any]:
+def explain_document(model: str, dump: str, findings: Findings, options: Sequence[str] = ()) -> dict[str, Any]:
     """Return the document of a dump's findings: `schemas/explain.schema.json`.
 
     With several signatures it is that of the gravest, and `signatures` holds those of all.
     """
-    every = [_document(model, dump, one, inputs) for one in findings.signatures]
-    return {**_document(model, dump, findings, inputs), "signatures": every}
+    every = [_document(model, dump, one, options) for one in findings.signatures]
+    return {**_document(model, dump, findings, options), "signatures": every}
 
 
-def _document(model: str, dump: str, findings: Findings, inputs: str | None) -> dict[str, Any]:
+def _document(model: str, dump: str, findings: Findings, options: Sequence[str]) -> dict[str, Any]:
     return {
         "schema": "tflq/explain/1",
         "signature": findings.signature or None,
@@ -48,7 +49,7 @@ def _document(model: str, dump: str, findings: Findings, inputs: str | None) -> 
         "element": None if findings.element is None else _element(findings.element),
         "growth": None if findings.amplification is None else _growth(findings.amplification),
         "growths": [_outcome(growth) for growth in findings.growths],
-        "next": list(next_steps(model, dump, findings, inputs)),
+        "next": list(next_steps(model, dump, findings, options)),
     }
 
 

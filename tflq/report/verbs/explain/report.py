@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.findings import Findings
@@ -48,12 +48,12 @@ _COLUMNS = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"),
 _PAGE_COLUMNS = (*_COLUMNS[:2], ("status", "<"), *_COLUMNS[2:])
 
 
-def explain_report(findings: Findings, model: str = "MODEL", dump: str = "DUMP", inputs: str | None = None) -> Report:
-    """Build the report of what was found of the dump at `dump`; `inputs` are the device's, if they were given."""
+def explain_report(findings: Findings, model: str = "MODEL", dump: str = "DUMP", options: Sequence[str] = ()) -> Report:
+    """Build the report of what was found of the dump at `dump`; `options` are words of the command that read it."""
     about = ("model ", Code(model), ", dump ", Code(dump), f", profile {findings.profile}, {findings.mode.value}")
     word, _ = verdict_words(findings)
     return Report(
-        "explain", list(_blocks(findings, model, dump, inputs)), about=about, title=f"{word.rstrip(':')}: {model}"
+        "explain", list(_blocks(findings, model, dump, options)), about=about, title=f"{word.rstrip(':')}: {model}"
     )
 
 
@@ -68,17 +68,17 @@ def discrimination_card(found: Discrimination) -> Report:
     return Report("explain", [Verdict(what), Brief(where, then), *map(Text, groups)])
 
 
-def _blocks(findings: Findings, model: str, dump: str, inputs: str | None) -> Iterator[Block]:
+def _blocks(findings: Findings, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
     """Yield the findings on one signature, and in text those on the others after it."""
     if findings.signature:
         yield Text(findings.signature, "strong")
-    yield from _of_one(findings, model, dump, inputs)
+    yield from _of_one(findings, model, dump, options)
     for other in findings.signatures:
         if other.signature != findings.signature:
-            yield InText([Text(other.signature, "strong"), *_of_one(other, model, dump, inputs)])
+            yield InText([Text(other.signature, "strong"), *_of_one(other, model, dump, options)])
 
 
-def _of_one(findings: Findings, model: str, dump: str, inputs: str | None) -> Iterator[Block]:
+def _of_one(findings: Findings, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
     word, text = verdict_words(findings)
     explanation = findings.explanation if findings.first is not None else None
     headline = f"{text}; {cause_headline(explanation)}" if explanation is not None else ""
@@ -88,7 +88,7 @@ def _of_one(findings: Findings, model: str, dump: str, inputs: str | None) -> It
     yield Section("cause", "Cause", list(_cause(findings)))
     if findings.element is not None:
         yield element_blocks(findings.element, findings.sample)
-    yield Next(list(next_steps(model, dump, findings, inputs)))
+    yield Next(list(next_steps(model, dump, findings, options)))
     yield OnPage(lambda _view: [explain_graph(findings, _difference_blocks)])
     yield Section("growth", "How it grows", list(growth_blocks(findings)))
     if findings.unknown:

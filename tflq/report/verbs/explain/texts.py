@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from shlex import quote
+from shlex import join
 
 from tflq.diagnosis.causes import CauseVerdict
 from tflq.diagnosis.discrimination import Discrimination
@@ -32,25 +32,37 @@ def verdict_words(findings: Findings) -> tuple[str, str]:
     return word, f"{how_many} {compared} operators compared ({total} in the model)"
 
 
-def next_steps(model: str, dump: str, findings: Findings, inputs: str | None = None) -> Iterator[str]:
-    """Yield the command to type next, ready to be copied, and another one that may help."""
+def next_steps(model: str, dump: str, findings: Findings, options: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the command to type next, ready to be copied, and another one that may help.
+
+    `options` are the words of the command that read the dump, which the next one needs, too.
+    """
     e = findings.explanation
-    signature = f" --signature {quote(findings.signature)}" if findings.signature else ""
-    if inputs is None and e is None and not any(o.differences for o in findings.operators):
-        yield f"tflq explain {quote(model)} --dump {quote(dump)}{signature} --inputs SOURCE"
+    signature = ("--signature", findings.signature) if findings.signature and "--signature" not in options else ()
+    about = (*options, *signature)
+    if "--inputs" not in options and e is None and not any(o.differences for o in findings.operators):
+        yield command("explain", model, "--dump", dump, *about, "--inputs", "SOURCE")
     if e is None or e.verdict == CauseVerdict.SAME:
         return
     cause = e.exact[0] if e.exact else None
-    arguments = f"{quote(model)} --dump {quote(dump)}" + (f" --inputs {quote(inputs)}" if inputs else "") + signature
-    command = f"tflq explain {arguments}"
     if cause is None and findings.explained is not None and findings.explained.assumed:
-        yield f"tflq fit {arguments}"
+        yield command("fit", model, "--dump", dump, *about)
     elif cause is not None and cause.kind == Kind.PROFILE:
-        yield f"{command} --profile {quote(cause.name)}"
+        yield command("explain", model, "--dump", dump, *about, "--profile", cause.name)
     else:
-        yield f"tflq inspect {quote(model)}{signature} --op {e.index}"
+        yield command("inspect", model, *_only(about, "--signature"), "--op", str(e.index))
     if (len(e.fitting) > 1 or any(h.also for h in e.fitting)) and findings.discrimination is None:
-        yield f"{command} --op {e.index} --discriminate apart.npz"
+        yield command("explain", model, "--dump", dump, *about, "--op", str(e.index), "--discriminate", "apart.npz")
+
+
+def command(verb: str, *words: str) -> str:
+    """Return a command of tflq as it is typed."""
+    return join(("tflq", verb, *words))
+
+
+def _only(options: Sequence[str], name: str) -> tuple[str, ...]:
+    """Return an option and its value, if it is among the words."""
+    return tuple(options[(at := options.index(name)) : at + 2]) if name in options else ()
 
 
 def operator_row(o: Located) -> list[str]:

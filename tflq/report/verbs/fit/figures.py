@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
 
 from tflq.diagnosis.profile_fit import Fit
 from tflq.report.blocks import Badge, Bar, Bars, Block, Graph, Inline, Next, Section, Styled, Table, Text
 from tflq.report.graph.colouring import Colouring, scale, states
+from tflq.report.verbs.explain.texts import command
 
 Cell = tuple[int, int] | None
 Matrix = Mapping[str, tuple[Cell, ...]]
@@ -18,12 +18,12 @@ _MOST_COLUMNS = 80
 _MOST_PROFILES = 40
 
 
-def page_blocks(fit: Fit, model: str, dump: str) -> Iterator[Block]:
+def page_blocks(fit: Fit, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
     """Yield the best profiles, the operators left unexplained, the model, and where profiles disagree."""
     matrix, left = _shown(fit), fit.unexplained
     yield _profiles(fit, matrix)
-    command = f"tflq explain {quote(model)} --dump {quote(dump)} --profile {quote(fit.best)}"
-    yield Next([command] if left else [])
+    again = command("explain", model, "--dump", dump, *options, "--profile", fit.best)
+    yield Next([again] if left else [])
     panels = {index: list(_panel(index, matrix)) for index in range(len(fit.operators))}
     yield Graph(fit_colourings(fit), panels, left[0] if left else None)
     yield from _matrix(fit.operators, matrix)

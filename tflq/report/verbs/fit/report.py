@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tflq.diagnosis.compatibility import Compatible, compatible
@@ -29,15 +29,25 @@ _STYLES = {
 
 
 def fit_report(
-    fit: Fit, discrimination: Discrimination | None = None, *, model: str = "MODEL", dump: str = "DUMP"
+    fit: Fit,
+    discrimination: Discrimination | None = None,
+    *,
+    model: str = "MODEL",
+    dump: str = "DUMP",
+    options: Sequence[str] = (),
 ) -> Report:
-    """Build the report of how profiles fit the dump at `dump`; `discrimination` has inputs that distinguish them."""
+    """Build the report of how profiles fit the dump at `dump`; `discrimination` has inputs that distinguish them.
+
+    `options` are words of the command that read the dump.
+    """
     about = ("model ", Code(model), ", dump ", Code(dump))
-    blocks = [_brief(fit), *_blocks(fit, discrimination, model, dump)]
+    blocks = [_brief(fit), *_blocks(fit, discrimination, model, dump, options)]
     return Report("fit", blocks, about=about, title=f"{model}: tflq fit")
 
 
-def _blocks(fit: Fit, discrimination: Discrimination | None, model: str, dump: str) -> Iterator[Block]:
+def _blocks(
+    fit: Fit, discrimination: Discrimination | None, model: str, dump: str, options: Sequence[str]
+) -> Iterator[Block]:
     yield Verdict(_verdict_text(fit), _STYLES[fit.verdict])
     if any("--inputs" in reason for reason in fit.failures.values()):
         yield InText([Text("Next: give what the device was fed with --inputs SOURCE", "strong")])
@@ -52,7 +62,7 @@ def _blocks(fit: Fit, discrimination: Discrimination | None, model: str, dump: s
         columns = (("profile", "<"), ("exact", ">"), ("compared", ">"), ("operators that differ", "<"))
         rest = "... and {left} more (--json has them all)"
         yield InText([Table(columns, [_row(fit, name) for name in fit.ranked], most=_ROWS, rest=rest)])
-    yield OnPage(lambda _view: page_blocks(fit, model, dump))
+    yield OnPage(lambda _view: page_blocks(fit, model, dump, options))
 
 
 def _profiles(fit: Fit) -> Iterator[Block]:

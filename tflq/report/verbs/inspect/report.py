@@ -95,7 +95,8 @@ def _blocks(inspection: Inspection, focus: int | None, portable: tuple[int, int]
         yield from _signature(one)
     if portable is not None and portable[1]:
         kept, every = portable
-        yield Fact(f"portable by rule: {kept} of {counted(every, 'integer operator')}; `tflq prove --all` decides")
+        decides = f"`tflq prove {quote(model.path or 'MODEL')} --all` decides"
+        yield Fact(f"portable by rule: {kept} of {counted(every, 'integer operator')}; {decides}")
     yield InText([Text("one operator with its options and all channels: --op N", "faint")])
     if refused:
         head = InText([Text(f"{len(refused)} not supported under {inspection.profile}:", "warning")])

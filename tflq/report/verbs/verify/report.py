@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tflq.escaping import quoted
 from tflq.inspection.constants import Constants
@@ -59,12 +59,15 @@ STYLES = {
 _SHADES = {Status.EXACT: "good", Status.CLOSE: "warning", Status.DIFFERS: "bad", Status.NOT_COMPARED: "unknown"}
 
 
-def verify_report(found: Verification, *, all_operators: bool = False) -> Report:
-    """Build the report of a verification. Text lists exact operators only if `all_operators` is True."""
+def verify_report(found: Verification, *, all_operators: bool = False, options: Sequence[str] = ()) -> Report:
+    """Build the report of a verification. Text lists exact operators only if `all_operators` is True.
+
+    `options` are words of the command about how a golden is read.
+    """
     path = found.model.path or "the model"
     return Report(
         "verify",
-        list(_blocks(found, all_operators)),
+        list(_blocks(found, all_operators, options)),
         about=Code(path),
         title=f"{found.verdict.value.upper()}: {found.model.path or 'model'}",
     )
@@ -75,14 +78,14 @@ def verify_card(found: Verification) -> Report:
     return verify_report(found, all_operators=True)
 
 
-def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
+def _blocks(found: Verification, all_operators: bool, options: Sequence[str]) -> Iterator[Block]:
     path = found.model.path or "the model"
     yield Verdict(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
     yield _brief(found)
     if found.own:
         yield Text(f"{found.own}, the profile of {sides_of(found)[0]}, reproduces every bit; {found.profile} differs.")
         yield from change_blocks(found.changes, found.own, found.profile)
-    details = list(_details(found, all_operators))
+    details = list(_details(found, all_operators, options))
     if found.verdict == Word.ACCEPTED and not all_operators:
         yield OnPage(lambda _view: details)  # nothing of it is to be looked at
     else:
@@ -90,7 +93,7 @@ def _blocks(found: Verification, all_operators: bool) -> Iterator[Block]:
     yield Fact(what_ran(found), "faint")
 
 
-def _details(found: Verification, all_operators: bool) -> Iterator[Block]:
+def _details(found: Verification, all_operators: bool, options: Sequence[str]) -> Iterator[Block]:
     """Yield the first divergent operator, what was compared, and the operators."""
     first, output = found.first_divergent, _first_output(found)
     details: list[Block] = []
@@ -104,7 +107,7 @@ def _details(found: Verification, all_operators: bool) -> Iterator[Block]:
         yield InText([Text(f"First divergent output: {quoted(output.name)} {first_text(output, sides_of(found))}")])
         outputs = (tensor for tensor in found.outputs if tensor.covered_by is None)
         details = [block for tensor in outputs for block in _tensor_blocks(found, tensor)]
-    yield Next(list(next_steps(found)))
+    yield Next(list(next_steps(found, options)))
     yield InText(details)
     yield from map(Fact, promise_texts(found))
     yield from map(Fact, coverage_texts(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
 from tflq.kernels.exactness import EXACT
@@ -87,13 +87,13 @@ def first_text(tensor: TensorResult | None, sides: tuple[str, str]) -> str:
     return f"at {list(first.index)}{sample}: expected {first.expected} ({sides[0]}), got {first.got} ({sides[1]})"
 
 
-def next_steps(found: Verification) -> Iterator[str]:
-    """Yield the command to type next, ready to be copied."""
+def next_steps(found: Verification, options: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the command to type next, ready to be copied. `options` are words about how a golden is read."""
     model = quote(found.model.path) if found.model.path else "MODEL"
     first = found.first_divergent
     if found.golden and found.differing:
         profile = "" if found.profile == "litert-ref" else f" --profile {quote(found.profile)}"
-        yield f"tflq explain {model} --dump {quote(found.golden)}{profile}"
+        yield " ".join((f"tflq explain {model} --dump {quote(found.golden)}{profile}", *map(quote, options)))
     elif first is not None:
         signature = f" --signature {quote(first.signature)}" if first.signature else ""
         yield f"tflq inspect {model}{signature} --op {first.index}"

@@ -48,7 +48,7 @@ class Asked:
         if self.dump != self.evidence:
             name = self.evidence.removeprefix(_RUNTIME)
             yield shlex.join(("tflq", "record", self.model, "--against", name, "--all-tensors", "-o", self.dump))
-        yield shlex.join(("tflq", verb, self.model, "--dump", self.dump, *options))
+        yield shlex.join(("tflq", verb, self.model, "--dump", self.dump, *self.options, *options))
 
     def without_folders(self) -> Asked:
         """Return the question with names of files only, for readers elsewhere."""

@@ -50,5 +50,5 @@ def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
         else {"groups": [list(group) for group in answer.runtimes.groups], "failed": dict(answer.runtimes.failed)},
         "warnings": list(answer.warnings),
         "facts": facts_of(stated),
-        "findings": None if findings is None else explain_document(asked.model, asked.dump, findings),
+        "findings": None if findings is None else explain_document(asked.model, asked.dump, findings, asked.options),
     }

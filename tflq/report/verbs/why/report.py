@@ -33,7 +33,7 @@ def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report
         *map(Note, answer.warnings[:2]),
     ]
     if answer.findings is not None:
-        details = explain_report(answer.findings, asked.model, asked.dump).blocks
+        details = explain_report(answer.findings, asked.model, asked.dump, asked.options).blocks
         blocks.append(Section("details", "Details", list(details)) if verbose else OnPage(lambda _view: details))
     about = ("model ", Code(asked.model), ", evidence ", Code(asked.evidence))
     return Report("why", blocks, about=about, title=f"why: {asked.model}")

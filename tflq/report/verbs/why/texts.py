@@ -214,7 +214,7 @@ def advice(answer: Answer, asked: Asked) -> str:
     if answer.fault == Fault.MODEL:
         return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
     if answer.fault == Fault.DEVICE:
-        return "report it to the device's makers: --paste prints the text"
+        return f"report it to the device's makers: `{asked.command} --paste` prints the text"
     if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
         return "; ".join(asked.on_dump("explain", "--discriminate", "apart.npz")) or "give more samples with --inputs"
     return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"

@@ -31,7 +31,7 @@ def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:
         data = read_bytes(path)
         record = read_record(data, "layer_by_layer")
     except FormatError as error:
-        kinds = "an .npz, a C file, a folder of tensors, or what tflite-micro's layer by layer writes"
+        kinds = "an .npz, an .npy, a C file, a folder or .zip of tensors, or what tflite-micro's layer by layer writes"
         raise InputError(f"is not a dump ({error})", name=str(path), expected=kinds, got=path.name) from error
     graph = view(model)
     tensors: dict[int, Array] = {}

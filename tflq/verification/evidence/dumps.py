@@ -3,13 +3,14 @@
 A dump has one of these forms:
 
 - an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples;
+- an `.npy` of one tensor, with a row for each sample;
 - a golden file;
-- a folder of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
+- a folder or a `.zip` of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
 - a folder of one conformance case;
 - a file of tflite-micro's layer_by_layer.
 
 A dump may hold any part of the tensors. Every character of a name except letters, digits, `.`, `_` and `-` may be
-written as `_`; in C, those three too.
+written as `_`; in C, those three too. Where no entry has a tensor's name, each is the one tensor that it fits.
 """
 
 from __future__ import annotations
@@ -17,49 +18,40 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import zipfile
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.c_arrays import Numbers, c_arrays
-from tflq.diagnosis.case_folder import case_samples, is_case
-from tflq.diagnosis.layer_by_layer import layer_by_layer_tensors
-from tflq.errors import FileAccessError, InputError, OptionError, ShapeError
+from tflq.errors import InputError, OptionError, ShapeError, TflqError
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.runtimes import Sample
-from tflq.storage.archive import Archive, opened
+from tflq.storage.archive import opened
 from tflq.storage.arrays import load_array
-from tflq.storage.reading import read_bytes
-from tflq.verification.bundle import is_bundle
+from tflq.storage.reading import open_file
+from tflq.verification.bundle import MANIFEST, is_bundle
 from tflq.verification.dump import Dump, dumps_of_golden
-from tflq.verification.golden import PROVENANCE, Golden
+from tflq.verification.evidence.c_arrays import Numbers
+from tflq.verification.evidence.forms import Entries, Entry, Stored, by_sample, entries_by_sample, raw_elements
+from tflq.verification.evidence.inputs import device_inputs
+from tflq.verification.evidence.layer_by_layer import layer_by_layer_tensors
+from tflq.verification.evidence.matching import fitting_tensor, index_of, is_named, names_of, nothing_named, rows
+from tflq.verification.golden import EMPTY, PROVENANCE, Golden, Observation
 from tflq.verification.goldens import load_golden
-from tflq.verification.inputs import InputSource, make_inputs, numbered
-from tflq.verification.preparation import codes_of_floats, is_whole, takes_codes
+from tflq.verification.inputs import InputSource
+from tflq.verification.preparation import PLAIN, Preparation, codes_of_floats, is_whole, takes_codes
+from tflq.verification.results import InputFacts
 
 __all__ = ["Dump", "dump_of", "load_dump", "load_dumps"]
 
 Array = NDArray[Any]
-_SAMPLE, _STEP = re.compile(r"s(\d+)_", re.ASCII), re.compile(r"[^/]+/s\d+_(in|out)\d+", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stored:
-    """An array of an open archive that has not been read."""
-
-    archive: Archive
-    key: str
-
-
-#: An entry of a dump before its tensor is known: an array, one in an archive or a file, or numbers from C.
-Entry: TypeAlias = "Array | Stored | Path | Numbers"
-_C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
-_FILES = (".npy", ".bin", ".raw", *_C_FILES)
+_SAMPLE = re.compile(r"s\d+_", re.ASCII)
 
 
 def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
@@ -68,16 +60,20 @@ def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Du
 
 
 def load_dumps(
-    model: Model, path: str | os.PathLike[str], sample: int | None = None, inputs: InputSource = None
+    model: Model,
+    path: str | os.PathLike[str],
+    sample: int | None = None,
+    inputs: InputSource = None,
+    how: Preparation = PLAIN,
 ) -> tuple[Dump, ...]:
     """Read all samples of a dump, or one: golden files and archives of entries s0_..., s1_... hold several.
 
     Types and shapes are compared with the model's; entries that name no tensor are listed. If the dump lacks the inputs
-    of the runs, `inputs` gives them, one sample each.
+    of the runs, `inputs` gives them, one sample each; see `device_inputs`.
     """
     dumps = _samples(model, path)
     if inputs is not None:
-        dumps = _with_inputs(model, dumps, make_inputs(model, inputs).samples)
+        dumps = _with_inputs(model, dumps, device_inputs(model, inputs, how))
     if sample is not None and not 0 <= sample < len(dumps):
         raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(dumps) - 1}")
     return dumps if sample is None else dumps[sample : sample + 1]
@@ -93,31 +89,59 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     if recording is not None:
         return dumps_of_recording(model, recording, os.fspath(path))
     place = Path(path)
-    if not place.exists():
-        raise FileAccessError(place, "does not exist")
-    if place.is_dir():
-        if is_case(place):
-            return tuple(_named(model, path, entries) for entries in case_samples(model, place))
-        return (_named(model, path, _folder(place)),)
-    if place.suffix in _C_FILES:
-        return (_named(model, path, {numbers.name: numbers for numbers in _c_file(place)}),)
-    if place.suffix != ".npz":
-        return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
-    with opened(place) as archive:
-        return tuple(_named(model, path, entries) for entries in _by_sample(archive))
+    with ExitStack() as stack:
+        samples = entries_by_sample(model, place, stack)
+        if samples is None:
+            return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
+        if len(samples) == 1 and not is_named(model, samples[0]):
+            return _by_fit(model, os.fspath(path), samples[0])
+        return tuple(_named(model, path, entries) for entries in samples)
 
 
 def recording_at(path: str | os.PathLike[str]) -> Golden | None:
     """Return the recording at a path; None if it holds a dump of another form, or nothing."""
-    if is_bundle(path):
+    if is_bundle(path) and not _is_archive_of_files(path):
         return load_golden(path)
     place = Path(path)
     if place.suffix != ".npz" or not place.is_file():
         return None
     with opened(place) as archive:
-        is_recording = "s0_out0" in archive and (PROVENANCE in archive or all(map(_SAMPLE.match, archive)))
-        has_steps = PROVENANCE in archive and any(map(_STEP.match, archive))
-    return load_golden(place) if is_recording or has_steps else None
+        is_recording = PROVENANCE in archive or ("s0_out0" in archive and all(map(_SAMPLE.match, archive)))
+    return load_golden(place) if is_recording else None
+
+
+def golden_at(model: Model, path: str | os.PathLike[str]) -> Golden:
+    """Return the recording at a path, or a dump of any form as one, without a runtime's name.
+
+    Raises:
+        FileAccessError: It cannot be read.
+        GoldenError: It is a damaged recording.
+        InputError: It holds no tensor of the model.
+    """
+    recording = recording_at(path)
+    if recording is not None:
+        return recording
+    graph, dumps = view(model), load_dumps(model, path)
+    inner = [t for t in graph.computed if t not in graph.outputs]
+    with_tensors = any(t in dump.tensors for dump in dumps for t in inner)
+    observations = tuple(
+        Observation(
+            inputs=tuple(d.tensors[t] for t in graph.inputs) if all(t in d.tensors for t in graph.inputs) else (),
+            outputs=tuple(map(d.tensors.get, graph.outputs)),
+            tensors={t: d.tensors.get(t) for t in graph.computed} if with_tensors else EMPTY,
+        )
+        for d in dumps
+    )
+    return Golden(observations, with_tensors, InputFacts(os.fspath(path), None, len(dumps)), {}, "", ())
+
+
+def _is_archive_of_files(path: str | os.PathLike[str]) -> bool:
+    """Return whether a zip archive holds no manifest, so that it is no bundle."""
+    try:
+        with zipfile.ZipFile(open_file(path)) as archive:
+            return MANIFEST not in archive.namelist()
+    except (TflqError, zipfile.BadZipFile, OSError):
+        return False
 
 
 def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump, ...]:
@@ -126,24 +150,42 @@ def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump,
 
 
 def stored_samples(model: Model, path: Path) -> tuple[dict[int, Array], ...]:
-    """Return the arrays of an archive by tensor as they are stored, whether or not they fit the model."""
-    names = _names(model)
+    """Return the arrays of an archive or an `.npy` by tensor as they are stored, whether or not they fit the model."""
+    if path.suffix == ".npy":
+        tensor = view(model).outputs[0]
+        return tuple({tensor: row} for row in rows(load_array(path), view(model).tensors[tensor].shape))
+    names = names_of(model)
     with opened(path) as archive:
-        samples = [{_index(model, names, key): archive[e.key] for key, e in one.items()} for one in _by_sample(archive)]  # type: ignore[union-attr]
+        samples = [
+            {index_of(model, names, key): archive[e.key] for key, e in one.items()} for one in by_sample(archive)
+        ]
     return tuple({index: value for index, value in one.items() if index is not None} for one in samples)
 
 
-def _by_sample(archive: Archive) -> Iterator[dict[str, Entry]]:
-    """Yield entries of an archive by sample, without the sample prefix of their names."""
-    starts = [_SAMPLE.match(key) for key in archive]
-    numbers = numbered(archive) if all(starts) else []
-    if not numbers:
-        yield {key: Stored(archive, key) for key in archive}
-        return
-    samples: dict[str, dict[str, Entry]] = {}
-    for start in filter(None, starts):
-        samples.setdefault(start[1], {})[start.string[start.end() :]] = Stored(archive, start.string)
-    yield from (samples[str(k)] for k in numbers)
+def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
+    """Return the dumps of entries without a tensor's name: each is the one tensor that it fits.
+
+    Arrays may have a row for each sample.
+
+    Raises:
+        InputError: One fits no tensor, or several.
+    """
+    samples: list[dict[int, Entry]] = []
+    for key, entry in entries.items():
+        value = entry.archive[entry.key] if isinstance(entry, Stored) else entry
+        index = fitting_tensor(model, source, key, value)
+        shape = view(model).tensors[index].shape
+        values: list[Entry] = list(rows(value, shape)) if isinstance(value, np.ndarray) else [value]
+        samples = samples or [{} for _ in values]
+        if len(samples) != len(values):
+            raise InputError("samples", name=key, expected=len(samples), got=len(values))
+        for one, row in zip(samples, values, strict=True):
+            if index in one:
+                raise InputError(f"fits the same tensor as another entry, {index}; name them", name=key)
+            one[index] = row
+    if not samples:
+        raise nothing_named(model, source, [])
+    return tuple(_named(model, source, {str(index): v for index, v in one.items()}) for one in samples)
 
 
 def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
@@ -153,31 +195,15 @@ def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, .
     return tuple(replace(d, tensors={**inputs, **d.tensors}) for d, inputs in zip(dumps, known, strict=True))
 
 
-def _folder(place: Path) -> dict[str, Entry]:
-    """Return files by name. A C file of one array is also found by its file name, several arrays by their names."""
-    entries: dict[str, Entry] = {}
-    for file in sorted(place.iterdir()):
-        if file.suffix in _C_FILES:
-            arrays = _c_file(file)
-            entries |= {file.stem: arrays[0]} if len(arrays) == 1 else {one.name: one for one in arrays}
-        elif file.suffix in _FILES:
-            entries[file.stem] = file
-    return entries
-
-
-def _c_file(path: Path) -> tuple[Numbers, ...]:
-    return c_arrays(read_bytes(path).decode("utf-8", "replace"))
-
-
 def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
     """Return the dump of entries by their names."""
-    names = _names(model)
+    names = names_of(model)
     known: dict[str, tuple[int, Entry]] = {}
     unknown = []
     for key, value in entries.items():
-        index = _index(model, names, key)
+        index = index_of(model, names, key)
         if index is None and isinstance(value, Numbers):
-            index = _index(model, names, value.name)
+            index = index_of(model, names, value.name)
         if index is None:
             unknown.append(key)
         else:
@@ -190,15 +216,8 @@ def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Ent
             raise InputError(f"is for tensor {index}, and another entry for it differs", name=key)
         tensors[index] = array
     if not tensors:
-        raise _nothing_named(model, os.fspath(path), unknown)
+        raise nothing_named(model, os.fspath(path), unknown)
     return Dump(os.fspath(path), tensors, tuple(unknown))
-
-
-def _nothing_named(model: Model, source: str, unknown: list[str]) -> InputError:
-    name = next((spec.name for spec in view(model).tensors if spec.name), None)
-    known = ("" if name is None else f"names such as {name!r} or ") + "indices such as 't0'"
-    got = ", ".join(map(repr, unknown[:5])) or "nothing"
-    return InputError("no entry names a tensor of the model", name=source, expected=known, got=got)
 
 
 def _numbered(
@@ -212,24 +231,6 @@ def _numbered(
     real = _holds_real_values(model, tensors.items())
     values = {t: _value(model, t, v, f"tensor {t}", real=real, recorded=recorded) for t, v in tensors.items()}
     return Dump(os.fspath(path), values)
-
-
-def _names(model: Model) -> dict[str, int]:
-    """Return tensor indices by name and by its spelling in files; ambiguous names are left out."""
-    indices_of: dict[str, set[int]] = {}
-    for index, spec in enumerate(view(model).tensors):
-        name = spec.name or ""
-        for spelling in {name, re.sub(r"[^\w.-]", "_", name), re.sub(r"\W", "_", name)}:
-            indices_of.setdefault(spelling, set()).add(index)
-    return {name: next(iter(indices)) for name, indices in indices_of.items() if name and len(indices) == 1}
-
-
-def _index(model: Model, names: Mapping[str, int], key: str) -> int | None:
-    if key in names:
-        return names[key]
-    number = re.fullmatch(r"(?:t|tensor_?)?(\d{1,9})", key)
-    index = int(number[1]) if number else -1
-    return index if 0 <= index < len(view(model).tensors) else None
 
 
 def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bool:
@@ -282,11 +283,4 @@ def _array(value: Entry, carrier: np.dtype[Any], size: int) -> Array:
         return value.archive[value.key]
     if not isinstance(value, Path):
         return value
-    return load_array(value) if value.suffix == ".npy" else _raw(value, carrier)
-
-
-def _raw(path: Path, carrier: np.dtype[Any]) -> Array:
-    data = read_bytes(path)
-    if carrier.hasobject or len(data) % carrier.itemsize:
-        raise InputError("size", name=str(path), expected=f"a multiple of {carrier.itemsize} bytes", got=len(data))
-    return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)
+    return load_array(value) if value.suffix == ".npy" else raw_elements(value, carrier)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from support import suites
 from tflq.api.files import load
-from tflq.diagnosis.c_arrays import c_arrays
-from tflq.diagnosis.dump import dump_of, load_dump, load_dumps
 from tflq.diagnosis.localization import localize
 from tflq.errors import InputError, OptionError, ShapeError, TflqError, TypeMismatchError
 from tflq.ir import Buffer, Model, Subgraph, TensorSpec, TensorType, view
 from tflq.profiles import by_name
+from tflq.verification.evidence.c_arrays import c_arrays
+from tflq.verification.evidence.dumps import dump_of, load_dump, load_dumps
 
 Array = NDArray[Any]
 MOBILENET = suites.ROOT / "golden/models/digits_mobilenet_int8.tflite"
