@@ -14,11 +14,13 @@ import numpy as np
 from tflq.api.files import Source, load
 from tflq.display import displayed_by
 from tflq.errors import InputError
-from tflq.ir import GraphView, Model, TensorSpec, TensorType, only_signed, view
+from tflq.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, only_signed, view
 from tflq.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.parts import Part, parts_of
+from tflq.quantization.judge.spans import WIDE, Span
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample, executor
@@ -33,13 +35,37 @@ DAMAGED = 20.0
 @displayed_by("compare.report:compare_card")
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models over the same samples. `tensors` are in order of execution, `outputs` in order of outputs."""
+    """Two models over the same samples. `tensors` are in order of execution, `outputs` in order of outputs.
+
+    `parts` are what concatenations join in outputs. `rescaled` are results of QUANTIZE between integers in the other
+    model, which have no counterpart: compared with what they read. `ranges` are the quantized tensors' ranges.
+    """
 
     samples: int
     outputs: tuple[Fidelity, ...]
     tensors: tuple[Fidelity, ...]
     unmatched: int  # tensors of the reference without a counterpart of that name and shape in the other
     agreement: Agreement | None
+    parts: tuple[Part, ...] = ()
+    rescaled: tuple[Fidelity, ...] = ()
+    ranges: tuple[Span, ...] = ()
+
+    @property
+    def weakest(self) -> Part | Fidelity | None:
+        """The part of an output, or the output of several, with the lowest ratio; None if there is one in one part."""
+        outputs = self.outputs if len(self.outputs) > 1 else ()
+        lost = {part.output for part in self.parts}
+        whole = [(o.sqnr, k, o) for k, o in enumerate(outputs) if k not in lost]
+        every: list[tuple[float, int, Part | Fidelity]] = [
+            *((p.fidelity.sqnr, k, p) for k, p in enumerate(self.parts)),
+            *whole,
+        ]
+        return min(every, key=lambda one: one[:2])[2] if every else None
+
+    @property
+    def wide(self) -> tuple[Span, ...]:
+        """The tensors whose range is WIDE times that of their values or more."""
+        return tuple(span for span in self.ranges if span.excess >= WIDE)
 
     @property
     def sqnr(self) -> float:
@@ -113,9 +139,13 @@ def compare_models(
     _check_edges(ours, theirs)
     pairs = _matching(reference, other)
     profile = executor(other, "litert-ref")
-    runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *pairs.values()), profile))
+    pairs_of_scales = [(op.inputs[0], op.outputs[0]) for op in theirs.ops if _rescales(op)]
+    rescaled = {pair: _fidelity(other, pair[1]) for pair in pairs_of_scales}
+    inner = (*pairs.values(), *(t for pair in rescaled for t in pair))
+    runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *inner), profile))
     outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
     tensors = {t: _fidelity(reference, t) for t in pairs}
+    parts = [part for k, t in enumerate(ours.outputs) for part in parts_of(ours, k, t)]
     agreement: Agreement | None = None
     count, total = 0, len(samples) if isinstance(samples, Sized) else 0
     known = None if labels is None else [int(label) for label in labels]
@@ -126,6 +156,11 @@ def compare_models(
             sums.add(_floats(ours.tensors[tensor], f[tensor]), *_steps(theirs.tensors[twin], q[twin]))
         for sums, a, b in zip(outputs, ours.outputs, theirs.outputs, strict=True):
             sums.add(_floats(ours.tensors[a], f[a]), *_steps(theirs.tensors[b], q[b]))
+        for part in parts:
+            a, b = ours.outputs[part.output], theirs.outputs[part.output]
+            part.add(_floats(ours.tensors[a], f[a]), *_steps(theirs.tensors[b], q[b]))
+        for (source, result), sums in rescaled.items():
+            sums.add(_floats(theirs.tensors[source], q[source]), *_steps(theirs.tensors[result], q[result]))
         scores = real(ours.tensors[ours.outputs[0]], f[ours.outputs[0]])
         if scores.ndim == 2 and scores.shape[0] == 1 and scores.shape[1] >= 2:
             agreement = agreement or Agreement()
@@ -137,7 +172,17 @@ def compare_models(
     if known is not None and len(known) != count:
         raise InputError("number of labels", expected=count, got=len(known))
     unmatched = len(_results(reference)) - len(pairs)
-    return Comparison(count, outputs, tuple(tensors.values()), unmatched, agreement)
+    spans = [Span.of(theirs.tensors[pairs[t]], sums) for t, sums in tensors.items()]
+    ranges = tuple(span for span in spans if span is not None)
+    return Comparison(
+        count, outputs, tuple(tensors.values()), unmatched, agreement, tuple(parts), tuple(rescaled.values()), ranges
+    )
+
+
+def _rescales(op: OperatorView) -> bool:
+    """Return whether the operator turns an operator's codes into codes of another scale."""
+    is_inner = op.builtin == "QUANTIZE" and op.graph.maker(op.inputs[0]) is not None
+    return is_inner and all(_is_quantized(op.graph.tensors[t]) for t in (*op.inputs, *op.outputs))
 
 
 def _floats(spec: TensorSpec, values: Array) -> Array:

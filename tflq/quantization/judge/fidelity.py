@@ -23,6 +23,8 @@ class Fidelity:
     noise: float = 0.0  # sum of (f - q)^2
     bias: float = 0.0  # sum of (q - f)
     largest: float = 0.0  # max of |f - q|
+    low: float = math.inf  # min of f
+    high: float = -math.inf  # max of f
 
     def add(self, reference: Array, other: Array, scale: float = 1.0, zero_point: float = 0.0) -> None:
         """Count one sample's tensor; the values of `other` are scale * (other - zero_point)."""
@@ -33,6 +35,8 @@ class Fidelity:
         self.noise += noise
         self.bias += bias
         self.largest = max(self.largest, largest)
+        if f.size:
+            self.low, self.high = min(self.low, float(f.min())), max(self.high, float(f.max()))
 
     @property
     def sqnr(self) -> float:

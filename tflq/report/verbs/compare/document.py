@@ -10,6 +10,7 @@ from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.parts import MOST_VALUES, Part
 from tflq.report.documents import facts_document
 from tflq.report.verbs.compare.texts import mean_error
 
@@ -30,6 +31,12 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "samples": comparison.samples,
         "sqnr": comparison.sqnr,
         "outputs": [_fidelity(output) for output in comparison.outputs],
+        "parts": [_part(part) for part in comparison.parts],
+        "rescaled": [_fidelity(tensor) for tensor in comparison.rescaled],
+        "wide": [
+            {"operator": s.index, "op": s.op, "name": s.name, "range": [s.low, s.high], "seen": list(s.seen)}
+            for s in comparison.wide
+        ],
         "tensors": [_fidelity(tensor) for tensor in comparison.tensors],
         "unmatched": comparison.unmatched,
         "first": _position(comparison, comparison.first),
@@ -52,6 +59,11 @@ def _fidelity(tensor: Fidelity) -> dict[str, Any]:
         "largest": tensor.largest,
         "mean": mean_error(tensor),
     }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    values, given = (min(len(known), MOST_VALUES) for known in (part.values, part.given))
+    return {**_fidelity(part.fidelity), "output": part.output, "values": values, "reference_values": given}
 
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:

@@ -24,8 +24,9 @@ _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
 
 def quality_style(comparison: Comparison) -> str:
-    """Return "good" if the outputs' ratio is at least DAMAGED dB, else "bad"."""
-    return "good" if comparison.sqnr >= DAMAGED else "bad"
+    """Return "good" if the ratio of the outputs, and of each of their parts, is at least DAMAGED dB, else "bad"."""
+    weakest = min((part.fidelity.sqnr for part in comparison.parts), default=comparison.sqnr)
+    return "good" if min(comparison.sqnr, weakest) >= DAMAGED else "bad"
 
 
 def fidelity_colourings(comparison: Comparison) -> tuple[Colouring, Colouring]:

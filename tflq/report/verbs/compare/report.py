@@ -34,6 +34,8 @@ from tflq.report.verbs.compare.texts import (
     flip_texts,
     flips_text,
     lead_text,
+    part_texts,
+    range_texts,
     samples_text,
     tensor_row,
     where_texts,
@@ -49,7 +51,9 @@ def compare_report(
 ) -> Report:
     """Build the report of a comparison of `second` with `first`."""
     subject = f"{second.path} against {first.path}, {samples_text(comparison.samples)}"
-    steps = [] if comparison.first is None else [f"tflq diff {quote(first.path)} {quote(second.path)}"]
+    is_explained = any(range_texts(comparison))  # so that the structure is not at fault
+    is_fine = comparison.first is None or is_explained
+    steps = [] if is_fine else [f"tflq diff {quote(first.path)} {quote(second.path)}"]
     size = f" ({second.size:,} bytes) against "
     return Report(
         "compare",
@@ -70,6 +74,8 @@ def compare_card(comparison: Comparison) -> Report:
 def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
     lead = lead_text(comparison)
     yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
+    yield from map(Text, range_texts(comparison))
+    yield from map(Text, part_texts(comparison))
     for output in comparison.outputs:
         yield InText([Text(f"output {short_name(output.name)}: SQNR {decibels(output.sqnr)}, {error_text(output)}")])
     yield outputs_section(comparison)

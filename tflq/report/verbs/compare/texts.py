@@ -9,6 +9,8 @@ from tflq.api.subject import ModelFacts
 from tflq.quantization.judge.agreement import Agreement, wilson
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.parts import MOST_VALUES, Part
+from tflq.quantization.judge.spans import WIDE
 from tflq.report.blocks import Inline
 from tflq.report.names import brief_name, short_name
 
@@ -21,6 +23,8 @@ COLUMNS = (
     ("tensor", "<"),
 )
 
+#: A part with fewer distinct values is named with their number; requantizations that are listed.
+_FEW, _RESCALED = 64, 3
 #: Flips that a line names.
 _FLIPS = 5
 
@@ -53,7 +57,60 @@ def samples_text(count: int) -> str:
 
 
 def lead_text(comparison: Comparison) -> str:
-    """Return the headline: accuracies if there are labels, else top-1 agreement, else the outputs' ratio in dB."""
+    """Return the headline: a part of the outputs that is lost, then `whole_text`."""
+    lost = lost_text(comparison)
+    return f"{lost}; {whole_text(comparison)}" if lost else whole_text(comparison)
+
+
+def lost_text(comparison: Comparison) -> str:
+    """Return the weakest part of the outputs, if it is below DAMAGED dB; else nothing."""
+    weakest = comparison.weakest
+    return part_text(comparison, weakest) if weakest is not None and _is_lost(weakest) else ""
+
+
+def part_text(comparison: Comparison, part: Part | Fidelity) -> str:
+    """Return the name and the ratio of a part of an output, or of a whole output, and how many values it has."""
+    if isinstance(part, Fidelity):
+        return f"output {short_name(part.name)}: {decibels(part.sqnr)}"
+    name, output = part.fidelity.name or f"operand of operator {part.fidelity.index}", comparison.outputs[part.output]
+    few = f", {values_text(part)}" if len(part.values) < min(_FEW, len(part.given)) else ""
+    return f"part {short_name(name)} of output {short_name(output.name)}: {decibels(part.fidelity.sqnr)}{few}"
+
+
+def values_text(part: Part) -> str:
+    """Return the number of distinct values in the two models."""
+    count = len(part.values)
+    before = f"{MOST_VALUES} or more" if len(part.given) >= MOST_VALUES else str(len(part.given))
+    return f"{count} distinct {'value' if count == 1 else 'values'} for {before}"
+
+
+def _is_lost(part: Part | Fidelity) -> bool:
+    return (part if isinstance(part, Fidelity) else part.fidelity).sqnr < DAMAGED
+
+
+def part_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield the figures of each part of joint outputs, the worst first."""
+    for part in sorted(comparison.parts, key=lambda part: part.fidelity.sqnr):
+        yield f"{part_text(comparison, part)}, {error_text(part.fidelity)}"
+
+
+def range_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield what the ranges show about the calibration, and the requantizations that lose most."""
+    wide = comparison.wide
+    if wide and 2 * len(wide) >= len(comparison.ranges):
+        worst_span = max(wide, key=lambda span: span.excess)
+        yield (
+            f"ranges of {len(wide)} of {len(comparison.ranges)} tensors are {WIDE:g} or more times as wide as their "
+            f"values here, up to {worst_span.excess:.3g} times ({worst_span.index} {worst_span.op}): the model was "
+            "probably calibrated on other numbers (mean and std), or these samples are not scaled as it expects"
+        )
+    for tensor in sorted(comparison.rescaled, key=lambda tensor: tensor.sqnr)[:_RESCALED]:
+        if tensor.sqnr < DAMAGED:
+            yield f"rescaled without a counterpart: {tensor_text(tensor)}"
+
+
+def whole_text(comparison: Comparison) -> str:
+    """Return accuracies if there are labels, else top-1 agreement, else the outputs' ratio in dB."""
     agreement = comparison.agreement
     if agreement is None:
         return quality_text(comparison)

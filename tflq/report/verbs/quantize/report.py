@@ -28,7 +28,7 @@ from tflq.report.numbers import counted
 from tflq.report.verbs.compare.figures import fidelity_graph, quality_style
 from tflq.report.verbs.compare.report import outputs_section, tensors_section
 from tflq.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
-from tflq.report.verbs.compare.texts import tensor_row, worst
+from tflq.report.verbs.compare.texts import part_texts, tensor_row, worst
 from tflq.report.verbs.quantize.figures import budget_blocks, configuration_bars, cost_bars, cost_colourings
 from tflq.report.verbs.quantize.portable import portable_facts, portable_section
 from tflq.report.verbs.quantize.runtimes import by_difference, columns, nudging_text, outputs_text, rows
@@ -75,6 +75,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield _choice(report)
     yield Gap()
     yield Fact(fit_text(report), quality_style(report.comparison))
+    yield from map(Fact, part_texts(report.comparison))
     yield OnPage(lambda _view: [Section("budget", "What the budget buys", list(budget_blocks(report)))])
     yield outputs_section(report.comparison)
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])

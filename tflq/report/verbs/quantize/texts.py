@@ -22,7 +22,7 @@ from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.result import Remark, Report, Result
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
-from tflq.report.verbs.compare.texts import confidence_text, decibels, more_text, quality_text, samples_text
+from tflq.report.verbs.compare.texts import confidence_text, decibels, lost_text, more_text, quality_text, samples_text
 from tflq.report.verbs.quantize.methods import left_text, methods_text
 from tflq.verification import Verdict
 
@@ -52,6 +52,12 @@ class Making:
 
 
 def headline(making: Making) -> str:
+    """Return what is lost of the outputs, if a part is, then the figure of the whole."""
+    lost = lost_text(making.report.comparison)
+    return f"{lost}; {_figure(making)}" if lost else _figure(making)
+
+
+def _figure(making: Making) -> str:
     """Return one figure of quality: accuracy, else top-1 agreement with its interval, else the outputs' ratio in dB.
 
     Samples that nothing was fitted to count, where there are any.
