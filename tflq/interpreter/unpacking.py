@@ -69,9 +69,12 @@ def _unpacked(graph: GraphView, op: OperatorView, operands: dict[int, Operand]) 
 
 
 def _runs(graph: GraphView, op: OperatorView, operands: dict[int, Operand], profile: Profile) -> bool:
-    """Return whether XNNPACK certainly leaves an operator to the interpreter."""
-    if op.name in UNPACKING:
-        return False  # of an unpacked tensor: it is unpacked, too
+    """Return whether the interpreter certainly runs an operator that reads an unpacked tensor."""
+    return op.name not in UNPACKING and is_left(graph, op, operands, profile)
+
+
+def is_left(graph: GraphView, op: OperatorView, operands: dict[int, Operand], profile: Profile) -> bool:
+    """Return whether XNNPACK certainly leaves an operator to the interpreter; `operands` gets its operands."""
     if op.name not in VISITED:
         return True
     node = _node(graph, op, operands)
