@@ -98,7 +98,8 @@ class Findings:
             return Verdict.NOTHING
         if self.first is not None:
             return Verdict.DIFFERS
-        if any(o.reason for o in self.operators):
+        is_compared = any(o.differences for o in self.operators)
+        if any(o.reason for o in self.operators if not (is_compared and o.is_unwritten)):
             return Verdict.INCOMPLETE
         return Verdict.CLOSE if any(o.status == Status.CLOSE for o in self.operators) else Verdict.SAME
 

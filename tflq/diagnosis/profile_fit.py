@@ -25,7 +25,7 @@ from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
 
-#: Agreeing elements and compared elements; None if nothing was compared.
+#: Agreeing elements and compared elements; None if nothing was compared, none if the profile never writes the results.
 Cell: TypeAlias = "tuple[int, int] | None"
 Column: TypeAlias = "tuple[Cell, ...]"
 
@@ -84,7 +84,8 @@ class Fit:
     def compared(self) -> tuple[int, ...]:
         """Operators that could be compared under some profile."""
         columns = tuple(self.matrix.values())
-        return tuple(i for i in range(len(self.operators)) if any(column[i] for column in columns))
+        cells = [[c for column in columns if (c := column[i])] for i in range(len(self.operators))]
+        return tuple(i for i, known in enumerate(cells) if any(total for _, total in known))
 
     @property
     def elements(self) -> int:
@@ -265,4 +266,4 @@ def _cell(operator: Located) -> Cell:
     apart = sum(
         d.elements if d.problem else d.differing for d, promise in parts if status_of(d, promise) == Status.DIFFERS
     )
-    return (total - apart, total) if total else None
+    return (total - apart, total) if total or (operator.unwritten and not operator.failure) else None

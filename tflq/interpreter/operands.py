@@ -29,8 +29,10 @@ class _Zeros(Mapping[str, int]):
 NO_OPTIONS = Record("", _Zeros())
 
 
-def node_of(operands: Sequence[Operand], op: OperatorView, around: Surroundings, room: int) -> Node:
-    """Return the operator, on the subgraph's operands, for preparation in `room` bytes."""
+def node_of(
+    operands: Sequence[Operand] | Mapping[int, Operand], op: OperatorView, around: Surroundings | None, room: int
+) -> Node:
+    """Return the operator, on the subgraph's operands by index, for preparation in `room` bytes."""
     return Node(
         op=op.name,
         version=op.version,

@@ -13,6 +13,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.interpreter.binding import prepare
+from tflq.interpreter.chains import products
 from tflq.interpreter.estimate import Estimate
 from tflq.interpreter.limits import Limits, current_limits
 from tflq.interpreter.operands import node_of, operand_of
@@ -59,12 +60,12 @@ def make_plan(
     for operand in operands:
         if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
             estimate.start(operand)
-    squared = squared_tensors(graph, profile)
+    squared, chained = squared_tensors(graph, profile), products(graph, profile)
     uses = last_uses(graph, squared)
     steps = []
     for op in graph.ops:
         base = operands[squared[op.index]] if op.index in squared else None
-        step = _step(program, operands, known, op, uses[op.index], estimate, base)
+        step = _step(program, operands, known, op, uses[op.index], estimate, base, op.index in chained)
         steps.append(step)
         for operand in step.node.outputs:
             operands[operand.index] = replace(operand, is_unpacked=True) if unpacks(step.node) else operand
@@ -117,10 +118,11 @@ def _step(
     last_uses: tuple[int, ...],
     estimate: Estimate,
     squared: Operand | None,
+    is_in_chain: bool,
 ) -> Step:
     """Return the step; its work and calls are counted in `estimate`. `squared` is what its operand squares."""
     around = Surroundings(program)
-    node = node_of(operands, op, around, estimate.room)
+    node = replace(node_of(operands, op, around, estimate.room), is_in_chain=is_in_chain)
     kernel = _kernel(program.profile, node)
     if kernel.makes is not None:
         node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))

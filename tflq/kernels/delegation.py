@@ -27,6 +27,19 @@ _RANK = 6
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 
+#: Operators that the delegate knows; it takes nodes of them, and of no others. Source: Subgraph::VisitNode.
+_VISITED = (
+    "ABS ADD ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL CEIL CONCATENATION CONV_2D COS DEPTHWISE_CONV_2D "
+    "DEPTH_TO_SPACE DEQUANTIZE DIV ELU EXP EXPAND_DIMS FLOOR FULLY_CONNECTED GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC "
+    "MAXIMUM MAX_POOL_2D MEAN MINIMUM MUL NEG PAD PRELU QUANTIZE READ_VARIABLE REDUCE_MAX REDUCE_MIN RELU RELU6 "
+    "RELU_N1_TO_1 RESHAPE RESIZE_BILINEAR ROUND RSQRT SIN SLICE SOFTMAX SPACE_TO_DEPTH SPLIT SQRT SQUARE "
+    "SQUARED_DIFFERENCE STABLEHLO_COMPOSITE STRIDED_SLICE SUB SUM TANH TRANSPOSE TRANSPOSE_CONV VAR_HANDLE "
+    "Convolution2DTransposeBias MaxPoolingWithArgmax2D MaxUnpooling2D"
+)
+VISITED = frozenset(_VISITED.split())
+#: Operators that the delegate does once, when it is applied, on constants. Source: Delegate::PrepareOpsToDelegate.
+UNPACKING = frozenset(("DENSIFY", "DEQUANTIZE"))
+
 
 def delegate(kernel: Kernel, takes: Callable[[Node], bool]) -> Kernel:
     """Return the row of XNNPACK's kernel for the nodes that `takes` accepts."""
@@ -116,6 +129,18 @@ def unpacks(node: Node) -> bool:
         return x.sparsity is not None
     is_narrow = x.type == TensorType.FLOAT16 or (x.type == TensorType.INT8 and x.is_quantized)
     return node.op == "DEQUANTIZE" and x.sparsity is None and is_narrow
+
+
+def is_taken(node: Node, rows: Rows) -> bool | None:
+    """Return whether XNNPACK takes a node, by the rows of a profile with XNNPACK; None if no row states the rule."""
+    if node.op not in VISITED:
+        return False
+    types = [None if operand is None else operand.type for operand in node.inputs]
+    own = (row for row in rows if row.takes is not None)
+    row = next((row for row in own if row.accepts(node.version, types, [o.type for o in node.outputs])), None)
+    if row is None or row.takes is None:
+        return None
+    return all(node.input(position).is_constant for position in row.shape_operands) and row.takes(node)
 
 
 def is_static(operand: Operand) -> bool:

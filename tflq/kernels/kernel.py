@@ -135,6 +135,7 @@ class Node:
     surroundings: Surroundings | None = None
     room: int | None = None  # bytes that prepare may take; None: any number
     is_of_squares: bool = False  # the first input is what is squared, not the squares
+    is_in_chain: bool = False  # XNNPACK computes it in one table with the operators before it
 
     def around(self) -> Surroundings:
         """Return the rest of the model; raise ModelError for an operator outside a model."""

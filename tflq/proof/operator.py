@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError, UndefinedResultError, brief
 from tflq.inspection.difference import difference
 from tflq.interpreter import Plan, Step, make_plan, run
-from tflq.ir import CARRIER, Model
+from tflq.interpreter.chains import computed_with
+from tflq.ir import CARRIER, Model, view
 from tflq.proof.verdicts import Witness
 from tflq.surgery.tap import single_operator
 
@@ -80,6 +81,9 @@ def bind(model: Model, index: int, profile: Any, held: Mapping[int, Held] | None
     A bound operator has all its shapes before it runs, no state, and readable outputs. `held` are the tensors of the
     model, by index, that cannot hold every value of their type.
     """
+    together = computed_with(view(model), index, profile)
+    if together:
+        return Refusal(profile.name, f"{profile.name} computes it in one go with operator {together[-1]}")
     alone, tensors = single_operator(model, index)
     try:
         plan = make_plan(alone, profile)

@@ -98,7 +98,10 @@ def work(job: Any, archive: Any, stage: Stage, outputs: Any) -> Any:
             for k, step in enumerate(steps):
                 stage.where = f" of model {m}, sample {s}" + (f", step {k}" if len(steps) > 1 else "")
                 given = {name: unpack(f"s{s}_{k}_{i}", archive) for i, name in enumerate(step["inputs"])}
-                values = interpreter.step(step["signature"], {**given, **carried(step, latest)}, stage)
+                given.update(carried(step, latest))
+                if step["poisoned"]:
+                    interpreter.poison(step["signature"], given, step["poisoned"], stage)
+                values = interpreter.step(step["signature"], given, stage)
                 latest.update(values)
                 for i, value in enumerate(values.values()):
                     if value is not None:

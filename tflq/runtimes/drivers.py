@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Dict, Optional  # noqa: UP035
 
@@ -11,6 +12,8 @@ import numpy as np
 
 #: Arena for the microcontroller interpreter: large enough, since an observed model holds all tensors at once.
 ARENA_BYTES = 64 << 20
+#: The byte that poisoned memory is filled with: no float of these bytes is a likely result.
+POISON = 0xA5
 #: The beginning of the error for a tensor without a value.
 NO_VALUE = "Tensor data is null"
 
@@ -64,6 +67,25 @@ class Desktop:
         stage(f"invoking signature {signature!r}")
         return called(runner, {name: settable(value) for name, value in inputs.items()})
 
+    def poison(self, signature: Optional[str], inputs: Any, names: Any, stage: Any) -> None:  # noqa: UP045
+        """Fill the memory of the outputs of these names, as far as they have any before a step runs."""
+        interpreter = self.interpreter
+        if signature is None:
+            self.give(in_order(inputs), stage)
+            details = {str(i): detail for i, detail in enumerate(interpreter.get_output_details())}
+            fill = interpreter.set_tensor
+        else:
+            runner = interpreter.get_signature_runner(signature)
+            wrapper, subgraph = runner._interpreter_wrapper, runner._subgraph_index
+            called(runner, {name: settable(value) for name, value in inputs.items()})
+            details = runner.get_output_details()
+            fill = lambda index, value: wrapper.SetTensor(index, value, subgraph)  # noqa: E731
+        for detail in (details[name] for name in names):
+            size = int(np.prod(detail["shape"])) * np.dtype(detail["dtype"]).itemsize
+            value = np.full(size, POISON, np.uint8).view(detail["dtype"]).reshape(detail["shape"])
+            with suppress(ValueError):  # a tensor without memory
+                fill(detail["index"], value)
+
     def bound(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
         """Return two functions without arguments: one sets the inputs, the other invokes and is worth timing.
 
@@ -107,6 +129,9 @@ class Micro:
                 outputs[str(len(outputs))] = self.interpreter.get_output(len(outputs))
             except Exception:  # beyond the last output; there is no call that counts them
                 return outputs
+
+    def poison(self, signature: Optional[str], inputs: Any, names: Any, stage: Any) -> None:  # noqa: UP045
+        """Do nothing: there are no delegates, and every output is written."""
 
     def bound(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
         """Return a function that sets the inputs, and one that invokes: see Desktop.bound."""

@@ -187,7 +187,7 @@ def _written(path: Path, model: Content) -> str:
 
 def _described(step: Step) -> dict[str, Any]:
     names = {"signature": step.signature, "inputs": list(step.inputs), "carried": list(step.carried)}
-    return {**names, "greedy": dict(step.greedy)}
+    return {**names, "greedy": dict(step.greedy), "poisoned": list(step.poisoned)}
 
 
 def _collect(

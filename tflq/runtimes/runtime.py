@@ -22,13 +22,15 @@ class Step:
     Without a signature the first subgraph runs, and its inputs and outputs are named by position: "0", "1", ...
     Inputs in `carried` take the latest output of the same name of the steps before it, of any signature. An input in
     `greedy` is a token: of shape greedy[name][1], the index of the greatest element in the last row of the latest
-    output greedy[name][0].
+    output greedy[name][0]. The memory of outputs in `poisoned` is filled with one byte before the step runs, so that
+    values which the runtime does not write show; a runtime without such memory ignores it.
     """
 
     signature: str | None = None
     inputs: Mapping[str, Array] = field(default_factory=dict)
     carried: tuple[str, ...] = ()
     greedy: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    poisoned: tuple[str, ...] = ()
 
 
 def by_position(sample: Sample) -> Step:

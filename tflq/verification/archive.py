@@ -18,7 +18,7 @@ from typing import Any
 from tflq.errors import GoldenError, InputError, LimitError
 from tflq.runtimes.transport import unpack
 from tflq.storage.archive import Archive, opened
-from tflq.verification.golden import FORMAT, PROVENANCE, Golden, Observation, prefix
+from tflq.verification.golden import FORMAT, PROVENANCE, Golden, Observation, prefix, tensors_of
 from tflq.verification.results import InputFacts
 
 _ENTRY = re.compile(
@@ -77,6 +77,7 @@ def _golden(path: str, archive: Archive) -> Golden:
         runtime=facts.get("runtime", {}),
         model_sha256=facts.get("model_sha256", ""),
         notes=tuple(facts.get("notes", ())),
+        unwritten=tensors_of(facts.get("unwritten"), f"{path}: unwritten"),
     )
 
 

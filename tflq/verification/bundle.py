@@ -29,7 +29,7 @@ from tflq.storage.remote import is_url, local_path
 from tflq.storage.stores import Sink, Store, is_zip, opened_store, written_store
 from tflq.verification.archive import RUNTIME, check_types, step_of
 from tflq.verification.counterpart import counterpart
-from tflq.verification.golden import EMPTY, Golden, Observation, Stored, Tolerance
+from tflq.verification.golden import EMPTY, Golden, Observation, Stored, Tolerance, named_tensors, tensors_of
 from tflq.verification.results import InputFacts
 
 Array = NDArray[Any]
@@ -118,6 +118,7 @@ def manifest_of(golden: Golden, samples: int) -> dict[str, Any]:
         "tensors": golden.tensors,
         "tolerances": [asdict(t) for t in golden.tolerances],
         "notes": list(golden.notes),
+        **({"unwritten": named_tensors(golden.unwritten)} if golden.unwritten is not None else {}),
     }
 
 
@@ -166,6 +167,7 @@ def load_bundle(path: PathLike) -> Golden:
         model_sha256=facts["model_sha256"],
         notes=tuple(facts["notes"]),
         tolerances=tuple(Tolerance(**t) for t in facts["tolerances"]),
+        unwritten=tensors_of(facts.get("unwritten"), f"{source}: unwritten"),
     )
 
 

@@ -14,6 +14,7 @@ from tflq.ir import Model, Signed, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import OPAQUE
 from tflq.verification.compared import REWRITTEN, UNKNOWN, constants_after, require_shape
+from tflq.verification.counterpart import own_profile
 from tflq.verification.dump import dumps_of
 from tflq.verification.golden import Golden, Observation, Stored
 from tflq.verification.handles import Handled, Memory, has_results
@@ -21,6 +22,7 @@ from tflq.verification.localization import Localizer
 from tflq.verification.outputs import Outputs, WholeModel, tensor_result
 from tflq.verification.results import Located, Mode, OperatorResult, TensorResult, merged_samples
 from tflq.verification.signed import named
+from tflq.verification.unwritten import Unwritten, unwritten, without_unwritten
 
 Array = NDArray[Any]
 #: progress(what, done, total): called during the work.
@@ -43,20 +45,27 @@ def compared(
 ) -> tuple[Comparison, ...]:
     """Compare each signature's samples; those that continue do so with the state that earlier ones left."""
     steps = golden.steps
+    runs = own_profile(golden.runtime) or profile
+    seen = [[t for s, t in golden.unwritten or () if named(parts, s) == p] for p in range(len(parts))]
+    gaps = [Unwritten(frozenset(tensors)) for tensors in seen]
+    if golden.unwritten is None:
+        gaps = [unwritten(part.model, runs) for part in parts]
     own = [[k for k, (signature, _) in enumerate(steps) if named(parts, signature) == p] for p in range(len(parts))]
     if any(continues for _, continues in steps):
-        return _in_order(model, parts, profile, golden, progress, mode)
+        return _in_order(model, parts, gaps, profile, golden, progress, mode)
     compare = isolated if mode == Mode.ISOLATED else cumulative
     return tuple(
-        compare(model, part, profile, golden.chosen(numbers), progress)
-        for part, numbers in zip(parts, own, strict=True)
+        compare(model, part, gap, profile, golden.chosen(numbers), progress)
+        for part, gap, numbers in zip(parts, gaps, own, strict=True)
     )
 
 
 # --- isolated --------------------------------------------------------------------------------------------------------
 
 
-def isolated(model: Model, part: Signed, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
+def isolated(
+    model: Model, part: Signed, gaps: Unwritten, profile: Profile, golden: Golden, progress: Progress
+) -> Comparison:
     """Run every operator alone on the observed inputs, so that faults do not spread to later operators.
 
     If the profile cannot run an operator, or its inputs are unknown, it is not compared, and the reason is reported.
@@ -64,10 +73,10 @@ def isolated(model: Model, part: Signed, profile: Profile, golden: Golden, progr
     """
     names = [op.name for op in view(part.model).ops]
     count = len(names)
-    localizer = _localizer(model, part, profile)
+    localizer = _localizer(model, part, gaps, profile)
     step = _AT_ONCE if isinstance(golden.observations, Stored) else max(1, len(golden.observations))
     located: list[list[Located]] = [[] for _ in range(count)]
-    outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph))
+    outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph), gaps)
     for first in range(0, len(golden.observations), step):
         observations = golden.observations[first : first + step]
         dumps = dumps_of(part.model, observations)
@@ -80,17 +89,19 @@ def isolated(model: Model, part: Signed, profile: Profile, golden: Golden, progr
     return _comparison(part, located, outputs)
 
 
-def _localizer(model: Model, part: Signed, profile: Profile) -> Localizer:
+def _localizer(model: Model, part: Signed, gaps: Unwritten, profile: Profile) -> Localizer:
     handled = Handled(model, part.root.subgraph, profile)
-    return Localizer(part.model, profile, assumes=False, is_expected=True, handled=handled)
+    return Localizer(part.model, profile, assumes=False, is_expected=True, handled=handled, unwritten=gaps)
 
 
 # --- cumulative ------------------------------------------------------------------------------------------------------
 
 
-def cumulative(model: Model, part: Signed, profile: Profile, golden: Golden, progress: Progress) -> Comparison:
+def cumulative(
+    model: Model, part: Signed, gaps: Unwritten, profile: Profile, golden: Golden, progress: Progress
+) -> Comparison:
     """Run the model end to end; compare every operator's results (if they are known) and the graph's outputs."""
-    walk = _EndToEnd(model, part, profile, golden.tensors)
+    walk = _EndToEnd(model, part, gaps, profile, golden.tensors)
     for k, observation in enumerate(golden.observations):
         progress("running", k, len(golden.observations))
         walk.add(observation, Memory())
@@ -100,12 +111,12 @@ def cumulative(model: Model, part: Signed, profile: Profile, golden: Golden, pro
 class _EndToEnd:
     """One signature's samples, each run end to end."""
 
-    def __init__(self, model: Model, part: Signed, profile: Profile, tensors: bool) -> None:
-        self._part, self._tensors = part, tensors
+    def __init__(self, model: Model, part: Signed, gaps: Unwritten, profile: Profile, tensors: bool) -> None:
+        self._part, self._gaps, self._tensors = part, gaps, tensors
         self._graph = view(part.model)
         self._rows: list[list[Located]] = [[] for _ in self._graph.ops]
         self._whole = WholeModel(model, profile, part.root.subgraph)
-        self._outputs = Outputs(part.model, self._whole)
+        self._outputs = Outputs(part.model, self._whole, gaps)
         self._count = 0
 
     def add(self, observation: Observation, memory: Memory) -> None:
@@ -115,7 +126,8 @@ class _EndToEnd:
         plan, state, trace = self._whole.run(observation.inputs, keep_all=self._tensors, state=memory.state)
         known = dumps_of(self._part.model, [observation])[0].tensors
         for index in range(len(self._rows)) if self._tensors else ():
-            self._rows[index].append(_of_run(plan, state, trace, known, k, index, makers))
+            located = _of_run(plan, state, trace, known, k, index, makers)
+            self._rows[index].append(without_unwritten(located, self._gaps))
         self._outputs.add(observation, known, [row[k] for row in self._rows if row], (plan, trace))
 
     def comparison(self) -> Comparison:
@@ -129,10 +141,10 @@ class _EndToEnd:
 class _OneByOne:
     """One signature's samples, each operator alone, in an order that other signatures share."""
 
-    def __init__(self, model: Model, part: Signed, profile: Profile) -> None:
-        self._part, self._localizer = part, _localizer(model, part, profile)
+    def __init__(self, model: Model, part: Signed, gaps: Unwritten, profile: Profile) -> None:
+        self._part, self._localizer = part, _localizer(model, part, gaps, profile)
         self._rows: list[list[Located]] = [[] for _ in view(part.model).ops]
-        self._outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph))
+        self._outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph), gaps)
         self._count = 0
 
     def add(self, observation: Observation, memory: Memory) -> None:
@@ -153,13 +165,20 @@ class _OneByOne:
 
 
 def _in_order(
-    model: Model, parts: Sequence[Signed], profile: Profile, golden: Golden, progress: Progress, mode: Mode
+    model: Model,
+    parts: Sequence[Signed],
+    gaps: Sequence[Unwritten],
+    profile: Profile,
+    golden: Golden,
+    progress: Progress,
+    mode: Mode,
 ) -> tuple[Comparison, ...]:
     """Compare samples in the order in which they ran; resources are shared by all signatures of one interpreter."""
+    both = list(zip(parts, gaps, strict=True))
     if mode == Mode.ISOLATED:
-        walks: list[_OneByOne | _EndToEnd] = [_OneByOne(model, part, profile) for part in parts]
+        walks: list[_OneByOne | _EndToEnd] = [_OneByOne(model, part, gap, profile) for part, gap in both]
     else:
-        walks = [_EndToEnd(model, part, profile, golden.tensors) for part in parts]
+        walks = [_EndToEnd(model, part, gap, profile, golden.tensors) for part, gap in both]
     memories: dict[int, Memory] = {}
     for k, observation in enumerate(golden.observations):
         progress("running", k, len(golden.observations))
@@ -233,6 +252,7 @@ def _operator(model: Model, index: int, row: Sequence[Located]) -> OperatorResul
             notes.get(t, ""),
             located.shapes.get(t),
             located.promises.get(t),
+            unwritten=bool(row) and all(t in one.unwritten for one in row),
         )
         for t in tensors
     )

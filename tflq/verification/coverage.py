@@ -33,13 +33,15 @@ class Coverage:
     """Operators and outputs of the signatures' graphs: the numbers of fully compared ones, and of all.
 
     `missing` describes everything that was not compared, or not in all samples; `inside` describes operators that were
-    compared only through the results of the operators that call them.
+    compared only through the results of the operators that call them. `unwritten` describes tensors that the runtime
+    never writes.
     """
 
     operators: tuple[int, int]
     outputs: tuple[int, int]
     missing: tuple[str, ...]
     inside: tuple[str, ...]
+    unwritten: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:

@@ -109,7 +109,8 @@ class Tolerance:
 class Golden:
     """A runtime's recorded results of a model. `tensors` is True if observations hold all operators' results.
 
-    `runtime` and `model_sha256` are empty for an archive without them.
+    `runtime` and `model_sha256` are empty for an archive without them. `unwritten` are the tensors that the runtime
+    never writes, with their signatures: observations hold no values for them. None if that was not tested.
     """
 
     observations: Sequence[Observation]
@@ -119,6 +120,7 @@ class Golden:
     model_sha256: str = ""
     notes: tuple[str, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
+    unwritten: tuple[tuple[str | None, int], ...] | None = None
 
     @property
     def steps(self) -> tuple[tuple[str | None, bool], ...]:
@@ -149,7 +151,9 @@ class Golden:
         notes = (*self.notes, *(n for n in other.notes if n not in self.notes))
         tolerances = (*self.tolerances, *(t for t in other.tolerances if t not in self.tolerances))
         whole = self.tensors and other.tensors
-        return replace(self, observations=(), tensors=whole, notes=notes, tolerances=tolerances)
+        tested = self.unwritten is not None and other.unwritten is not None
+        unwritten = tuple(dict.fromkeys((*(self.unwritten or ()), *(other.unwritten or ())))) if tested else None
+        return replace(self, observations=(), tensors=whole, notes=notes, tolerances=tolerances, unwritten=unwritten)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an `.npz` archive, which has no tolerances. Equal goldens give equal bytes."""
@@ -177,7 +181,27 @@ class Golden:
         }
         if any(signature is not None or continues for signature, continues in self.steps):
             facts["steps"] = [{"signature": signature, "continues": continues} for signature, continues in self.steps]
+        if self.unwritten is not None:
+            facts["unwritten"] = named_tensors(self.unwritten)
         return json.dumps(facts, sort_keys=True)
+
+
+def named_tensors(tensors: Sequence[tuple[str | None, int]]) -> list[dict[str, Any]]:
+    """Return tensors with their signatures, as documents have them."""
+    return [{"signature": signature, "tensor": tensor} for signature, tensor in tensors]
+
+
+def tensors_of(named: object, place: str) -> tuple[tuple[str | None, int], ...] | None:
+    """Return what `named_tensors` wrote, or None. Raise a GoldenError for anything else."""
+    if named is None:
+        return None
+    if not isinstance(named, list):
+        raise GoldenError(f"{place}: expected a list, got {named!r:.80}")
+    for one in named:
+        known = isinstance(one, Mapping) and set(one) == {"signature", "tensor"}
+        if not known or not isinstance(one["signature"], (str, type(None))) or type(one["tensor"]) is not int:
+            raise GoldenError(f"{place}: a tensor has a signature and an index, got {one!r:.80}")
+    return tuple((one["signature"], one["tensor"]) for one in named)
 
 
 def prefix(signature: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
 from tflq.interpreter.squares import squaring
+from tflq.interpreter.unpacking import makers_of
 from tflq.ir import Model, OperatorView, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import OPAQUE, cut
@@ -21,6 +22,7 @@ from tflq.verification.compared import REWRITTEN, UNKNOWN, Compared, Shared, con
 from tflq.verification.dump import Dump
 from tflq.verification.handles import Handled, Memory, has_results
 from tflq.verification.results import Located, Mode
+from tflq.verification.unwritten import Unwritten, unwritten, without_unwritten
 
 Array = NDArray[Any]
 #: The later tensor whose bytes a dump holds in place of a tensor's, or None; `known` are earlier values.
@@ -29,13 +31,17 @@ Overwritten: TypeAlias = "Callable[[Dump, int, Mapping[int, Array]], int | None]
 
 @dataclass(slots=True, eq=False)
 class _Sample:
-    """One dump during the walk. `computed` are the profile's values; `lost` are overwritten graph inputs."""
+    """One dump during the walk. `computed` are the profile's values; `lost` are overwritten graph inputs.
+
+    `unwritten` are tensors that the runtime never wrote: the computed ones are read instead.
+    """
 
     dump: Dump
     computed: dict[int, Array]
     variables: dict[int, Array] = field(default_factory=dict)
     lost: dict[int, int] = field(default_factory=dict)
     state: State = field(default_factory=State)
+    unwritten: set[int] = field(default_factory=set)
 
     def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
         """Return the final values of the part's variables that are not `known`: as dumped, else as computed."""
@@ -53,6 +59,7 @@ class Localizer:
     are the model's single operators, if they are at hand; `shared` holds results of other profiles with the same
     computation. `reads_constants`: the operators' prepared constants are kept. `carries`: variables may start with the
     values that the sample before left, as on a device without reset. `handled` runs operators that have handles.
+    `unwritten` are tensors that the runtime may never have written; None: those of the profile.
     """
 
     model: Model
@@ -66,6 +73,7 @@ class Localizer:
     reads_constants: bool = True
     carries: bool = False
     handled: Handled | None = None
+    unwritten: Unwritten | None = None
 
     def operators(
         self, dumps: Sequence[Dump], first: int = 0, memories: Sequence[Memory] = ()
@@ -83,15 +91,21 @@ class Localizer:
         """
         graph = view(self.model)
         makers = graph.last_writers
+        gaps = unwritten(self.model, self.profile) if self.unwritten is None else self.unwritten
         samples = [
             self._begun(dump, memory) for dump, memory in zip(dumps, memories or map(_fresh, dumps), strict=True)
         ]
         for index in range(len(graph.ops)):
-            one = self.parts[index] if self.parts else alone(self.model, index, self.profile)
+            folded = gaps.possible.union(*(sample.unwritten for sample in samples)) & set(graph.op(index).inputs)
+            is_shared = self.parts and not folded
+            one = self.parts[index] if is_shared else alone(self.model, index, self.profile, folded)
             plans: dict[object, Plan] = {}
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
             walked = enumerate(zip(samples, before, strict=True), first)
-            yield tuple(self._located(one, sample, last, k, makers, plans) for k, (sample, last) in walked)
+            yield tuple(
+                self._settled(self._located(one, sample, last, k, makers, plans), sample, gaps)
+                for k, (sample, last) in walked
+            )
 
     def _begun(self, dump: Dump, memory: Memory) -> _Sample:
         inputs = {t: dump.tensors[t] for t in view(self.model).inputs if t in dump.tensors}
@@ -148,6 +162,14 @@ class Localizer:
             assumed=() if self.mode == Mode.CUMULATIVE or not compared.results else assumed,
             overwritten=overwritten,
         )
+
+    def _settled(self, located: Located, sample: _Sample, gaps: Unwritten) -> Located:
+        """Return an operator without results that the runtime never wrote; later ones read the computed values."""
+        settled = without_unwritten(located, gaps)
+        if settled.unwritten:
+            sample.unwritten.update(settled.unwritten)
+            sample.dump = sample.dump.without(settled.unwritten)
+        return settled
 
     def _shared(self, part: Part, variables: Mapping[int, Array], **seen: Any) -> Compared:
         """Return another profile's comparison of the same computation, or a new one."""
@@ -265,12 +287,15 @@ class Localizer:
         for position in one.graph.inputs:
             tensor = one.tensors[position]
             source = next((values for values in sources if tensor in values), None)
+            if source is None and tensor in sample.unwritten:
+                source = sample.computed
             if source is None and self.handled is not None and graph.tensors[tensor].type in OPAQUE:
                 source = sample.computed if tensor in sample.computed else None  # no runtime shows a handle
             if source is None:
                 return {}, (), self._missing(sample.dump, tensor)
             fed[position] = source[tensor]
-            if source is not observed and graph.tensors[tensor].type not in OPAQUE:
+            is_given = source is observed or tensor in sample.unwritten
+            if not is_given and graph.tensors[tensor].type not in OPAQUE:
                 assumed.append(tensor)
         return fed, tuple(assumed), ""
 
@@ -289,10 +314,13 @@ def _fresh(_dump: Dump) -> Memory:
     return Memory()
 
 
-def alone(model: Model, index: int, profile: Profile | None = None) -> Part:
-    """Return one operator cut out of a model, with what `profile` computes in one go with it, still without inputs."""
+def alone(model: Model, index: int, profile: Profile | None = None, folded: Iterable[int] = ()) -> Part:
+    """Return one operator cut out of a model, with what `profile` computes in one go with it, still without inputs.
+
+    The operators that make the tensors `folded` of constants are part of it.
+    """
     fused = () if profile is None else squaring(view(model), index, profile)
-    return Part((index,), *cut(model, (*fused, index)))
+    return Part((index,), *cut(model, (*makers_of(view(model), folded), *fused, index)))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:

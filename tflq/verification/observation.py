@@ -10,13 +10,14 @@ from tflq.api.files import save
 from tflq.api.subject import Subject
 from tflq.errors import RuntimeFailed
 from tflq.inspection.difference import difference
-from tflq.ir import Root, input_names, output_names, view
-from tflq.runtimes import Execution, Runtime, Stepped
+from tflq.ir import Model, Root, input_names, output_names, view
+from tflq.runtimes import Execution, Runtime, Step, Stepped
 from tflq.runtimes.runtime import Array, Content
 from tflq.statements import Statement
 from tflq.surgery.tap import all_outputs, tapped_signatures
 from tflq.verification.feeding import Fed, Feeds
 from tflq.verification.golden import Golden, Observation
+from tflq.verification.unwritten import unwritten_by_test
 
 #: Words of a runtime that refuses the values of an input.
 _OUTSIDE = ("out of bound", "out of range", "out-of-bound")
@@ -28,7 +29,7 @@ def observe(subject: Subject, runtime: Runtime, feeds: Feeds, *, all_tensors: bo
     """Return the runtime's results. The outputs are always those of the unchanged file.
 
     With `all_tensors`, a second model runs as well, whose outputs are all tensors; a note reports whether observation
-    changed a result.
+    changed a result. Tensors that the runtime never writes have no value; `Golden.unwritten` names them.
 
     Raises:
         RuntimeMissing, RuntimeFailed: The runtime is not installed, or it refused or crashed.
@@ -40,18 +41,24 @@ def observe(subject: Subject, runtime: Runtime, feeds: Feeds, *, all_tensors: bo
         models.append(tapped)
     sequences = feeds.sequences()
     stepped = _run(runtime, models, sequences, feeds)
+    tests = all_tensors and bool(stepped.description.delegate)
+    lost = _unwritten(runtime, models[1], taps, sequences, stepped) if tests else {}
     observations, changed = [], 0
     for s, sequence in enumerate(sequences):
         latest: dict[str, Array | None] = {}
         for k, fed in enumerate(sequence):
             plain = stepped.outputs[0][s][k]
             observed = stepped.outputs[1][s][k] if all_tensors else {}
-            one = _observation(fed, plain, observed, taps.get(fed.part.root, {}), latest)
+            root = fed.part.root
+            one = _observation(fed, plain, observed, taps.get(root, {}), latest, lost.get(root, frozenset()))
             observations.append(one)
             changed += _changed(fed, one)
             latest |= plain
     facts = subject.facts.sha256
     golden = Golden(tuple(observations), all_tensors, feeds.facts, stepped.description, model_sha256=facts)
+    keys = {fed.part.root: fed.part.signature for fed in feeds.steps}
+    named = tuple((keys[root], t) for root, tensors in lost.items() for t in sorted(tensors))
+    golden = replace(golden, unwritten=named if tests else None)
     return replace(golden, notes=(_note(changed),)) if changed else golden
 
 
@@ -62,6 +69,19 @@ def _tapped(subject: Subject, feeds: Feeds) -> tuple[bytes, dict[Root, Taps]]:
         return save(model), {fed.part.root: {str(i): t for i, t in enumerate(tensors)} for fed in feeds.steps[:1]}
     model, names = tapped_signatures(subject.model)
     return save(model), dict(names)
+
+
+def _unwritten(
+    runtime: Runtime, tapped: Content, taps: Mapping[Root, Taps], sequences: Sequence[Sequence[Fed]], stepped: Stepped
+) -> dict[Root, frozenset[int]]:
+    """Return the tensors that the runtime never writes; only delegates leave any."""
+    observed: dict[Root, list[Mapping[str, Array | None]]] = {}
+    steps: dict[Root, tuple[Model, Step]] = {}
+    for sequence, runs in zip(sequences, stepped.outputs[1], strict=True):
+        for fed, run in zip(sequence, runs, strict=True):
+            observed.setdefault(fed.part.root, []).append(run)
+            steps.setdefault(fed.part.root, (fed.part.model, replace(fed, carried=()).step()))
+    return unwritten_by_test(runtime, tapped, steps, taps, observed)
 
 
 def _run(runtime: Runtime, models: Sequence[Content], sequences: Sequence[Sequence[Fed]], feeds: Feeds) -> Stepped:
@@ -98,14 +118,16 @@ def _observation(
     observed: Mapping[str, Array | None],
     taps: Taps,
     latest: Mapping[str, Array | None],
+    lost: frozenset[int],
 ) -> Observation:
-    """Return one step as it ran: `latest` are the outputs of the steps before it."""
+    """Return one step as it ran: `latest` are the outputs of the steps before it, `lost` were never written."""
     names = input_names(fed.part.model)
     carried = {i: latest[names[i]] for i in fed.carried}
     inputs = tuple(value if (taken := carried.get(i)) is None else taken for i, value in enumerate(fed.sample))
     keys = [str(i) for i in range(len(plain))] if fed.part.signature is None else output_names(fed.part.model)
-    outputs = tuple(plain.get(key) for key in keys)
-    tensors = {tensor: observed.get(name) for name, tensor in taps.items()}
+    made = zip(keys, view(fed.part.model).outputs)  # noqa: B905 (a runtime may have fewer)
+    outputs = tuple(None if tensor in lost else plain.get(key) for key, tensor in made)
+    tensors = {tensor: None if tensor in lost else observed.get(name) for name, tensor in taps.items()}
     return Observation(inputs, outputs, MappingProxyType(tensors), fed.part.signature, fed.continues)
 
 

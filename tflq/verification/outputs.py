@@ -22,7 +22,8 @@ from tflq.profiles import Profile
 from tflq.statements import Statement
 from tflq.verification.compared import UNKNOWN, require_shape
 from tflq.verification.golden import Observation
-from tflq.verification.results import Located, TensorResult
+from tflq.verification.results import NOT_WRITTEN, Located, TensorResult
+from tflq.verification.unwritten import Unwritten
 
 Array = NDArray[Any]
 
@@ -64,13 +65,14 @@ class _Output:
     contradictory: int = 0
     reason: str = ""
     promise: Exactness | None = None
+    unwritten: int = 0
 
 
 class Outputs:
     """Comparisons of the graph's outputs, collected sample by sample."""
 
-    def __init__(self, model: Model, whole: WholeModel) -> None:
-        self._graph = view(model)
+    def __init__(self, model: Model, whole: WholeModel, uncertain: Unwritten) -> None:
+        self._graph, self._uncertain = view(model), uncertain
         self._makers = self._graph.last_writers
         self._whole = whole
         self._rows = [_Output() for _ in self._graph.outputs]
@@ -99,6 +101,9 @@ class Outputs:
         for row, tensor, output in zip(self._rows, self._graph.outputs, observation.outputs, strict=True):
             tapped = observation.tensors.get(tensor)
             value = tapped if output is None else output
+            if tensor in self._uncertain.seen or any(tensor in one.unwritten for one in operators):
+                row.unwritten += 1
+                continue
             if value is None:
                 row.reason = row.reason or UNKNOWN
                 continue
@@ -120,7 +125,11 @@ class Outputs:
                 row.reason = f"the model cannot be run end to end: {failure}"
                 continue
             require_shape(ran[0], tensor, self._graph.tensors[tensor], value)
-            row.found.append(difference(value, ran[1].values[tensor], k))
+            found = difference(value, ran[1].values[tensor], k)
+            if self._uncertain.holds(tensor, differs=not found.same):
+                row.unwritten += 1
+                continue
+            row.found.append(found)
             row.promise = ran[1].promises.get(tensor, EXACT)
             row.apart += 1
 
@@ -146,6 +155,7 @@ class Outputs:
             row.reason,
             promise=row.promise,
             covered_by=None if row.apart or not row.covered else maker,
+            unwritten=0 < row.unwritten == self._samples,
         )
 
     def notes(self) -> tuple[Statement, ...]:
@@ -174,6 +184,7 @@ def tensor_result(
     shape: tuple[int, ...] | None = None,
     promise: Exactness | None = None,
     covered_by: int | None = None,
+    unwritten: bool = False,
 ) -> TensorResult:
     """Merge a tensor's differences, one for each sample in which it was compared, out of `samples`."""
     count = len(differences)
@@ -185,7 +196,8 @@ def tensor_result(
         type=spec.type.label if isinstance(spec.type, TensorType) else str(spec.type),
         shape=spec.shape if shape is None else shape,
         difference=merged(differences) if differences else None,
-        reason="" if count and count >= samples else reason or UNKNOWN,
+        reason=NOT_WRITTEN if unwritten else "" if count and count >= samples else reason or UNKNOWN,
         promise=promise,
         covered_by=covered_by,
+        unwritten=unwritten,
     )

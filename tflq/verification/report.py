@@ -92,17 +92,24 @@ class Report:
             inside.append(
                 f"{len(silent)} operators without results, such as {silent[0].op}: by what reads their effects"
             )
-        return Coverage(whole, outputs, tuple(self._missing()), tuple(inside))
+        return Coverage(whole, outputs, tuple(self._missing()), tuple(inside), tuple(self._unwritten()))
+
+    def _unwritten(self) -> Iterator[str]:
+        """Yield the tensors that the runtime never writes."""
+        for o in self.operators:
+            yield from (f"tensor {t.index} of operator {o.place} {o.op}" for t in o.tensors if t.unwritten)
+        if not self.operators:
+            yield from (f"output {_output(k, t)}" for k, t in self.numbered_outputs if t.unwritten)
 
     def _missing(self) -> Iterator[str]:
         """Yield the parts that were not compared, with reasons."""
-        yield from (f"operator {o.place} {o.op} ({o.gaps})" for o in self.operators if not o.is_whole)
+        yield from (f"operator {o.place} {o.op} ({o.gaps})" for o in self.operators if o.gaps)
         if not self.operators and self.operator_count:
             yield f"{self.operator_count} operators one by one (only the graph's outputs are known)"
         yield from (
             f"output {_output(k, t)} ({t.reason or 'no value is known'})"
             for k, t in self.numbered_outputs
-            if not t.is_whole and t.covered_by is None
+            if not t.is_whole and t.covered_by is None and not t.unwritten
         )
         for one in self.apart:
             if not one.callers:

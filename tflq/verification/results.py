@@ -13,6 +13,8 @@ from tflq.inspection.constants import Constants
 from tflq.inspection.difference import Difference, merged
 from tflq.kernels.exactness import EXACT, Exactness
 
+NOT_WRITTEN = "the runtime never writes it"
+
 
 class Mode(str, Enum):
     """The inputs of operators: the observed values ("isolated"), or the profile's own, end to end ("cumulative")."""
@@ -28,6 +30,7 @@ class Status(str, Enum):
     CLOSE = "close"  # differs by no more than was measured for results that are promised to be close
     DIFFERS = "differs"
     NOT_COMPARED = "not compared"
+    NOT_WRITTEN = "not written"  # the runtime never writes it, so that there is nothing to compare
 
 
 class Verdict(str, Enum):
@@ -42,7 +45,7 @@ class Verdict(str, Enum):
     NOTHING = "nothing compared"  # no element was compared with another
 
 
-_WORST_FIRST = (Status.DIFFERS, Status.NOT_COMPARED, Status.CLOSE, Status.EXACT)
+_WORST_FIRST = (Status.DIFFERS, Status.NOT_COMPARED, Status.CLOSE, Status.EXACT, Status.NOT_WRITTEN)
 _VERDICTS = {
     Status.DIFFERS: Verdict.DIFFERS,
     Status.NOT_COMPARED: Verdict.INCOMPLETE,
@@ -56,7 +59,7 @@ def verdict_of(statuses: Iterable[Status], elements: int) -> Verdict:
     found = set(statuses)
     if not elements and Status.DIFFERS not in found:
         return Verdict.NOTHING
-    return next((_VERDICTS[status] for status in _WORST_FIRST if status in found), Verdict.SAME)
+    return next((_VERDICTS[status] for status in _WORST_FIRST if status in found and status in _VERDICTS), Verdict.SAME)
 
 
 def within(difference: Difference, promise: Exactness) -> bool:
@@ -88,7 +91,8 @@ class Located:
     `overwritten` are results whose memory had been reused when the dump was taken, each with the later tensor in its
     place; a graph input is listed at its first reader. They are neither compared nor read. `began` are its variables as
     the sample before left them, if they explain more than the model's values. `silent` operators ran, and have no
-    results that can be read: their effects show in later operators.
+    results that can be read: their effects show in later operators. `unwritten` are results that the runtime never
+    writes: neither compared nor read.
     """
 
     index: int
@@ -103,6 +107,7 @@ class Located:
     constants: Constants | None = None
     began: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     silent: bool = False
+    unwritten: tuple[int, ...] = ()
 
     @property
     def status(self) -> Status:
@@ -110,6 +115,11 @@ class Located:
         statuses = {status_of(d, self.promises.get(t, EXACT)) for t, d in self.differences.items()}
         order = (Status.DIFFERS, Status.CLOSE, Status.EXACT)
         return next((status for status in order if status in statuses), Status.NOT_COMPARED)
+
+    @property
+    def is_unwritten(self) -> bool:
+        """True if nothing was compared because the runtime never writes the results."""
+        return bool(self.unwritten) and not (self.differences or self.failure or self.overwritten)
 
     @property
     def differs(self) -> bool:
@@ -121,6 +131,8 @@ class Located:
         """The reason why it was not compared, or not fully; empty if it was."""
         if self.overwritten:
             return "; ".join(f"the dump holds tensor {o} in place of tensor {t}" for t, o in self.overwritten.items())
+        if self.unwritten:
+            return f"{NOT_WRITTEN}: tensor {', '.join(map(str, self.unwritten))}"
         return self.failure or ("" if self.differences else "the dump does not hold its results")
 
 
@@ -146,6 +158,7 @@ def merged_samples(operators: Sequence[Located]) -> Located:
         overwritten={t: other for o in operators for t, other in o.overwritten.items()},
         constants=next((o.constants for o in reversed(operators) if o.constants is not None), None),
         silent=all(o.silent for o in operators),
+        unwritten=tuple(dict.fromkeys(t for o in operators for t in o.unwritten)),
     )
 
 
@@ -157,7 +170,7 @@ class TensorResult:
     some of the samples. `tolerance` is the caller's bound, in LSB or ULP. `promise` is the operator's own if it ran on
     the runtime's inputs, else that of all operators that the tensor depends on; None if no operator was run.
     `covered_by` is the operator whose comparison of the same values an output of the graph repeats, so that elements
-    are counted once.
+    are counted once. `unwritten`: the runtime never writes it, in no sample.
     """
 
     index: int
@@ -170,12 +183,13 @@ class TensorResult:
     tolerance: int | None = None
     covered_by: int | None = None
     signature: str = ""
+    unwritten: bool = False
 
     @property
     def status(self) -> Status:
         """The status: exact, close, differs or not compared; a difference takes precedence over missing comparisons."""
         if self.difference is None:
-            return Status.NOT_COMPARED
+            return Status.NOT_WRITTEN if self.unwritten else Status.NOT_COMPARED
         if self.tolerance is not None and tolerable(self.difference, self.tolerance) and not self.difference.same:
             status = Status.CLOSE
         else:
@@ -221,12 +235,13 @@ class OperatorResult:
     @property
     def is_whole(self) -> bool:
         """True if all of its results were compared, in all samples."""
-        return bool(self.tensors or self.silent) and not self.reason and all(tensor.is_whole for tensor in self.tensors)
+        compared = [tensor.is_whole for tensor in self.tensors if not tensor.unwritten]
+        return bool(compared or self.silent) and not self.reason and all(compared)
 
     @property
     def gaps(self) -> str:
-        """The reasons why some of it was not compared; empty if all was."""
-        if self.is_whole:
+        """The reasons why some of it was not compared; empty if all was that the runtime writes."""
+        if self.is_whole or self.status == Status.NOT_WRITTEN:
             return ""
         reasons = dict.fromkeys([self.reason, *(tensor.reason for tensor in self.tensors)])
         return "; ".join(filter(None, reasons)) or "it has no results"

@@ -29,7 +29,9 @@ def verdict_words(findings: Findings) -> tuple[str, str]:
     word, total = findings.verdict.value.upper(), len(findings.operators)
     if not compared:
         return f"{word}:", f"none of {total} operators could be compared"
-    return word, f"{how_many} {compared} operators compared ({total} in the model)"
+    unwritten = sum(o.is_unwritten for o in findings.operators)
+    rest = f"; {unwritten} not written by the runtime" if unwritten else ""
+    return word, f"{how_many} {compared} operators compared ({total} in the model{rest})"
 
 
 def next_steps(model: str, dump: str, findings: Findings, options: Sequence[str] = ()) -> Iterator[str]:

@@ -71,8 +71,8 @@ def _explains(cell: Cell) -> bool:
 
 
 def _state(cell: Cell) -> tuple[str, str]:
-    if cell is None:
-        return "unknown", "not compared"
+    if cell is None or not cell[1]:
+        return "unknown", "not compared" if cell is None else "never written"
     return ("good", "every element") if cell[0] == cell[1] else ("bad", "some elements differ")
 
 
@@ -102,5 +102,7 @@ def _matrix(ops: Sequence[str], matrix: Matrix) -> Iterator[Section]:
 def _cell(cell: Cell) -> Styled:
     if cell is None:
         return Styled("not compared", "soft")
+    if not cell[1]:
+        return Styled("never written", "soft")
     differing = cell[1] - cell[0]
     return Styled(f"{differing:,}", "bad") if differing else Styled("✓", "good")

@@ -83,4 +83,5 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
         "outputs": dict(zip(("compared", "of"), coverage.outputs, strict=True)),
         "not_compared": list(coverage.missing),
         "inside": list(coverage.inside),
+        "not_written": list(coverage.unwritten),
     }

@@ -56,7 +56,13 @@ STYLES = {
     Word.INCOMPLETE: "warning",
     Word.NOTHING: "bad",
 }
-_SHADES = {Status.EXACT: "good", Status.CLOSE: "warning", Status.DIFFERS: "bad", Status.NOT_COMPARED: "unknown"}
+_SHADES = {
+    Status.EXACT: "good",
+    Status.CLOSE: "warning",
+    Status.DIFFERS: "bad",
+    Status.NOT_COMPARED: "unknown",
+    Status.NOT_WRITTEN: "unknown",
+}
 
 
 def verify_report(found: Verification, *, all_operators: bool = False, options: Sequence[str] = ()) -> Report:

@@ -12,6 +12,7 @@ from tflq.report.runtimes import runtime_text
 from tflq.verification.report import Report as Verification
 from tflq.verification.results import Mode, Status, TensorResult, Verdict
 
+_OTHERS = (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED, Status.NOT_WRITTEN)
 #: Operators that text lists unless all are asked for.
 LISTED = 20
 
@@ -23,7 +24,7 @@ def summary(found: Verification) -> str:
     what += [f"{found.differing:,} of {found.compared:,} elements differ"]
     if found.operators:
         parts = [f"{counts[Status.EXACT]} of {counted(len(found.operators), 'operator')} exact"]
-        parts += [f"{counts[s]} {s.value}" for s in (Status.CLOSE, Status.DIFFERS, Status.NOT_COMPARED) if counts[s]]
+        parts += [f"{counts[s]} {s.value}" for s in _OTHERS if counts[s]]
         what.append(", ".join(parts))
     count = counted(found.inputs.samples, "step" if found.signatures else "sample")
     return "; ".join(what) + f" ({found.mode.value}, {count})"
@@ -33,7 +34,10 @@ def coverage_texts(found: Verification) -> Iterator[str]:
     """Yield how much was compared of how much, and what was not."""
     coverage = found.coverage
     (operators, of_operators), (outputs, of_outputs) = coverage.operators, coverage.outputs
-    yield f"Compared: {operators:,} of {of_operators:,} operators, {outputs:,} of {of_outputs:,} outputs"
+    unwritten = counted(len(coverage.unwritten), "tensor")
+    yield f"Compared: {operators:,} of {of_operators:,} operators, {outputs:,} of {of_outputs:,} outputs" + (
+        f"; {unwritten} not written by the runtime" if coverage.unwritten else ""
+    )
     yield from map(" ".join, signature_verdicts(found).items())
     if found.others:
         yield f"  not asked for: {', '.join(found.others)}"
