@@ -117,7 +117,9 @@ def show(args: argparse.Namespace, edge: Edge, profile: str, verdict: Verdict) -
         args.save.mkdir(parents=True, exist_ok=True)
         stem = args.save / f"{edge.case.op.lower()}_{args.seed}_{edge.number}"
         stem.with_suffix(".tflite").write_bytes(edge.content)
-        np.savez(stem.with_suffix(".npz"), **{f"s{s}_in{i}": v for s, x in enumerate(edge.samples) for i, v in enumerate(x)})
+        np.savez(
+            stem.with_suffix(".npz"), **{f"s{s}_in{i}": v for s, x in enumerate(edge.samples) for i, v in enumerate(x)}
+        )
 
 
 def table(counts: Counter[tuple[str, Answer]]) -> str:

@@ -226,10 +226,12 @@ def _bias_changed(case: Case, change: Callable[[T], T]) -> Case | None:
 
 
 def extreme_codes(draw: Draw, case: Case) -> Case | None:
-    """Return the case with all codes at one end, or at either, so that sums and differences are as large as they get."""
+    """Return the case with all codes at one end, or at either: sums and differences are as large as they get."""
 
     def ends(tensor: T, shape: tuple[int, ...]) -> Array:
-        return draw.rng.choice(np.array(draw.pick([CODES[tensor.type], CODES[tensor.type][:1], CODES[tensor.type][1:]])), shape)
+        return draw.rng.choice(
+            np.array(draw.pick([CODES[tensor.type], CODES[tensor.type][:1], CODES[tensor.type][1:]])), shape
+        )
 
     def constant(tensor: T | None) -> T | None:
         if tensor is None or tensor.value is None or tensor.type not in QUANTIZED:

@@ -22,7 +22,6 @@ sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _
 
 import numpy as np  # noqa: E402
 
-
 #: Memory of TensorFlow Lite Micro's interpreter.
 ARENA_BYTES = 8 << 20
 
