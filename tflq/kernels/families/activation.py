@@ -93,6 +93,17 @@ def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
     return values
 
 
+def any_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
+    """Return `prepare` with activations that are no clamp taken for none."""
+    is_open = without_activation(prepare)
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        known = int(node.options.get("fused_activation_function", 0)) in LIMITS
+        return (prepare if known else is_open)(node, arithmetic)
+
+    return prepared
+
+
 def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
     """Return `prepare` as if the operator had no fused activation."""
 
