@@ -15,7 +15,7 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import OPERATORS
-from tflq.kernels.facts.fact import SINCE_2_3
+from tflq.kernels.facts.fact import SINCE_2_1
 from tflq.kernels.facts.fact import UNCLAIMED as UNCLAIMED_FLOATS
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, promising
 from tflq.kernels.table import KernelTable, Rows, find
@@ -100,7 +100,7 @@ def has_only(row: Kernel, type_: TensorType) -> bool:
 _UNCLAIMED: Mapping[str, tuple[When, ...]] = {
     "": (),
     UNCLAIMED_FLOATS: (xnnpack(),),
-    SINCE_2_3: (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
+    SINCE_2_1: (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
 }
 
 

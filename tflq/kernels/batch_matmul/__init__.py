@@ -29,7 +29,7 @@ FORMULAS = (
         "xnnpack_delegate.cc VisitBatchMatMulNode",
         (when.xnnpack("litert-1.0", "litert-1.4"), "not taken: DRU"),
         (when.xnnpack("litert-2.0", "litert-2.0"), _IGNORED),
-        (when.xnnpack("litert-2.3"), "F32 where that zero point is 0, else not taken"),
+        (when.xnnpack("litert-2.1"), "F32 where that zero point is 0, else not taken"),
     ),
 )
 FAULTS = (

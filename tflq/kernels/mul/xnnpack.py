@@ -41,5 +41,5 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 KERNELS = (
     *valid(xnnpack(), *(delegate(Kernel("MUL", f"{t} {t} -> {t}", prepare, (1, 7)), takes) for t in ("uint8", "int8"))),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("MUL", reference.ROWS, np.multiply)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("MUL", reference.ROWS, np.multiply)),
 )
