@@ -51,8 +51,10 @@ def over(row: Kernel, base: KernelTable) -> Kernel:
             prepared = replace(prepared, exactness=prepared.exactness or chosen.exactness)
         return replace(prepared, alone=True) if session and not chosen.session else prepared
 
+    known = [other.versions for other in beneath if other.signature == row.signature] or [row.versions]
+    versions = min(low for low, _ in known), max(high for _, high in known)
     left = max((other.exactness for other in beneath), key=lambda promise: promise.strength, default=None)
-    return replace(row, prepare=prepare, session=session, left=left)
+    return replace(row, prepare=prepare, session=session, left=left, versions=versions)
 
 
 def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:
