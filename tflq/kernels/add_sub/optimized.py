@@ -2,8 +2,8 @@
 
 ADD of codes runs vector code: inputs reach the common scale with one rounding less than in the reference. The sum is
 scaled as there, and 8-bit sums then keep 16 bits, in which they wrap; what is left over after whole blocks is identical
-to the reference. If one operand is broadcast whole, int8 goes as uint8 does. Up to 2.5, 16-bit ADD is the reference's. In 2.3, 16-bit ADD and SUB always go by shifts,
-regardless of the options; broadcast operands are refused.
+to the reference. If one operand is broadcast whole, int8 goes as uint8 does. Up to 2.5, 16-bit ADD is the reference's.
+In 2.3, 16-bit ADD and SUB always go by shifts, regardless of the options; broadcast operands are refused.
 Source: LiteRT 2.3 optimized_ops.h AddElementwise, AddScalarBroadcast (uint8); optimized/integer_ops/add.h
 AddElementwiseInt8, AddElementwiseInt16, AddScalarBroadcast, all with USE_NEON and without AVX2. TensorFlow 2.3 and 2.5,
 add.cc, sub.cc Prepare, EvalAddQuantized.

@@ -49,4 +49,12 @@ FAULTS = (
         "xnnpack_delegate.cc VisitBatchMatMulNode",
         (when.xnnpack("litert-2.0", "litert-2.0"),),
     ),
+    Fault(
+        "BATCH_MATMUL",
+        ("float32 int8 -> float32",),
+        "up to LiteRT 1.0",
+        "a scale for each column reads as 0: every output is 0, without an error",
+        "core/subgraph.cc GetLegacyQuantization; batch_matmul.cc EvalHybrid",
+        (when.tflite(until="litert-1.0"),),
+    ),
 )
