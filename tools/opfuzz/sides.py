@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -16,6 +16,7 @@ from opfuzz.live import Ended, Ran, Refused, Result
 from opfuzz.remote import Remote
 from opfuzz.worker import RESOLVERS, UNKNOWN, invoke
 from tflq.api.interpreter import Interpreter
+from tflq.flatbuf import read, write
 
 SECONDS = 60.0
 
@@ -79,6 +80,8 @@ class Side:
 
     def judge(self, edge: Edge) -> Verdict:
         """Compare the profile with the runtime."""
+        if self.is_micro:
+            edge = with_real_shapes(edge)
         live = self.live(edge)
         ours, is_exact = run_profile(edge, self.profile)
         verdict = judged(ours, live, is_exact)
@@ -91,6 +94,22 @@ class Side:
         for remote in (self._remote, self._second, self._full):
             if remote is not None:
                 remote.close()
+
+
+def with_real_shapes(edge: Edge) -> Edge:
+    """Return the edge with its outputs declared as LiteRT's shapes, if `litert-ref` runs it.
+
+    TensorFlow Lite Micro takes declared shapes for the real ones.
+    """
+    ours, _ = run_profile(edge, "litert-ref")
+    if not isinstance(ours, Ran) or not ours.outputs:
+        return edge
+    model = read(edge.content)
+    graph = model.subgraphs[0]
+    shapes = dict(zip(graph.outputs, (value.shape for value in ours.outputs[0]), strict=True))
+    tensors = tuple(replace(t, shape=shapes.get(i, t.shape)) for i, t in enumerate(graph.tensors))
+    changed = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]))
+    return replace(edge, content=bytes(write(changed)))
 
 
 def _result(answered: list[list[Array]] | str | None) -> Result:
