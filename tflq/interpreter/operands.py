@@ -56,6 +56,8 @@ def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool
     if not isinstance(spec.type, TensorType):
         raise UnsupportedError("tensor", types=f"type {spec.type}", reason=f"tensor {spec.name!r}")
     value = None if spec.is_variable or index in graph.inputs else graph.constant(index)
+    if value is not None and computed and not value.size:
+        value = None  # an empty buffer; the tensor has no elements
     if value is not None and computed:
         raise ModelError("a constant is written to", tensor=spec.name or f"#{index}")
     if value is None and not computed and index not in graph.inputs and 0 in spec.shape:

@@ -16,6 +16,7 @@ from tflq.interpreter.binding import prepare
 from tflq.interpreter.chains import products
 from tflq.interpreter.estimate import Estimate
 from tflq.interpreter.limits import Limits, current_limits
+from tflq.interpreter.loading import check_loading
 from tflq.interpreter.operands import node_of, operand_of
 from tflq.interpreter.order import check_order, kept_results, known_at_start, last_uses
 from tflq.interpreter.plan import Plan, Step
@@ -45,6 +46,7 @@ def make_plan(
     """
     graph = view(model, subgraph)
     check_graph(model, graph.record)
+    check_loading(graph, profile)
     shapes = input_shapes or {}
     makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
     operands = [operand_of(graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))]

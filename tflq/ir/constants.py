@@ -17,6 +17,14 @@ from tflq.ir.types import CARRIER, STORED_BITS, TensorType
 Array = NDArray[Any]
 
 
+def is_longer(model: Model, spec: TensorSpec) -> bool:
+    """Return whether a dense constant's buffer holds more bytes than its elements."""
+    data, type_ = model.buffers[spec.buffer].data, spec.type
+    if data is None or spec.sparsity is not None or not isinstance(type_, TensorType) or type_ not in STORED_BITS:
+        return False
+    return data.size > (math.prod(spec.shape) * STORED_BITS[type_] + 7) // 8
+
+
 def constant_of(model: Model, spec: TensorSpec) -> Array | None:
     """Return a tensor's value in the file, read-only; None if there is none."""
     if any(extent < 0 for extent in spec.shape):
@@ -54,13 +62,17 @@ def block_scales_of(model: Model, graph: Subgraph, spec: TensorSpec) -> Array | 
 def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...] | None, name: str = "") -> Array:
     """Return the elements of a plain buffer; sub-byte types are unpacked to one element per byte, low bits first.
 
-    Without a shape, all elements of the buffer are returned, flat.
+    Without a shape, all elements of the buffer are returned, flat. What follows the last element is ignored.
+    Source: LiteRT 2.3 Subgraph::SetTensorParametersReadOnly.
     """
     bits = STORED_BITS[type_]
     if shape is None:
         shape = (data.size * 8 // bits,)
     count = math.prod(shape)
-    _check_size(name, (count * bits + 7) // 8, data.size, "bytes")
+    needed = (count * bits + 7) // 8
+    if data.size < needed:
+        _check_size(name, needed, data.size, "bytes")
+    data = data[:needed]
     if bits < 8:
         return _unpack(data, bits, count, CARRIER[type_]).reshape(shape)
     if type_ == TensorType.BOOL:
@@ -70,7 +82,7 @@ def numbers_from(data: Array, type_: TensorType, shape: tuple[int, ...] | None, 
 
 
 def _check_size(name: str, expected: int, got: int, unit: str) -> None:
-    """Refuse a buffer of another size. Source: LiteRT 2.3 Subgraph::SetTensorParametersReadOnly."""
+    """Refuse a buffer of another size."""
     if expected != got:
         raise ModelError(
             "buffer does not fit the shape", tensor=name, expected=f"{expected} {unit}", got=f"{got} {unit}"

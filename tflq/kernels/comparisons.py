@@ -41,7 +41,7 @@ FORMULAS = formulas(
     "int16",
     "comparisons.cc EqualEval",
     (tflite(until="litert-2.0"), "codes as they are"),
-    (tflite("litert-2.3"), "rescaled"),
+    (tflite("litert-2.1"), "rescaled"),
 )
 FAULTS = (
     Fault(

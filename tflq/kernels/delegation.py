@@ -7,7 +7,7 @@ Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import OPERATORS
-from tflq.kernels.facts.fact import SINCE_2_3
+from tflq.kernels.facts.fact import SINCE_2_1
 from tflq.kernels.facts.fact import UNCLAIMED as UNCLAIMED_FLOATS
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, promising
 from tflq.kernels.table import KernelTable, Rows, find
@@ -23,9 +23,11 @@ from tflq.kernels.validity import Runtime, When, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The largest rank that XNNPACK knows.
-_RANK = 6
+RANK = 6
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+#: Types of codes -> the smallest and the largest.
+_CODES = {TensorType.INT8: (-128, 127), TensorType.UINT8: (0, 255)}
 
 #: Operators that the delegate knows; it takes nodes of them, and of no others. Source: Subgraph::VisitNode.
 _VISITED = (
@@ -55,13 +57,17 @@ def over(row: Kernel, base: KernelTable) -> Kernel:
         static = all(node.input(position).is_constant for position in row.shape_operands)
         taken = row.takes is None or (static and row.takes(node))
         chosen = row if taken else row_of(node, beneath, row.sparse)
+        if taken and row.takes is not None:
+            check_definable(node, (*filter(None, node.inputs), *node.outputs))
         prepared = chosen.prepare(node, arithmetic)
         if not taken:
             prepared = replace(prepared, exactness=prepared.exactness or chosen.exactness)
         return replace(prepared, alone=True) if session and not chosen.session else prepared
 
+    known = [other.versions for other in beneath if other.signature == row.signature] or [row.versions]
+    versions = min(low for low, _ in known), max(high for _, high in known)
     left = max((other.exactness for other in beneath), key=lambda promise: promise.strength, default=None)
-    return replace(row, prepare=prepare, session=session, left=left)
+    return replace(row, prepare=prepare, session=session, left=left, versions=versions)
 
 
 def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:
@@ -71,6 +77,23 @@ def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:
     if row is None:
         node.refuse("is not taken by XNNPACK, and has no other kernel")
     return row
+
+
+def check_definable(node: Node, operands: Iterable[Operand]) -> None:
+    """Refuse an operator that XNNPACK takes if one of its tensors of codes has a scale or zero point that it refuses.
+
+    Source: GetXNNPackDatatype; XNNPACK xnn_validate_quantized_tensor.
+    """
+    for operand in operands:
+        q = operand.quantization
+        if q is None or operand.type not in _CODES or len(q.scale) != 1:
+            continue
+        low, high = _CODES[operand.type]
+        point = int(q.zero_point[0]) if len(q.zero_point) else 0
+        if not is_normal(q.scale):
+            node.reject("XNNPACK asks for a normal scale", operand, expected="a normal number", got=float(q.scale[0]))
+        if not low <= point <= high:
+            node.reject("XNNPACK asks for a zero point that is a code", operand, expected=f"{low} to {high}", got=point)
 
 
 #: The promise for XNNPACK's float results.
@@ -92,7 +115,7 @@ def has_only(row: Kernel, type_: TensorType) -> bool:
 _UNCLAIMED: Mapping[str, tuple[When, ...]] = {
     "": (),
     UNCLAIMED_FLOATS: (xnnpack(),),
-    SINCE_2_3: (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
+    SINCE_2_1: (xnnpack(until="litert-2.0"), xnnpack(cpu="arm64 wasm")),
 }
 
 
@@ -109,6 +132,11 @@ def floats_left(op: str, runtime: Runtime, reference: Rows) -> Rows:
 
 #: Releases whose XNNPACK takes unsigned codes; earlier ones are built without its unsigned operators.
 _UINT8 = xnnpack("litert-1.0")
+
+
+def codes_known(runtime: Runtime) -> tuple[TensorType, ...]:
+    """Return the types of codes that a runtime's XNNPACK is built for."""
+    return _EIGHT_BITS if _UINT8.holds(runtime) else _EIGHT_BITS[:1]
 
 
 def enabled(row: Kernel, runtime: Runtime) -> Kernel | None:
@@ -178,7 +206,7 @@ def is_normal(scales: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bool
     return bool(np.all(np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)))
 
 
-def has_shape(operand: Operand, lowest: int = 0, highest: int = _RANK) -> bool:
+def has_shape(operand: Operand, lowest: int = 0, highest: int = RANK) -> bool:
     """Return whether the rank lies between these, and no dimension is 0. Source: CheckTensorShape."""
     return lowest <= len(operand.shape) <= highest and min(operand.shape, default=1) > 0
 

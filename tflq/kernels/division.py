@@ -207,7 +207,7 @@ KERNELS = (
         *(replace(row, prepare=refuse_div) for row in DIV if row.signature.starts_with(TensorType.INT32)),
     ),
     *valid(tflite(until="tflite-2.14", cpu="arm64"), limited("DIV", np.divide, _LOOPS, (1, 2))),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("DIV", DIV, np.divide)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("DIV", DIV, np.divide)),
 )
 
 FAULTS = (

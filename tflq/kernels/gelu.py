@@ -103,7 +103,7 @@ def _by_xnnpack(node: Node, arithmetic: Arithmetic) -> Elementwise:
 
 KERNELS = (
     *ROWS,
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), applying("GELU", ROWS, _by_xnnpack)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), applying("GELU", ROWS, _by_xnnpack)),
     *valid(
         tflite(until="tflite-2.14"),
         *(replace(row, versions=(1, 2), exactness=UNCLAIMED) for row in ROWS if row.signature.is_float),

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import LimitError, ModelError
+from tflq.errors import LimitError, ModelError, UnsupportedError
 from tflq.ir import Quantization, Record, TensorType
 from tflq.kernels.exactness import EXACT, Exactness
 from tflq.kernels.signature import Signature
@@ -167,6 +167,11 @@ class Node:
         """Raise a ModelError that names this operator, and `operand` if given."""
         tensor = "" if operand is None else operand.name or f"#{operand.index}"
         raise ModelError(reason, op=self.op, index=self.index, tensor=tensor, expected=expected, got=got)
+
+    def reject(self, reason: str, operand: Operand, *, expected: object, got: object) -> NoReturn:
+        """Raise an UnsupportedError: the file is sound, and the profile's runtime fails to prepare the operator."""
+        text = f"{reason} (tensor {operand.name or f'#{operand.index}'!r}): expected {expected}, got {got}"
+        raise UnsupportedError(self.op, version=self.version, index=self.index, reason=text)
 
     def claim(self, size: int, what: str) -> None:
         """Refuse the node with a LimitError unless prepare may take that many bytes."""

@@ -105,7 +105,7 @@ _BY_XNNPACK = tuple(
 )
 
 KERNELS = (
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), *_BY_XNNPACK),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), *_BY_XNNPACK),
     *(Kernel("MAXIMUM", f"{t} {t} -> {t}", prepare_plain(maximum_float), (1, 4)) for t in ("float32", "float16")),
     *(
         Kernel("MAXIMUM", f"{t} {t} -> {t}", prepare_plain(np.maximum), (1, 4))

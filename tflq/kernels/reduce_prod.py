@@ -131,7 +131,7 @@ KERNELS = (
     *PLAIN[:3],
     *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_integer, (1, 2), AXES) for t in ("int8", "int16")),
     *valid(
-        opt("litert-2.3"), *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_copying, (1, 2), AXES) for t in TYPES)
+        opt("litert-2.1"), *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_copying, (1, 2), AXES) for t in TYPES)
     ),
     *valid(
         opt(until="litert-2.0"),

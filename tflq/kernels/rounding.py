@@ -79,7 +79,7 @@ KERNELS = (
         Kernel("FLOOR", "float32 -> float32", prepare_function(partial(in_lanes, np.floor)), (1, 1)),
     ),
     *valid(
-        xnnpack("litert-2.3", cpu="x86-64"),
+        xnnpack("litert-2.1", cpu="x86-64"),
         computing("CEIL", CEIL, np.ceil, 1),
         computing("FLOOR", FLOOR, np.floor, 1),
         computing("ROUND", ROUND, np.rint, 1),

@@ -41,7 +41,7 @@ ROWS = (
 KERNELS = (
     *ROWS,
     *valid(
-        xnnpack("litert-2.3", cpu="x86-64"),
+        xnnpack("litert-2.1", cpu="x86-64"),
         applying("SIN", ROWS, lambda *_: xnnpack_functions.SIN),
         applying("COS", ROWS, lambda *_: xnnpack_functions.COS),
     ),

@@ -22,6 +22,8 @@ RELEASES = (
     "litert-1.0",
     "litert-1.4",
     "litert-2.0",
+    "litert-2.1",
+    "litert-2.2",
     "litert-2.3",
 )
 _ORDER = {release: position for position, release in enumerate(RELEASES)}

@@ -23,7 +23,7 @@ ALIASES: Mapping[str, str] = {
     "litert-xnn-arm64": "litert-xnnpack-arm64",
     "litert-xnn-arm64-a53": "litert-xnnpack-arm64-a53",
     "litert-1.4-xnn": "litert-1.4-xnnpack",
-    **{f"litert-{v}-{r}": f"litert-{r}" for v in ("2.1", "2.2", "2.3") for r in ("ref", "opt", "xnnpack")},
+    **{f"litert-2.3-{r}": f"litert-{r}" for r in ("ref", "opt", "xnnpack")},
     "litert-1.4-ref": "litert-2.0-ref",
     "litert-1.2-xnnpack": "litert-1.4-xnnpack",
     "litert-1.2-ref": "litert-1.0-ref",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,10 +45,19 @@ class Outcome:
 
 def run_tflq(case: Case) -> Result:
     """Run one case in tflq under its default profile."""
-    try:
+
+    def run() -> list[list[Array]]:
         interpreter = Interpreter(model_content=case.model())
         interpreter.allocate_tensors()
-        return Ran([invoke(interpreter, sample) for sample in case.samples])
+        return [invoke(interpreter, sample) for sample in case.samples]
+
+    return run_guarded(run)
+
+
+def run_guarded(run: Callable[[], list[list[Array]]]) -> Result:
+    """Return the outputs of `run`, or what it raises, as a result."""
+    try:
+        return Ran(run())
     except OperatorFailed as error:
         return Refused(f"OperatorFailed: {error}", failed=True)
     except TflqError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
@@ -19,18 +19,29 @@ class Remote:
     """A runtime: `command` starts a Python that has it as `module`.
 
     `resolver` is the name in its OpResolverType; empty for releases that have none. `seconds` is the limit of a
-    request, after which the process is ended (0: no limit).
+    request, after which the process is ended (0: no limit). `environment` holds its variables; by default, this one's.
     """
 
-    def __init__(self, command: Sequence[str], module: str, resolver: str = "", seconds: float = 0) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        module: str,
+        resolver: str = "",
+        seconds: float = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._command = [*command, str(WORKER), module, *([resolver] if resolver else [])]
-        self._seconds = seconds
+        self._seconds, self._environment = seconds, environment
         self._start()
 
     def _start(self) -> None:
         """Start the process; raise EOFError if the runtime is missing."""
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=None if self._environment is None else dict(self._environment),
         )
         try:
             receive(self._output)

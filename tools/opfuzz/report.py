@@ -12,6 +12,7 @@ import numpy as np
 
 from opfuzz.case import Case
 from opfuzz.compare import Outcome, Verdict
+from opfuzz.edges import Edge
 from opfuzz.session import Judged, Tally, undrawn
 from tflq.profiles import by_name
 
@@ -43,6 +44,11 @@ def progress(judged: Iterator[Judged], count: int) -> Iterator[Judged]:
 def described(case: Case, outcome: Outcome, line: str) -> str:
     """Return a case and its outcome."""
     return f"{line}: {outcome.verdict.value}: {outcome.note}\n{case}\n"
+
+
+def described_edge(edge: Edge, line: str) -> str:
+    """Return an edge, its changes and the answer on it."""
+    return f"{line}\n  changed: {', '.join(edge.changes)}\n{edge.case}\n"
 
 
 def table(tally: Tally, seed: int) -> str:

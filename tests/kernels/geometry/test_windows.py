@@ -160,7 +160,7 @@ STEP = {"padding": 0, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dil
     ("change", "match"),
     [
         ({"w": T("int8", (4, 1, 1, 2), 0.1, value=1)}, "input channels"),
-        ({"w": T("int8", (4, 1, 1, 3), [0.1, 0.2], value=1)}, "number of weight scales"),
+        ({"w": T("int8", (4, 1, 1, 3), [0.1, 0.2, 0.3], 0, 3, value=1)}, "number of weight scales"),
         ({"w": T("int8", (4, 1, 1, 3), 0.1, 5, value=1)}, "zero point"),
         ({"w": T("int8", (4, 1, 1, 3), value=1)}, "no quantization"),
         ({"w": T("int8", (4, 3, 3), 0.1, value=1)}, "rank"),
@@ -168,7 +168,6 @@ STEP = {"padding": 0, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dil
         ({"bias": None}, "is missing"),
         ({"options": {**STEP, "stride_w": 0}}, "does not fit along w"),
         ({"options": {**STEP, "padding": 1}, "w": T("int8", (4, 6, 1, 3), 0.1, value=1)}, "does not fit along h"),
-        ({"options": {**STEP, "fused_activation_function": 4}}, "fused activation"),
     ],
 )
 def test_refused(change: dict[str, object], match: str) -> None:

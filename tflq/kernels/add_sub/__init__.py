@@ -47,4 +47,12 @@ FAULTS = (
         "ActivationFunctionWithMinMax, compiled to fmaxnm and fminnm",
         (when.tflite(until="tflite-2.14", cpu="arm64"),),
     ),
+    Fault(
+        "ADD",
+        ("int8 int8 -> int8",),
+        "TensorFlow 2.3 to LiteRT 2.4, packages with vector code; uint8 too",
+        "sums that need more than 16 bits in steps of the output wrap; XNNPACK leaves such scales to these kernels",
+        "optimized/integer_ops/add.h AddElementwiseInt8, vmovn_s32",
+        (when.opt(vectors=True),),
+    ),
 )

@@ -1,9 +1,9 @@
 """ADD and SUB of the optimized resolver. Operands, options and refusals: tflq/kernels/add_sub/reference.py.
 
 ADD of codes runs vector code: inputs reach the common scale with one rounding less than in the reference. The sum is
-scaled as there; what is left over after whole blocks is identical to the reference. If one operand is broadcast whole,
-int8 goes as uint8 does. Up to 2.5, 16-bit ADD is the reference's. In 2.3, 16-bit ADD and SUB always go by shifts,
-regardless of the options; broadcast operands are refused.
+scaled as there, and 8-bit sums then keep 16 bits, in which they wrap; what is left over after whole blocks is identical
+to the reference. If one operand is broadcast whole, int8 goes as uint8 does. Up to 2.5, 16-bit ADD is the reference's.
+In 2.3, 16-bit ADD and SUB always go by shifts, regardless of the options; broadcast operands are refused.
 Source: LiteRT 2.3 optimized_ops.h AddElementwise, AddScalarBroadcast (uint8); optimized/integer_ops/add.h
 AddElementwiseInt8, AddElementwiseInt16, AddScalarBroadcast, all with USE_NEON and without AVX2. TensorFlow 2.3 and 2.5,
 add.cc, sub.cc Prepare, EvalAddQuantized.
@@ -12,7 +12,7 @@ add.cc, sub.cc Prepare, EvalAddQuantized.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from tflq.numerics.rounding import wrap_int32
 from tflq.numerics.scaling import checked_log2
 
 Scaled = Callable[[Array, int, int, int], Array]
+#: Beyond every 16-bit number.
+_INT16 = 2**15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,7 @@ class OpData:
     second: Array  # the same of the second input
     run: int  # elements that the vector loop goes through without a break
     whole: int  # how many of these fill whole blocks
+    wraps: bool  # whether scaled sums can leave 16 bits, in which blocks hold them
 
 
 def shifted_at_once(centred: Array, left: int, mantissa: int, shift: int) -> Array:
@@ -99,11 +102,25 @@ def in_vectors(node: Node, prepared: Prepared) -> Prepared:
         mantissa, shift = quantize_multiplier(float(np.float64(operand.scale) / twice))
         return scaled(centred_codes(operand), left, mantissa, shift).astype(np.int32)
 
-    return Prepared(prepared.shapes, OpData(prepared.data, table(a), table(b), run, whole), eval_blocks)
+    data = OpData(prepared.data, table(a), table(b), run, whole, wraps=False)
+    return Prepared(
+        prepared.shapes, replace(data, wraps=a.type != TensorType.INT16 and _leaves_16_bits(data)), eval_blocks
+    )
+
+
+def _leaves_16_bits(data: OpData) -> bool:
+    """Return whether the largest sum of blocks, scaled and moved by the zero point, needs more than 16 bits."""
+    pipeline = data.rest.pipeline
+    ends = [sum(int(end(side.astype(np.int64))) for side in (data.first, data.second)) for end in (np.min, np.max)]
+    scaled = np.asarray(pipeline.stage(np.clip(ends, -(2**31), 2**31 - 1).astype(np.int32)), np.int64)
+    return bool(np.max(np.abs(scaled)) + abs(pipeline.zero_point) >= _INT16)
 
 
 def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
-    """Source: AddElementwise. Rounding: each input's, then the output's. Overflow: none."""
+    """Source: AddElementwise. Rounding: each input's, then the output's.
+
+    Overflow: blocks keep the low 16 bits of 8-bit sums, and add the zero point in 16 bits.
+    """
     rest = data.rest
     accumulator = np.empty(rest.shape, np.int32)
     _add_looked_up(
@@ -116,7 +133,17 @@ def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
         0,
         accumulator.reshape(-1, data.run),
     )
-    return rest.pipeline(accumulator)
+    return _wrapped(data, accumulator) if data.wraps else rest.pipeline(accumulator)
+
+
+def _wrapped(data: OpData, accumulator: Array) -> Array:
+    """Return the codes of sums that blocks keep in 16 bits. Source: vmovn_s32, vaddq_s16."""
+    pipeline = data.rest.pipeline
+    codes = pipeline(accumulator).reshape(-1, data.run)
+    blocks = accumulator.reshape(-1, data.run)[:, : data.whole]
+    narrowed = pipeline.stage(blocks).astype(np.int16) + np.int16(pipeline.zero_point)
+    codes[:, : data.whole] = np.clip(narrowed, *pipeline.clamp)
+    return codes.reshape(data.rest.shape)
 
 
 @in_pieces(a="rc", b="rc", column="c", out="rc")

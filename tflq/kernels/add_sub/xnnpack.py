@@ -84,7 +84,7 @@ KERNELS = (
         *(delegate(Kernel("SUB", f"{t} {t} -> {t}", prepare_sub, (1, 5)), takes) for t in ("uint8", "int8")),
     ),
     *valid(
-        xnnpack("litert-2.3", cpu="x86-64"),
+        xnnpack("litert-2.1", cpu="x86-64"),
         computing("ADD", reference.ADD, np.add),
         computing("SUB", reference.SUB, np.subtract),
     ),

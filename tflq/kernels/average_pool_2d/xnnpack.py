@@ -93,6 +93,6 @@ def _tree(v: Array) -> Real:
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
+    xnnpack("litert-2.1", cpu="x86-64"),
     delegate(Kernel("AVERAGE_POOL_2D", "float32 -> float32", prepare, (1, 3)), takes),
 )

@@ -29,7 +29,7 @@ FORMULAS = (
         "xnnpack_delegate.cc VisitBatchMatMulNode",
         (when.xnnpack("litert-1.0", "litert-1.4"), "not taken: DRU"),
         (when.xnnpack("litert-2.0", "litert-2.0"), _IGNORED),
-        (when.xnnpack("litert-2.3"), "F32 where that zero point is 0, else not taken"),
+        (when.xnnpack("litert-2.1"), "F32 where that zero point is 0, else not taken"),
     ),
 )
 FAULTS = (
@@ -48,5 +48,13 @@ FAULTS = (
         "the zero point of the second operand is ignored",
         "xnnpack_delegate.cc VisitBatchMatMulNode",
         (when.xnnpack("litert-2.0", "litert-2.0"),),
+    ),
+    Fault(
+        "BATCH_MATMUL",
+        ("float32 int8 -> float32",),
+        "up to LiteRT 1.0",
+        "a scale for each column reads as 0: every output is 0, without an error",
+        "core/subgraph.cc GetLegacyQuantization; batch_matmul.cc EvalHybrid",
+        (when.tflite(until="litert-1.0"),),
     ),
 )

@@ -28,6 +28,7 @@ from tflq.kernels.batch_matmul import hybrid
 from tflq.kernels.batch_matmul.shapes import shapes
 from tflq.kernels.families.contraction import code_span, per_tensor_multiplier
 from tflq.kernels.families.hybrid import UNCLAIMED_2_14
+from tflq.kernels.families.legacy_scales import one_scale
 from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.ordered_sums import multiply
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
@@ -167,10 +168,14 @@ ROWS = (
 )
 UNFOLDED = tuple(replace(row, prepare=unfolded(row.prepare)) for row in ROWS)
 
+#: Up to LiteRT 1.0.
+_ONE_SCALE = tuple(replace(row, prepare=one_scale(row.prepare)) for row in hybrid.ROWS)
+
 KERNELS = (
     *ROWS,
     *hybrid.ROWS,
     *valid(tflite(until="litert-2.0"), *UNFOLDED),
-    *valid(tflite(until="tflite-2.14"), *promising(UNCLAIMED_2_14, hybrid.ROWS)),
+    *valid(tflite("litert-1.0", "litert-1.0"), *_ONE_SCALE),
+    *valid(tflite(until="tflite-2.14"), *promising(UNCLAIMED_2_14, _ONE_SCALE)),
     *valid(tflite(until="tf-2.5"), replace(ROWS[2], prepare=refuse_int32)),
 )

@@ -153,12 +153,12 @@ def eval_hybrid(data: HybridData, x: Array, y: Array) -> Array:
 _HYBRID = (delegate(Kernel("BATCH_MATMUL", "float32 int8 -> float32", prepare_hybrid, (1, 4)), takes_hybrid),)
 
 KERNELS = (
-    *valid(xnnpack("litert-2.3"), delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare, (1, 4)), takes)),
+    *valid(xnnpack("litert-2.1"), delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare, (1, 4)), takes)),
     *valid(
         xnnpack("litert-2.0", "litert-2.0"),
         delegate(Kernel("BATCH_MATMUL", "int8 int8 -> int8", prepare_as_symmetric, (1, 4)), takes_any_zero_point),
     ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), *_HYBRID),
-    *valid(xnnpack("litert-2.3", cpu="arm64 wasm"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), *_HYBRID),
+    *valid(xnnpack("litert-2.1", cpu="arm64 wasm"), *promising(UNCLAIMED, _HYBRID)),
     *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
 )

@@ -45,6 +45,6 @@ def evaluate(data: OpData, x: Array, y: Array) -> Array:
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
+    xnnpack("litert-2.1", cpu="x86-64"),
     delegate(Kernel("BATCH_MATMUL", "float32 float32 -> float32", prepare, (1, 4)), takes),
 )

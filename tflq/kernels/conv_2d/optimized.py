@@ -3,8 +3,8 @@
 The sums are the reference's, and so are grouped convolutions. ruy's matrix product scales int8, uint8 after 2.14
 (gemmlowp before it rounds as the reference does) and 16-bit activations with 32-bit accumulators. On AArch64, and with
 the NEON code through SSE up to 2.12, products of one column have the matrix-vector kernel; up to 2.14 gemmlowp makes
-the others on AArch64, up to 2.12 those of uint8. Eigen multiplies float32. Hybrid filters of different scales: both
-scales are multiplied first.
+the others on AArch64, up to 2.12 those of uint8. Eigen multiplies float32; up to 2.14 one pixel of one filter goes
+through two accumulators. Hybrid filters of different scales: both scales are multiplied first.
 Source: LiteRT 2.3 conv.cc EvalQuantizedPerChannel, EvalQuantized, EvalQuantizedPerChannel16x8, EvalFloat,
 EvalHybridPerChannel; optimized/integer_ops/conv.h ConvPerChannel; optimized_ops.h Conv, HybridConvPerChannel,
 AddBiasAndEvalActivationFunction; multithreaded_conv.h EigenTensorConvFunctor; ruy kernel_avx.cc, kernel_arm64.cc,
@@ -35,6 +35,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.dynamic_range import Floats
 from tflq.numerics.stages import StageOf
 
 
@@ -49,11 +50,15 @@ def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
     return prepare
 
 
+#: Columns, rows and, by name, `cache`: see eigen.product.
+Product = Callable[..., Floats]
+#: One row times one column, up to 2.14: two accumulators, not four.
+_BY_COEFFICIENTS = partial(eigen.product, dot=eigen.coefficients)
 #: Patches held at a time: a multiple of the four rows that Eigen takes together, so that parts equal the whole.
 BLOCK = 4096
 
 
-def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_by_eigen(node: Node, arithmetic: Arithmetic, product_of: Product = eigen.product) -> Prepared:
     """Prepare like the reference kernel; only the evaluation differs."""
     prepared = reference.prepare_float(node, arithmetic)
     data: FloatData = prepared.data
@@ -66,10 +71,11 @@ def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
         if product is not None:
             return Prepared(prepared.shapes, replace(data, product=product), eval_float)
     evaluation = eval_by_eigen if node.input(1).is_constant else eval_variable
-    return Prepared(prepared.shapes, data, partial(evaluation, cache=arithmetic.first_level_cache))
+    bound = partial(evaluation, cache=arithmetic.first_level_cache, product_of=product_of)
+    return Prepared(prepared.shapes, data, bound)
 
 
-def eval_by_eigen(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
+def eval_by_eigen(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int, product_of: Product) -> Array:
     """Rounding: product and sum apart, in Eigen's order of k, bias last. Padding: products with 0."""
     out = np.empty(data.shape, np.float32)
     pixels = out.reshape(-1, data.shape[3])
@@ -78,7 +84,7 @@ def eval_by_eigen(data: FloatData, x: Array, w: Array, bias: Array, *, cache: in
     for part in parts(len(pixels)):
         patches = np.empty((part.stop - part.start, len(columns)), np.float32)
         patches_into(image, 0, data.window, part.start, 0, patches)
-        np.add(eigen.product(columns, patches, cache=cache), added, out=pixels[part])
+        np.add(product_of(columns, patches, cache=cache), added, out=pixels[part])
     return clamp_in_place(out, *data.clamp)
 
 
@@ -89,9 +95,9 @@ def parts(rows: int) -> Iterator[slice]:
         yield slice(block * BLOCK, (block + 1) * BLOCK if block < whole - 1 else rows)
 
 
-def eval_variable(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int) -> Array:
+def eval_variable(data: FloatData, x: Array, w: Array, bias: Array, *, cache: int, product_of: Product) -> Array:
     """Evaluate with weights that another operator computed."""
-    return eval_by_eigen(replace(data, weights=channels_last(w)), x, w, bias, cache=cache)
+    return eval_by_eigen(replace(data, weights=channels_last(w)), x, w, bias, cache=cache, product_of=product_of)
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -148,6 +154,15 @@ KERNELS = (
         Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)),
     ),
     *valid(opt("litert-1.0", cpu="arm64"), *rows(ruy)),
+    *valid(
+        opt(until="tflite-2.14"),
+        Kernel(
+            "CONV_2D",
+            "float32 float32 float32 -> float32",
+            partial(prepare_by_eigen, product_of=_BY_COEFFICIENTS),
+            (1, 8),
+        ),
+    ),
     *valid(opt(until="tflite-2.14", cpu="arm64"), *rows(gemmlowp)),
     *valid(opt(until="tflite-2.12", cpu="x86-64", vectors=True), *by_type(rows(ruy), rows(gemmlowp))),
 )

@@ -18,6 +18,7 @@ from tflq.kernels.conv_2d.shapes import shapes
 from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.hybrid_sums import HybridSums
+from tflq.kernels.families.negative_padding import unread
 from tflq.kernels.families.operand_rows import Patches
 from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
 from tflq.kernels.geometry.windows import Window
@@ -120,15 +121,15 @@ _HYBRID = (
     delegate(Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)), takes_hybrid),
 )
 
+_CODES = tuple(
+    delegate(Kernel("CONV_2D", types, prepare, (1, 8)), takes)
+    for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
+)
+
 KERNELS = (
-    *valid(
-        xnnpack(),
-        *(
-            delegate(Kernel("CONV_2D", types, prepare, (1, 8)), takes)
-            for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
-        ),
-    ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64 arm64-a53"), *_HYBRID),
-    *valid(xnnpack("litert-2.3", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack(), *_CODES),
+    *valid(xnnpack(until="litert-2.1"), *map(unread, _CODES)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64 arm64-a53"), *_HYBRID),
+    *valid(xnnpack("litert-2.1", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
     *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
 )

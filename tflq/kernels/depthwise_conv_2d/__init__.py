@@ -29,4 +29,13 @@ FAULTS = (
         "optimized/depthwiseconv_float.h DepthwiseConvInitAccBuffer",
         (when.tflite("tflite-2.14", resolvers=when.OPT),),
     ),
+    Fault(
+        "DEPTHWISE_CONV_2D",
+        ("int8 int8 int32 -> int8", "float32 float32 float32 -> float32"),
+        "XNNPACK up to LiteRT 2.1; uint8 from LiteRT 1.0 on",
+        "with SAME padding that is negative along an axis (a stride beyond the filter), no tap is read: every output "
+        "is the bias alone, which is all zeros without one",
+        "XNNPACK convolution-nhwc.c, SAME padding; right from LiteRT 2.2 on",
+        (when.xnnpack(until="litert-2.1"),),
+    ),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tflq.kernels.delegation import delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
 from tflq.kernels.depthwise_conv_2d.reference import prepare_quantized
+from tflq.kernels.families.negative_padding import unread
 from tflq.kernels.families.xnnpack_scaling import depthwise, rescaled
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.validity import xnnpack
@@ -40,10 +41,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return rescaled(node, prepare_quantized(node, arithmetic), depthwise(arithmetic, x), x, w, w.shape[3])
 
 
-KERNELS = valid(
-    xnnpack(),
-    *(
-        delegate(Kernel("DEPTHWISE_CONV_2D", types, prepare, (1, 6)), takes)
-        for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
-    ),
+_ROWS = tuple(
+    delegate(Kernel("DEPTHWISE_CONV_2D", types, prepare, (1, 6)), takes)
+    for types in ("uint8 uint8 int32 -> uint8", "int8 int8 int32 -> int8")
 )
+
+KERNELS = (*valid(xnnpack(), *_ROWS), *valid(xnnpack(until="litert-2.1"), *map(unread, _ROWS)))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_shape, is_static
+from tflq.kernels.depthwise_conv_2d import reference
 from tflq.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.kernels.families.fused_convolution import OpData, convolved
 from tflq.kernels.families.fused_products import open_range
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.kernels.families.negative_padding import unread
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
@@ -45,7 +47,11 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     return convolved(data, x, np.asarray(w).transpose(3, 1, 2, 0), np.ascontiguousarray(bias))
 
 
-KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
-    delegate(Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 6)), takes),
+_ROW = delegate(Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 6)), takes)
+_REFERENCE = Kernel("DEPTHWISE_CONV_2D", _ROW.types, reference.prepare_float, (1, 6))
+
+KERNELS = (
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), _ROW),
+    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW)),
+    *valid(xnnpack(until="litert-2.0"), *promising(UNCLAIMED, (unread(_REFERENCE, takes),))),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, JOINS, SINCE_2_3, Fact, Needs
+from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, JOINS, SINCE_2_1, Fact, Needs
 
 FACTS = (
     Fact(
@@ -16,7 +16,7 @@ FACTS = (
         rounds_once=True,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("ATAN2", both="2.11:1", later="2.14 float16"),
     Fact("BITWISE_XOR", room="logic", both="2.13:1", traced=False, kept_float=COMPUTES_CODES),
@@ -31,13 +31,13 @@ FACTS = (
         rounds_once=True,
         traced=False,
         quantize=FREE,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "EQUAL",
         room="comparisons",
-        opt="1.15:2 2.3:3 2.13:4",
-        ref="1.15:1 2.5:3 2.13:4",
+        opt="1.15:2 2.3:3 2.13:4 2.1:5",
+        ref="1.15:1 2.5:3 2.13:4 2.1:5",
         micro="taken",
         later="2.14 float16, 2.12 int16",
         pointwise=True,
@@ -116,7 +116,7 @@ FACTS = (
         rounds_once=True,
         quantize=JOINS,
         needs=Needs(2, 4),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "MINIMUM",
@@ -129,7 +129,7 @@ FACTS = (
         rounds_once=True,
         quantize=JOINS,
         needs=Needs(2, 4),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "MUL",
@@ -141,13 +141,13 @@ FACTS = (
         rounds_once=True,
         quantize=FREE,
         needs=Needs(2, 4),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "NOT_EQUAL",
         room="comparisons",
-        opt="1.15:2 2.3:3",
-        ref="1.15:1 2.5:3",
+        opt="1.15:2 2.3:3 2.1:4",
+        ref="1.15:1 2.5:3 2.1:4",
         micro="taken",
         later="2.14 int16 float16, 2.0 int16",
         pointwise=True,
@@ -165,7 +165,7 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 1),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("STABLEHLO_ADD", room="stablehlo_arithmetic", both="1.0:1", traced=False, kept_float=COMPUTES_CODES),
     Fact("STABLEHLO_AND", room="logic", opt="1.4:1", traced=False, kept_float=COMPUTES_CODES),
@@ -183,6 +183,6 @@ FACTS = (
         rounds_once=True,
         quantize=FREE,
         needs=Needs(2, 5),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
 )

@@ -72,8 +72,8 @@ PROBABILITY: Output = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": 
 SIGNED_UNIT: Output = {"int8": (1 / 128, 0), "uint8": (1 / 128, 128), "int16": (1 / 32768, 0)}
 UNIT_8BIT: Output = {"int8": (1 / 128, 0), "uint8": (1 / 128, 128)}
 LOG_PROBABILITY: Output = {"int8": (16 / 256, 127), "uint8": (16 / 256, 255)}
-#: For `xnnpack_floats`: float results are not reproduced; they are reproduced from LiteRT 2.3 on, on x86-64.
-UNCLAIMED, SINCE_2_3 = "unclaimed", "since 2.3"
+#: For `xnnpack_floats`: float results are not reproduced; they are reproduced from LiteRT 2.1 on, on x86-64.
+UNCLAIMED, SINCE_2_1 = "unclaimed", "since 2.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Fact:
 
     The highest version that resolvers register, by the release from which on it holds, oldest first; 0: taken out.
     `both` is for either resolver, else `opt` for the optimized one, from r1.15 on, and `ref` for the reference one.
-    Releases: 1.15 to 2.14 of TensorFlow, 1.0 to 2.0 of LiteRT; later ones are not limited. Read from the released
+    Releases: 1.15 to 2.14 of TensorFlow, 1.0 to 2.1 of LiteRT; later ones are not limited. Read from the released
     packages by asking each for every operator and version.
     `later` names element types of its data that came after a release: "2.14 int8 int16, 2.12 int4".
     `micro`: TensorFlow Lite Micro registers it ("taken"); "uint8": also for uint8; "-hybrid": float activations with
@@ -144,7 +144,7 @@ class Fact:
     def highest(self, release: str, optimized: bool) -> int:
         """Return the highest version that a resolver of a release registers; 0 if it does not have the operator.
 
-        `release` is the number alone, from 1.15 of TensorFlow to 2.0 of LiteRT.
+        `release` is the number alone, from 1.15 of TensorFlow to 2.1 of LiteRT.
         """
         steps = (step.split(":") for step in (self.both or (self.opt if optimized else self.ref)).split())
         return ([0] + [int(version) for since, version in steps if ORDER[since] <= ORDER[release]])[-1]

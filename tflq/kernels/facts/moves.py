@@ -19,8 +19,8 @@ FACTS = (
     Fact("BROADCAST_TO", both="2.5:3", micro="uint8", rounds_once=True, moves=(0,), quantize=MOVES, needs=Needs(3, 3)),
     Fact(
         "CONCATENATION",
-        opt="1.15:2 2.3:3 2.14:4",
-        ref="1.15:1 2.5:3",
+        opt="1.15:2 2.3:3 2.14:4 2.1:5",
+        ref="1.15:1 2.5:3 2.1:5",
         micro="taken",
         later="2.14 int4 float16",
         rounds_once=True,
@@ -40,8 +40,8 @@ FACTS = (
     Fact("DILATE", both="1.0:1", traced=False, kept_float=COPIES_CODES),
     Fact(
         "DYNAMIC_UPDATE_SLICE",
-        opt="2.9:1 1.0:2 1.4:4",
-        ref="2.9:1",
+        opt="2.9:1 1.0:2 1.4:4 2.1:5",
+        ref="2.9:1 2.1:5",
         micro="taken",
         later="2.14 uint8 int16 uint32",
         rounds_once=True,
@@ -51,8 +51,8 @@ FACTS = (
     ),
     Fact(
         "EMBEDDING_LOOKUP",
-        opt="1.15:3 1.0:4",
-        ref="1.15:1 2.5:3",
+        opt="1.15:3 1.0:4 2.1:5",
+        ref="1.15:1 2.5:3 2.1:5",
         micro="taken",
         later="2.14 bool int4 int16 int32 uint32 int64 uint64 float16 float64 complex64, 2.0 float16 int4",
         rounds_once=True,
@@ -191,8 +191,8 @@ FACTS = (
     ),
     Fact(
         "SLICE",
-        opt="1.15:3 2.5:5 2.14:6",
-        ref="1.15:1 2.5:5",
+        opt="1.15:3 2.5:5 2.14:6 2.1:7",
+        ref="1.15:1 2.5:5 2.1:7",
         micro="taken",
         later="2.14 int4 uint64 float16 float64 complex64",
         rounds_once=True,
@@ -277,7 +277,7 @@ FACTS = (
     Fact(
         "TRANSPOSE",
         opt="1.15:3 2.3:4 2.5:5 2.12:6 1.4:7",
-        ref="1.15:1 2.5:5",
+        ref="1.15:1 2.5:5 2.1:7",
         micro="taken",
         later="2.14 uint32 uint64 float16 float64 complex64",
         rounds_once=True,
@@ -287,7 +287,7 @@ FACTS = (
     ),
     Fact(
         "UNPACK",
-        opt="1.15:2 2.3:4",
+        opt="1.15:2 2.3:4 2.1:5",
         ref="1.15:1 2.5:4",
         micro="taken",
         later="2.14 float16",

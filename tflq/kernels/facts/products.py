@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.kernels.facts import counts
-from tflq.kernels.facts.fact import FREE, NO_INTEGERS, SINCE_2_3, Fact, Needs, Rule, Weights
+from tflq.kernels.facts.fact import FREE, NO_INTEGERS, SINCE_2_1, Fact, Needs, Rule, Weights
 
 FACTS = (
     Fact(
@@ -14,7 +14,7 @@ FACTS = (
         by_rows=True,
         quantize=Rule(weights=Weights(0, 1, None)),
         needs=Needs(2, 3, hybrid=(4, 4)),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
         products=counts.matrices,
     ),  # batch_matmul.h BatchMatMul
     Fact(
@@ -42,7 +42,7 @@ FACTS = (
         by_channel=True,
         quantize=Rule(weights=Weights(0, 1, 0, 2)),
         needs=Needs(3, 1, hybrid=(2, 5), int4=7),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
         products=counts.convolution,
     ),  # conv.h ConvPerChannel
     Fact("CONV_3D", both="2.5:1", products=counts.convolution_3d),  # conv3d.h Conv3D
@@ -55,20 +55,20 @@ FACTS = (
         by_channel=True,
         quantize=Rule(weights=Weights(0, 1, 3, 2)),
         needs=Needs(3, 1, hybrid=(4, 6), int4=7),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
         products=counts.depthwise,
     ),  # depthwise_conv.h DepthwiseConvPerChannel
     Fact("EMBEDDING_LOOKUP_SPARSE", both="1.15:1", products=counts.weighted_rows),  # embedding_lookup_sparse.cc Eval
     Fact(
         "FULLY_CONNECTED",
-        opt="1.15:6 2.3:8 2.5:9 2.13:10 1.0:13",
-        ref="1.15:2 2.5:9 1.0:11",
+        opt="1.15:6 2.3:8 2.5:9 2.13:10 1.0:13 2.1:14",
+        ref="1.15:2 2.5:9 1.0:11 2.1:14",
         micro="-hybrid",
         by_rows=True,
         by_channel=True,
         quantize=Rule(weights=Weights(0, 1, 0, 2)),
         needs=Needs(4, 1, hybrid=(9, 12), int4=10, hybrid_int4=13),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
         products=counts.dense,
     ),  # fully_connected.h FullyConnected
     Fact(
@@ -96,7 +96,7 @@ FACTS = (
         by_channel=True,
         quantize=Rule(weights=Weights(2, 1, 0, 3)),
         needs=Needs(2, 2),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
         products=counts.transposed,
     ),  # transpose_conv.h TransposeConv
     Fact(

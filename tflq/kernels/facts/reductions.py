@@ -9,7 +9,7 @@ from tflq.kernels.facts.fact import (
     LOG_PROBABILITY,
     MOVES,
     PROBABILITY,
-    SINCE_2_3,
+    SINCE_2_1,
     UNCLAIMED,
     UNIT_8BIT,
     Fact,
@@ -24,7 +24,7 @@ FACTS = (
         micro="taken",
         quantize=MOVES,
         needs=Needs(2, 3),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
         passes=counts.pool,
     ),  # pooling.h AveragePool
     Fact("AudioSpectrogram", room="audio_spectrogram", passes=counts.transform),  # spectrogram.cc ProcessCoreFFT
@@ -78,7 +78,7 @@ FACTS = (
         sums=True,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("Mfcc"),
     Fact(
@@ -125,7 +125,7 @@ FACTS = (
         traced=False,
         quantize=MOVES,
         needs=Needs(2, 4),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "RESIZE_NEAREST_NEIGHBOR",
@@ -151,7 +151,7 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=PROBABILITY,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "STABLEHLO_REDUCE_WINDOW",
@@ -173,7 +173,7 @@ FACTS = (
             "int8": "LiteRT's reference kernel reads int8 codes as uint8",
             "int16": "LiteRT's kernel reads and writes int16 codes as uint8",
         },
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "TFLite_Detection_PostProcess",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, PROBABILITY, SIGNED_UNIT, SINCE_2_3, Fact, Needs, Rule
+from tflq.kernels.facts.fact import COMPUTES_CODES, FREE, PROBABILITY, SIGNED_UNIT, SINCE_2_1, Fact, Needs, Rule
 
 FACTS = (
     Fact(
@@ -40,8 +40,8 @@ FACTS = (
     Fact("BUCKETIZE", both="2.9:1"),
     Fact(
         "CAST",
-        opt="1.15:1 2.7:2 2.9:4 2.13:5 1.0:6 1.4:7",
-        ref="1.15:1 2.7:2 2.9:4 1.4:7",
+        opt="1.15:1 2.7:2 2.9:4 2.13:5 1.0:6 1.4:7 2.1:8",
+        ref="1.15:1 2.7:2 2.9:4 1.4:7 2.1:8",
         micro="taken",
         pointwise=True,
         rounds_once=True,
@@ -55,7 +55,7 @@ FACTS = (
         ref="1.15:1 2.5:0",
         micro="taken",
         pointwise=True,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("COMPLEX_ABS", room="complex_numbers", both="2.5:1"),
     Fact(
@@ -65,19 +65,19 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "DEQUANTIZE",
-        opt="1.15:4 2.7:5 1.0:6",
-        ref="1.15:2 2.5:4 1.4:6",
+        opt="1.15:4 2.7:5 1.0:6 2.1:8",
+        ref="1.15:2 2.5:4 1.4:6 2.1:8",
         micro="uint8",
         pointwise=True,
         rounds_once=True,
         converts=True,
     ),
     Fact(
-        "ELU", opt="1.15:1", ref="1.15:1 2.5:0", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_3
+        "ELU", opt="1.15:1", ref="1.15:1 2.5:0", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_1
     ),
     Fact(
         "EXP",
@@ -86,7 +86,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("FAKE_QUANT", opt="1.15:2", ref="1.15:1 2.5:2"),
     Fact(
@@ -96,7 +96,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "GELU",
@@ -105,9 +105,9 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 1, uint8_too=True),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
-    Fact("HARD_SWISH", both="1.15:1", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_3),
+    Fact("HARD_SWISH", both="1.15:1", micro="taken", pointwise=True, quantize=FREE, xnnpack_floats=SINCE_2_1),
     Fact("IMAG", room="complex_numbers", both="2.5:1"),
     Fact(
         "LEAKY_RELU",
@@ -118,7 +118,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(1, 2),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "LOG",
@@ -128,7 +128,7 @@ FACTS = (
         pointwise=True,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("LOGICAL_NOT", room="logic", both="1.15:1", micro="taken"),
     Fact(
@@ -142,7 +142,7 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=PROBABILITY,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "NEG",
@@ -153,7 +153,7 @@ FACTS = (
         rounds_once=True,
         traced=False,
         quantize=FREE,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("NumericVerify", room="dequantize", kept_float="it compares with float values"),
     Fact(
@@ -164,9 +164,16 @@ FACTS = (
         pointwise=True,
         by_channel=True,
         quantize=Rule(narrow=(1,)),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
-    Fact("QUANTIZE", opt="1.15:2 2.7:3", ref="1.15:1 2.5:2 1.4:3", micro="taken", pointwise=True, converts=True),
+    Fact(
+        "QUANTIZE",
+        opt="1.15:2 2.7:3 2.1:6",
+        ref="1.15:1 2.5:2 1.4:3 2.1:6",
+        micro="taken",
+        pointwise=True,
+        converts=True,
+    ),
     Fact("REAL", room="complex_numbers", both="2.5:1"),
     Fact(
         "RELU",
@@ -179,7 +186,7 @@ FACTS = (
         rounds_once=True,
         quantize=FREE,
         needs=Needs(2, 3, uint8_too=True),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "RELU6",
@@ -191,7 +198,7 @@ FACTS = (
         rounds_once=True,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("RELU_0_TO_1", room="rectifiers", both="2.11:1", pointwise=True, rounds_once=True, quantize=FREE),
     Fact(
@@ -201,7 +208,7 @@ FACTS = (
         pointwise=True,
         rounds_once=True,
         quantize=FREE,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "ROUND",
@@ -211,7 +218,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         rounds_once=True,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "RSQRT",
@@ -223,7 +230,7 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 3),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact("SIGN", opt="2.11:1 2.12:2", ref="2.11:1 1.4:2", pointwise=True, rounds_once=True),
     Fact(
@@ -233,7 +240,7 @@ FACTS = (
         micro="taken",
         later="2.14 float16",
         pointwise=True,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
         "SQRT",
@@ -246,10 +253,10 @@ FACTS = (
         traced=False,
         quantize=FREE,
         needs=Needs(2, 2),
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
     Fact(
-        "SQUARE", room="roots", both="1.15:1", micro="taken", pointwise=True, rounds_once=True, xnnpack_floats=SINCE_2_3
+        "SQUARE", room="roots", both="1.15:1", micro="taken", pointwise=True, rounds_once=True, xnnpack_floats=SINCE_2_1
     ),
     Fact(
         "TANH",
@@ -262,6 +269,6 @@ FACTS = (
         quantize=FREE,
         needs=Needs(2, 3),
         output=SIGNED_UNIT,
-        xnnpack_floats=SINCE_2_3,
+        xnnpack_floats=SINCE_2_1,
     ),
 )

@@ -31,11 +31,8 @@ _INT32 = 2.0**31
 
 
 def limits(node: Node) -> tuple[float | None, float | None]:
-    """Return real limits of the node's fused activation; refuse functions that no kernel fuses (TANH, SIGN_BIT)."""
-    function = int(node.options.get("fused_activation_function", 0))
-    if function not in LIMITS:
-        node.refuse("fused activation function", expected="NONE, RELU, RELU_N1_TO_1 or RELU6", got=function)
-    return LIMITS[function]
+    """Return real limits of the node's fused activation; what is no clamp (TANH, SIGN_BIT) counts as none."""
+    return LIMITS.get(int(node.options.get("fused_activation_function", 0)), LIMITS[0])
 
 
 def quantized_limit(real: float, scale: np.float32, zero_point: int) -> int:
@@ -94,6 +91,17 @@ def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
     np.copyto(values, low, where=values < low)
     np.copyto(values, high, where=values > high)
     return values
+
+
+def any_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
+    """Return `prepare` with activations that are no clamp taken for none."""
+    is_open = without_activation(prepare)
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        known = int(node.options.get("fused_activation_function", 0)) in LIMITS
+        return (prepare if known else is_open)(node, arithmetic)
+
+    return prepared
 
 
 def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:

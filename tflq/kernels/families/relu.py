@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import clamp_in_place, quantized_limit
@@ -39,7 +40,8 @@ def kernels(
     def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         x, y = same_type(node)
         dtype = np.dtype(x.type.label)
-        node.check(bool(y.scale > 0), "needs a positive per-tensor scale", y, got=y.scale)
+        if not y.scale > 0:
+            raise UndefinedResultError(node.op, "limits over an output without a positive scale of its own")
         if dtype == np.int16:
             for operand in (x, y):
                 node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)

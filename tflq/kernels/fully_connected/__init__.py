@@ -86,4 +86,12 @@ FAULTS = (
         "core/subgraph.cc GetLegacyQuantization; fully_connected.cc PrepareImpl",
         (when.tflite(until="tflite-2.9"),),
     ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("float32 int8 float32? -> float32",),
+        "up to 2.14",
+        "a scale for each channel reads as 0: the output is the bias for every input, 0 without one, without an error",
+        "core/subgraph.cc GetLegacyQuantization; fully_connected.cc EvalHybridDense",
+        (when.tflite(until="tflite-2.14"),),
+    ),
 )

@@ -28,6 +28,7 @@ from tflq.ir import TensorType
 from tflq.kernels.exactness import close
 from tflq.kernels.families.activation import clamp_in_place
 from tflq.kernels.families.contraction import accumulator_16x8, bias_of
+from tflq.kernels.families.legacy_scales import one_scale
 from tflq.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy
 from tflq.kernels.families.ordered_products import OrderedProduct
 from tflq.kernels.families.unclaimed import beside_dense, unclaimed_floats
@@ -42,7 +43,6 @@ from tflq.kernels.fully_connected.dense import (
     units_last,
 )
 from tflq.kernels.fully_connected.hybrid import prepare_with
-from tflq.kernels.fully_connected.reference import one_scale
 from tflq.kernels.fully_connected.shapes import output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt, ref, tflite
@@ -210,7 +210,7 @@ KERNELS = (
         tflite(until="tflite-2.14", cpu="arm64"),
         replace(
             _HYBRID,
-            prepare=prepare_hybrid_by_product,
+            prepare=one_scale(prepare_hybrid_by_product),
             exactness=close("activations quantized asymmetrically were not fitted"),
         ),
     ),

@@ -21,16 +21,15 @@ fully_connected.cc PrepareImpl. TensorFlow 2.7 reference/integer_ops/fully_conne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.families.four_bits import refuse_packed
 from tflq.kernels.families.hybrid import UNCLAIMED_2_14
+from tflq.kernels.families.legacy_scales import one_scale
 from tflq.kernels.fully_connected import dense, hybrid, shuffled, sparse
 from tflq.kernels.fully_connected.dense import prepare_quantized
-from tflq.kernels.fully_connected.tf1 import as_read
 from tflq.kernels.kernel import Kernel, Node, Prepared, promising, valid
 from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
@@ -48,18 +47,6 @@ _PACKED = (
     Kernel("FULLY_CONNECTED", "int16 int4 int32|int64? -> int16", refuse_packed),
     Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed),
 )
-
-Prepare = Callable[[Node, Arithmetic], Prepared]
-
-
-def one_scale(prepare: Prepare) -> Prepare:
-    """Return a prepare that reads several scales of an operand as 0."""
-
-    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
-        inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)
-        return prepare(replace(node, inputs=inputs), arithmetic)
-
-    return prepared
 
 
 def prepare_flat(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -80,7 +67,7 @@ KERNELS = (
         tflite(until="tflite-2.14"),
         Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", prepare_int16, (1, 10)),
         *_PACKED,
-        *promising(UNCLAIMED_2_14, hybrid.ROWS),
+        *promising(UNCLAIMED_2_14, (replace(row, prepare=one_scale(row.prepare)) for row in hybrid.ROWS)),
     ),
     *valid(tflite("litert-1.0", "litert-1.0"), *_PACKED),
     *valid(

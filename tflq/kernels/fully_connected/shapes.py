@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.kernels.families.activation import LIMITS
 from tflq.kernels.families.contraction import float64_multipliers, per_tensor_multiplier
 from tflq.kernels.kernel import Node, Operand, Shape
 from tflq.numerics.arithmetic import Arithmetic
@@ -19,6 +20,7 @@ def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
     said = int(node.options.get("weights_format", PLAIN))
     node.check(said == weights_format, "weights format (1: shuffled)", expected=weights_format, got=said)
     x, w, bias = node.input(0), node.input(1), node.optional(2)
+    _check_activation(node, x, w)
     node.check(len(w.shape) == 2, "rank", w, expected=2, got=len(w.shape))
     units, length = w.shape
     keep = bool(node.options.get("keep_num_dims", 0))
@@ -32,6 +34,15 @@ def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
     if length == 0:
         return int(np.prod(x.shape[:-1], dtype=np.int64)), units
     return elements // length, units  # elements beyond the last whole row are never read
+
+
+def _check_activation(node: Node, x: Operand, w: Operand) -> None:
+    """Refuse fused activations that are no clamp, except with narrow weights of floats. Source: PrepareImpl."""
+    if x.type == TensorType.FLOAT32 and w.type != TensorType.FLOAT32:
+        return
+    function = int(node.options.get("fused_activation_function", 0))
+    if function not in LIMITS:
+        node.refuse("fused activation function", expected="NONE, RELU, RELU_N1_TO_1 or RELU6", got=function)
 
 
 def fixed_point_reals(

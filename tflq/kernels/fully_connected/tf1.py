@@ -12,30 +12,19 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-import numpy as np
-
-from tflq.ir import Quantization
+from tflq.kernels.families.legacy_scales import as_read
 from tflq.kernels.families.matrix_vector import gemmlowp
 from tflq.kernels.fully_connected import dense as fully_connected
 from tflq.kernels.fully_connected.shapes import output_shape
-from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, valid
+from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.validity import tf1
 from tflq.numerics.arithmetic import Arithmetic
-
-_NONE = Quantization(np.zeros(1, np.float32), np.zeros(1, np.int64))
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, with quantization parameters as r1.15 reads them."""
     inputs = tuple(None if operand is None else as_read(operand) for operand in node.inputs)
     return fully_connected.prepare_quantized(replace(node, inputs=inputs), arithmetic)
-
-
-def as_read(operand: Operand) -> Operand:
-    """Return the operand, with scale and zero point 0 if it has several."""
-    quantization = operand.quantization
-    several = quantization is not None and len(quantization.scale) > 1
-    return replace(operand, quantization=_NONE) if several else operand
 
 
 BYTES = valid(

@@ -198,7 +198,7 @@ KERNELS = (
             for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
         ),
     ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64 arm64"), *_HYBRID),
-    *valid(xnnpack("litert-2.3", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64 arm64"), *_HYBRID),
+    *valid(xnnpack("litert-2.1", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
     *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
 )

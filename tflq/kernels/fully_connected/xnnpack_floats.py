@@ -68,6 +68,6 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
+    xnnpack("litert-2.1", cpu="x86-64"),
     delegate(Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare, (1, 14)), takes),
 )

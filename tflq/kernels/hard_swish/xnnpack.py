@@ -9,5 +9,5 @@ from tflq.kernels.validity import xnnpack
 from tflq.numerics import xnnpack_functions
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"), applying("HARD_SWISH", reference.ROWS, lambda *_: xnnpack_functions.HARD_SWISH)
+    xnnpack("litert-2.1", cpu="x86-64"), applying("HARD_SWISH", reference.ROWS, lambda *_: xnnpack_functions.HARD_SWISH)
 )

@@ -10,7 +10,7 @@ FORMULAS = formulas(
     "uint8, int8; in the reference resolver int16 too",
     "reference/leaky_relu.h QuantizeLeakyRelu",
     (when.tflite(until="litert-2.0"), "DR(x; -M) for a negative alpha"),
-    (when.tflite("litert-2.3"), "-DR(x; M)"),
+    (when.tflite("litert-2.1"), "-DR(x; M)"),
 )
 FAULTS = (
     Fault(

@@ -183,4 +183,4 @@ ROWS = (
 #: Quantized rows whose multiplier has the sign of alpha.
 SIGNED = tuple(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare_signed, (1, 2)) for t in ("uint8", "int8", "int16"))
 
-KERNELS = (*ROWS, *valid(opt("litert-2.3"), SIGNED[2]), *valid(tflite(until="litert-2.0"), *SIGNED))
+KERNELS = (*ROWS, *valid(opt("litert-2.1"), SIGNED[2]), *valid(tflite(until="litert-2.0"), *SIGNED))

@@ -59,5 +59,5 @@ KERNELS = (
     *valid(
         xnnpack(), *(delegate(Kernel("LEAKY_RELU", f"{t} -> {t}", prepare, (1, 2)), takes) for t in ("uint8", "int8"))
     ),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), sloping("LEAKY_RELU", reference.ROWS, 1)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), sloping("LEAKY_RELU", reference.ROWS, 1)),
 )

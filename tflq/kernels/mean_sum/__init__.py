@@ -75,7 +75,7 @@ FORMULAS = (
         "xnnpack_delegate.cc VisitMeanNode, VisitReduceNode",
         (when.xnnpack(until="litert-1.0"), "images only: rne(f32(f32(S - N*zi) * f32(k/N))) + zo"),
         (when.xnnpack("litert-1.4", "litert-2.0"), "away(f32(f32(f32(S/N)*k + f32(-zi*k)) + zo))"),
-        (when.xnnpack("litert-2.3"), "one float32 multiplier of S, one addition, rne"),
+        (when.xnnpack("litert-2.1"), "one float32 multiplier of S, one addition, rne"),
     ),
     *formulas(
         "SUM",
@@ -83,7 +83,7 @@ FORMULAS = (
         "xnnpack_delegate.cc VisitReduceNode",
         (when.xnnpack("litert-1.0", "litert-1.0"), "not XNNPACK's: as with the optimized kernels"),
         (when.xnnpack("litert-1.4", "litert-2.0"), "away(f32(f32(f32(S)*k) + f32(f32(-zi*k)*N)) + zo), clamped"),
-        (when.xnnpack("litert-2.3"), "one float32 multiplier of S, one addition, rne"),
+        (when.xnnpack("litert-2.1"), "one float32 multiplier of S, one addition, rne"),
     ),
 )
 FAULTS = (

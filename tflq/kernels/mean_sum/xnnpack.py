@@ -106,7 +106,7 @@ def _taken(rows: tuple[Kernel, ...], rule: Callable[[Node], bool] = takes) -> tu
 
 KERNELS = (
     *valid(
-        xnnpack("litert-2.3"),
+        xnnpack("litert-2.1"),
         *_taken(mean_rows(prepare_mean, "uint8", "int8")),
         *_taken(sum_rows(prepare_sum, "uint8", "int8")),
     ),

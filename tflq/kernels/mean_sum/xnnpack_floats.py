@@ -45,4 +45,4 @@ def _taken(rows: Callable[..., tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
     return tuple(replace(delegate(row, takes), sums_squares=True) for row in rows(prepare, "float32"))
 
 
-KERNELS = valid(xnnpack("litert-2.3", cpu="x86-64"), *_taken(mean_rows), *_taken(sum_rows))
+KERNELS = valid(xnnpack("litert-2.1", cpu="x86-64"), *_taken(mean_rows), *_taken(sum_rows))

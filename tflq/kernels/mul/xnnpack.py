@@ -128,7 +128,7 @@ def _rows(prepare: Callable[[Node, Arithmetic], Prepared]) -> tuple[Kernel, ...]
 
 KERNELS = (
     *valid(xnnpack(until="litert-2.0"), *_rows(prepare)),
-    *valid(xnnpack("litert-2.3", cpu="x86-64 wasm"), *_rows(prepare_square)),
-    *valid(xnnpack("litert-2.3", cpu="arm64"), *_rows(prepare_square_apart)),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), computing("MUL", reference.ROWS, np.multiply)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64 wasm"), *_rows(prepare_square)),
+    *valid(xnnpack("litert-2.1", cpu="arm64"), *_rows(prepare_square_apart)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("MUL", reference.ROWS, np.multiply)),
 )

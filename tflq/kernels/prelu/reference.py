@@ -85,4 +85,4 @@ ROWS = (
     Kernel("PRELU", "int16 int8 -> int16", prepare_quantized, (1, 1)),
 )
 
-KERNELS = (*ROWS, *valid(xnnpack("litert-2.3", cpu="x86-64"), sloping("PRELU", ROWS, 2)))
+KERNELS = (*ROWS, *valid(xnnpack("litert-2.1", cpu="x86-64"), sloping("PRELU", ROWS, 2)))

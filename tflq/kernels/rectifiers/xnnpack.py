@@ -9,7 +9,7 @@ from tflq.kernels.validity import xnnpack
 
 KERNELS = (
     *valid(
-        xnnpack("litert-2.3", cpu="x86-64"),
+        xnnpack("litert-2.1", cpu="x86-64"),
         clamping("RELU", reference.RELU, 0, None),
         clamping("RELU6", reference.RELU6, 0, 6),
         clamping("RELU_N1_TO_1", reference.RELU_N1_TO_1, -1, 1),

@@ -30,7 +30,7 @@ def moving(row: Kernel) -> Kernel:
 
 KERNELS = (
     *valid(
-        xnnpack("litert-2.3"),
+        xnnpack("litert-2.1"),
         *(
             delegate(moving(row), takes)
             for row in (*reference.REDUCE_MAX, *reference.REDUCE_MIN)

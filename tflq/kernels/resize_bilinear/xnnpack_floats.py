@@ -72,6 +72,6 @@ def _pixels(x: Array, out: Array, y0: Array, y1: Array, wy: Array, x0: Array, x1
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
+    xnnpack("litert-2.1", cpu="x86-64"),
     delegate(Kernel("RESIZE_BILINEAR", "float32 int32 -> float32", prepare, (1, 4), (1,)), takes),
 )

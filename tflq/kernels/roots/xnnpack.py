@@ -18,7 +18,7 @@ from tflq.numerics.rsqrt_estimate import CPU
 _ESTIMATED = close(f"roots begin with the processor's own estimate; with AVX-512 it is that of {CPU}")
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
+    xnnpack("litert-2.1", cpu="x86-64"),
     computing("SQUARE", reference.SQUARE, np.square, 1),
     *promising(
         _ESTIMATED,

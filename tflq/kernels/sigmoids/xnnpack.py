@@ -32,12 +32,12 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 KERNELS = (
     *valid(
-        xnnpack("litert-2.3", cpu="x86-64"),
+        xnnpack("litert-2.1", cpu="x86-64"),
         applying("LOGISTIC", reference.LOGISTIC, lambda _, arithmetic: arithmetic.xnnpack_functions.logistic),
         applying("TANH", reference.TANH, lambda *_: xnnpack_functions.TANH),
     ),
     *valid(
-        xnnpack("litert-2.3"),
+        xnnpack("litert-2.1"),
         *(delegate(Kernel("LOGISTIC", f"{t} -> {t}", prepare, (1, 3)), takes) for t in ("uint8", "int8")),
     ),
 )

@@ -29,5 +29,5 @@ def evaluate(lanes: int, x: Array) -> Array:
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"), delegate(Kernel("SOFTMAX", "float32 -> float32", prepare, (1, 3)), takes)
+    xnnpack("litert-2.1", cpu="x86-64"), delegate(Kernel("SOFTMAX", "float32 -> float32", prepare, (1, 3)), takes)
 )

@@ -16,5 +16,5 @@ def _squared_difference(x: Array, y: Array) -> Array:
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"), computing("SQUARED_DIFFERENCE", reference.KERNELS, _squared_difference)
+    xnnpack("litert-2.1", cpu="x86-64"), computing("SQUARED_DIFFERENCE", reference.KERNELS, _squared_difference)
 )

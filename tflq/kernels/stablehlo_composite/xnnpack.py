@@ -124,7 +124,7 @@ def _each(operation: Callable[[Array, Array], Array], a: Array, b: Array | np.fl
 _ROWS = (delegate(Kernel("STABLEHLO_COMPOSITE", "any* -> any*", prepare, (1, 1)), takes),)
 
 KERNELS = (
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), *_ROWS),
-    *valid(xnnpack("litert-2.3", cpu="arm64 wasm"), *promising(UNCLAIMED, _ROWS)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), *_ROWS),
+    *valid(xnnpack("litert-2.1", cpu="arm64 wasm"), *promising(UNCLAIMED, _ROWS)),
     *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _ROWS)),
 )

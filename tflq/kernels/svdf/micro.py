@@ -9,7 +9,8 @@
 | state    | N, F * M  | as time     | per tensor, variable  |
 | y        | N, F/rank | int8        | per tensor            |
 
-Options: rank; fused_activation_function RELU.
+Options: rank; fused_activation_function is ignored. A bias is required: Prepare reads its scale, which must be that of
+state times time within 1e-5.
 tflite-micro up to August 2026 evaluates the multipliers in float32, and so would LiteRT.
 Source: tflite-micro (August and October 2026), svdf_common.cc PrepareSvdf, EvalInt8SvdfReference,
 EvalInt16SvdfReference.
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.svdf import reference
 from tflq.kernels.validity import micro, spec
@@ -30,16 +32,34 @@ from tflq.numerics.arithmetic import Arithmetic
 
 def prepare_int8_state(node: Node, arithmetic: Arithmetic, real: type[np.floating[Any]] = np.float64) -> Prepared:
     """Prepare SVDF with an int8 state, which has a zero point; the int16 state has none."""
+    check_bias(node)
     return reference.prepare_integer(node, arithmetic, np.int8, node.input(reference.STATE).zero_point, real)
+
+
+def prepare_int16_state(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare SVDF with an int16 state: multipliers in float64."""
+    check_bias(node)
+    return reference.prepare_integer(node, arithmetic, real=np.float64)
+
+
+def check_bias(node: Node) -> None:
+    """Refuse a bias of another scale. Without one, the source reads the scale of no tensor.
+
+    Source: svdf_common.cc PrepareSvdf; product in float32, difference in float64.
+    """
+    bias, time, state = node.optional(reference.BIAS), node.input(reference.TIME), node.input(reference.STATE)
+    if bias is None:
+        raise UndefinedResultError(node.op, "Prepare reads the scale of a bias that is not there")
+    product = float(np.float32(state.scale) * np.float32(time.scale))
+    if not abs(float(bias.scale) - product) < 1e-5:
+        node.reject("scale of the bias", bias, expected=f"{product:.9g} within 1e-5", got=float(bias.scale))
 
 
 KERNELS = (
     *valid(
         micro(),
         Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", prepare_int8_state, (1, 4)),
-        Kernel(
-            "SVDF", "int8 int8 int16 int32? int16 -> int8", partial(reference.prepare_integer, real=np.float64), (1, 4)
-        ),
+        Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_int16_state, (1, 4)),
     ),
     *valid(
         spec(),

@@ -138,13 +138,15 @@ def prepare_integer(
     state_zero_point: int = 0,
     real: type[np.floating[Any]] = np.float32,
 ) -> Prepared:
-    """Compute multipliers in the type `real`, left to right. 16-bit states are taken to have zero point 0."""
+    """Compute multipliers in the type `real`, left to right. 16-bit states are taken to have zero point 0.
+
+    The fused activation is ignored.
+    """
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
     y = node.outputs[0]
     for operand in (x, features, time, state, y):
         node.check(operand.is_quantized, "is not quantized", operand)
-    node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
     data = IntegerData(
         features=np.ascontiguousarray(node.constant(FEATURES)),
         to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
@@ -154,6 +156,12 @@ def prepare_integer(
         state_zero_point=ZeroPoint(state_zero_point),
     )
     return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
+
+
+def prepare_rectified(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare with RELU, which LiteRT requires and then ignores."""
+    node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
+    return prepare_integer(node, arithmetic)
 
 
 def _pipeline(arithmetic: Arithmetic, real: np.floating[Any], dtype: Any, zero_point: int) -> OutputPipeline:
@@ -192,7 +200,7 @@ def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
 ROWS = (
     Kernel("SVDF", "float32 float32 float32 float32? float32 -> float32", prepare_float, (1, 4)),
     Kernel("SVDF", "float32 int8|uint8 int8|uint8 float32? float32 -> float32", prepare_float, (1, 4)),
-    Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_integer, (1, 4)),
+    Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_rectified, (1, 4)),
     Kernel("SVDF", "int8 int8 int8|int16 int32? int8 -> int8", refuse_int8_state, (1, 4)),
 )
 

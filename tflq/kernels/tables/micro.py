@@ -1,20 +1,30 @@
-"""Operators of TensorFlow Lite Micro: those that its Python package registers, without uint8 and hybrid forms.
+"""Operators of TensorFlow Lite Micro: those that its Python package registers, in the forms that its kernels take.
 
-Source: tflite-micro (October 2026), python_ops_resolver.cc; the type switches of its kernels.
+Its registrations have no versions, so that every version is taken. An operand with several scales is read as one with
+the first of them where a kernel reads one.
+Source: tflite-micro (October 2026), python_ops_resolver.cc; the type switches of its kernels; micro_allocator.cc
+InitializeTfLiteTensorFromFlatbuffer; micro_interpreter_graph.cc CheckDynamicTensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tflq.ir import TensorType
 from tflq.kernels.facts import OPERATORS
-from tflq.kernels.kernel import Kernel
-from tflq.kernels.signature import Signature
+from tflq.kernels.families.activation import any_activation
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.signature import Signature, Slot
+from tflq.kernels.table import Rows
+from tflq.kernels.tables.micro_forms import CONSTANT, FORMS, RANK
+from tflq.numerics.arithmetic import Arithmetic
 
 #: The operators that it registers.
 REGISTERED = frozenset(op for op, fact in OPERATORS.items() if fact.micro)
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: Versions of an operator: all.
+_VERSIONS = (0, 2**31 - 1)
 
 
 def accepted(row: Kernel) -> Kernel | None:
@@ -37,3 +47,106 @@ def accepted(row: Kernel) -> Kernel | None:
 def _refused(words: list[str]) -> list[TensorType]:
     """Return the types of the first operand that the operator refuses when it runs."""
     return [TensorType[word[1:].upper()] for word in words if word.startswith("-") and word != "-hybrid"]
+
+
+def of_forms(rows: Rows) -> Rows:
+    """Return the rows in the forms that are taken, for every version, as its interpreter prepares them."""
+    return tuple(prepared(replace(row, versions=_VERSIONS)) for row in _narrowed(rows))
+
+
+def _narrowed(rows: Rows) -> Iterator[Kernel]:
+    """Yield the rows with the types of every form of their operator; whole if all of its forms are taken."""
+    for row in rows:
+        forms = FORMS.get(row.op)
+        if forms is None:
+            yield row
+            continue
+        for form in map(Signature.parse, forms):
+            left = narrowed(row.signature, form)
+            if left is not None:
+                yield row.taking(left)
+
+
+def narrowed(signature: Signature, form: Signature) -> Signature | None:
+    """Return the types of a signature that a form has, too; None if none are left. What is open in one is the other's.
+
+    A repeated operand of the form stands for all that follow.
+    """
+    inputs = _all(signature.inputs, form.inputs)
+    outputs = _all(signature.outputs, form.outputs)
+    return None if inputs is None or outputs is None else Signature(inputs, outputs)
+
+
+def _all(slots: tuple[Slot, ...], limits: tuple[Slot, ...]) -> tuple[Slot, ...] | None:
+    made = []
+    for place, slot in enumerate(slots):
+        if place >= len(limits) and not (limits and limits[-1].repeated):
+            if not slot.optional:
+                return None
+            continue
+        left = _both(slot, limits[min(place, len(limits) - 1)])
+        if left is None:
+            return None
+        made.append(left)
+    return tuple(made)
+
+
+def _both(slot: Slot, limit: Slot) -> Slot | None:
+    if limit.types is None:
+        return slot
+    if slot.types is None:
+        return replace(slot, types=limit.types)
+    types = tuple(type_ for type_ in slot.types if type_ in limit.types)
+    return replace(slot, types=types) if types else None
+
+
+def prepared(row: Kernel) -> Kernel:
+    """Return the row, prepared as the interpreter presents its operands, without what it refuses."""
+    inner = any_activation(row.prepare) if row.op == "FULLY_CONNECTED" else row.prepare
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        _check(node)
+        made = inner(with_first_scales(node), arithmetic)
+        for shape, y in zip(made.shapes, node.outputs, strict=False):
+            if shape is not None and 0 in shape and len(shape) > 1:
+                node.reject("an output without elements counts as dynamic", y, expected="elements", got=list(shape))
+        return made
+
+    return replace(row, prepare=prepare)
+
+
+def _check(node: Node) -> None:
+    for position in CONSTANT.get(node.op, ()):
+        operand = node.optional(position)
+        if operand is not None and not operand.is_constant:
+            node.reject("tflite-micro asks for a constant", operand, expected="a constant", got="a computed tensor")
+    highest = RANK.get(node.op)
+    if highest is not None and len(node.input(0).shape) > highest:
+        node.reject("dimensions", node.input(0), expected=f"at most {highest}", got=len(node.input(0).shape))
+
+
+def with_first_scales(node: Node) -> Node:
+    """Return the node with the first scale and zero point alone, except in weights that have one a channel."""
+    weights = _weights(node.op)
+    inputs = tuple(
+        operand if operand is None or position in weights else first_scale(operand)
+        for position, operand in enumerate(node.inputs)
+    )
+    return replace(node, inputs=inputs, outputs=tuple(map(first_scale, node.outputs)))
+
+
+def _weights(op: str) -> tuple[int, ...]:
+    """Return the positions of weights and bias that have scales for channels."""
+    fact = OPERATORS[op]
+    weights = None if fact.quantize is None else fact.quantize.weights
+    if weights is None or not fact.by_channel:
+        return ()
+    return (weights.weights,) if weights.bias is None else (weights.weights, weights.bias)
+
+
+def first_scale(operand: Operand) -> Operand:
+    """Return the operand with the first of its scales and zero points."""
+    q = operand.quantization
+    if q is None or len(q.scale) <= 1:
+        return operand
+    return replace(operand, quantization=replace(q, scale=q.scale[:1], zero_point=q.zero_point[:1]))

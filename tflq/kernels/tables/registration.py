@@ -14,5 +14,6 @@ def kernels_of(runtime: Runtime) -> KernelTable:
     """Return the table of kernels that a runtime registers."""
     if runtime.library in ("", SPEC):
         return registered(table_of(runtime), runtime.release, runtime.resolver != REF)
-    table = table_of(runtime, micro.accepted).only(micro.REGISTERED.__contains__)
+    registers = table_of(runtime, micro.accepted).only(micro.REGISTERED.__contains__)
+    table = KernelTable(registers, lambda op: micro.of_forms(registers[op]))
     return rounded_by_the_library_once(table) if runtime.library == CMSIS_NN_SINGLE else table

@@ -26,7 +26,7 @@ Known = Callable[[Kernel], Kernel | None]
 def registered(table: KernelTable, release: str, optimized: bool) -> KernelTable:
     """Return what a resolver of a release has of a table."""
     number = release.partition("-")[2]
-    if release == RELEASES[-1]:
+    if release in _NEWEST:
         return table
     known, promised = _forms(release, number), table
     if release not in _FLOATS_ALIKE:
@@ -46,8 +46,10 @@ def registered(table: KernelTable, release: str, optimized: bool) -> KernelTable
     return promised.only(has).each(limited)
 
 
+#: Releases without limits: they register what the newest does.
+_NEWEST = RELEASES[-2:]
 #: Releases whose floats were modelled, or are described by release_1_15.
-_FLOATS_ALIKE = ("tf-1.15", "tflite-2.13", "tflite-2.14")
+_FLOATS_ALIKE = ("tf-1.15", "tflite-2.13", "tflite-2.14", "litert-2.1")
 _FLOATS = close("floats of this release were not modelled")
 #: Operators of one rounding at most whose floats some release makes otherwise: NaN, subnormal numbers, zeros.
 _OTHERWISE = ("ADD", "DIV", "MUL", "REDUCE_MAX", "REDUCE_MIN", "RELU6", "SIGN", "SQRT", "SUB")
@@ -57,6 +59,8 @@ def _forms(release: str, number: str) -> Known:
     """Return the change that leaves a row the types that a release had."""
     if release == "tf-1.15":
         return release_1_15.known
+    if release == "litert-2.1":
+        return lambda row: row
     if release.startswith("litert"):
         return _known_in_litert
     return known_in_2_14 if number in ("2.13", "2.14") else _known_in_2_12

@@ -14,13 +14,14 @@ from types import MappingProxyType, ModuleType
 
 from tflq import kernels
 from tflq.interrupts import import_whole
-from tflq.kernels.delegation import enabled, floats_left, over
+from tflq.kernels.delegation import codes_known, enabled, floats_left, over
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel
 from tflq.kernels.notes import Fault, Formula
 from tflq.kernels.table import KernelTable, Rows, table
 from tflq.kernels.tables.promises import floats_are_close
+from tflq.kernels.undefinable import refusing
 from tflq.kernels.validity import ALWAYS, OPT, SPEC, XNNPACK, Runtime, When, micro, opt, ref, tf1, tflite, xnnpack
 
 #: Float rows that AArch64 shares with x86-64.
@@ -96,7 +97,8 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
         rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op))))
         return tuple(row for row in rows if row is not None)
 
-    return base.overlaid(KernelTable(OPERATORS, ours))
+    codes = codes_known(runtime)
+    return base.overlaid(KernelTable(OPERATORS, ours)).each(lambda row: refusing(row, codes))
 
 
 def _shared(op: str) -> Rows:

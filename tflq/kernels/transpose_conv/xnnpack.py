@@ -137,7 +137,7 @@ _HYBRID = (
 KERNELS = (
     *valid(xnnpack("litert-1.0"), *BYTES),
     *valid(xnnpack(until="tflite-2.14"), *(replace(row, takes=takes_one_scale) for row in BYTES)),
-    *valid(xnnpack("litert-2.3", cpu="x86-64"), *_HYBRID),
-    *valid(xnnpack("litert-2.3", cpu="arm64 wasm"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), *_HYBRID),
+    *valid(xnnpack("litert-2.1", cpu="arm64 wasm"), *promising(UNCLAIMED, _HYBRID)),
     *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
 )

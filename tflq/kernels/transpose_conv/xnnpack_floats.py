@@ -89,6 +89,6 @@ def _product(
 
 
 KERNELS = valid(
-    xnnpack("litert-2.3", cpu="x86-64"),
+    xnnpack("litert-2.1", cpu="x86-64"),
     delegate(Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare, (1, 5), (0,)), takes),
 )

@@ -48,8 +48,7 @@ ROWS = (
         "LiteRT 2.3 (and TensorFlow 2.21), BUILTIN, x86-64 with AVX-512 VNNI, one thread: what Python users get. 8-bit "
         "results do not depend on the vector extension: every one rounds a float32 product half to even. Some float "
         "results do: sums of SOFTMAX, of MEAN and SUM along the last dimension, and of FULLY_CONNECTED with scales of "
-        "blocks. Leaky rectifiers copy negative zeros. 2.2 gives the same bits; 2.1 too, except for float convolutions "
-        "with SAME padding and a kernel smaller than the stride, and for float16 weights.",
+        "blocks. Leaky rectifiers copy negative zeros.",
         "litert-opt",
         {"resolver": XNNPACK, "cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
         {"resolver": "xnnpack"},
@@ -106,6 +105,49 @@ ROWS = (
         {"cpu": "arm64-a53"},
         {"xnnpack_uint8_gemm": "short-half-up", "xnnpack_rescale": "fused"},
         "litert-xnnpack-arm64-a53",
+    ),
+    Row(
+        "litert-2.2-ref",
+        "LiteRT 2.2.0, BUILTIN_REF, x86-64.",
+        "litert-ref",
+        {"version": "2.2.0"},
+        release("litert-2.2"),
+    ),
+    Row(
+        "litert-2.2-opt",
+        f"LiteRT 2.2.0, {OPT}, x86-64 with AVX2, one thread.",
+        "litert-opt",
+        {"version": "2.2.0"},
+        release("litert-2.2"),
+    ),
+    Row(
+        "litert-2.2-xnnpack",
+        "LiteRT 2.2.0, BUILTIN, x86-64 with AVX-512 VNNI, one thread.",
+        "litert-xnnpack",
+        {"version": "2.2.0"},
+        release("litert-2.2"),
+    ),
+    Row(
+        "litert-2.1-ref",
+        "LiteRT 2.1.6, BUILTIN_REF, x86-64. Versions of operators that 2.2 added are refused.",
+        "litert-ref",
+        {"version": "2.1.6"},
+        release("litert-2.1"),
+    ),
+    Row(
+        "litert-2.1-opt",
+        f"LiteRT 2.1.6, {OPT}, x86-64 with AVX2, one thread. Versions of operators that 2.2 added are refused.",
+        "litert-opt",
+        {"version": "2.1.6"},
+        release("litert-2.1"),
+    ),
+    Row(
+        "litert-2.1-xnnpack",
+        "LiteRT 2.1.6, BUILTIN, x86-64 with AVX-512 VNNI, one thread. Convolutions with SAME padding whose windows do "
+        "not reach over the image add up nothing.",
+        "litert-xnnpack",
+        {"version": "2.1.6"},
+        release("litert-2.1"),
     ),
     Row(
         "litert-2.0-ref",

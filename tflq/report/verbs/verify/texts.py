@@ -65,14 +65,21 @@ def promise_texts(found: Verification) -> Iterator[str]:
         counts = Counter(str(promise) for promise in promises)
         yield "Promised: " + ", ".join(f"{count} {words}" for words, count in counts.items())
     near = [t for t in found.tensors if t.status == Status.CLOSE]
-    if near:
-        tolerated = sum(t.tolerance is not None for t in near)
-        largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
-        yield (
-            f"{counted(len(near), 'tensor')} not the same bits, but within what was measured"
-            + (f" or allowed ({tolerated} by a tolerance)" if tolerated else "")
-            + (f": by up to {largest:,} ULP of the largest magnitude" if largest else "")
-        )
+    unmeasured = [t for t in near if t.tolerance is None and t.promise is not None and t.promise.ulp is None]
+    measured = [t for t in near if t not in unmeasured]
+    if measured:
+        tolerated = sum(t.tolerance is not None for t in measured)
+        allowed = f" or allowed ({tolerated} by a tolerance)" if tolerated else ""
+        yield _apart(measured, f"not the same bits, but within what was measured{allowed}")
+    if unmeasured:
+        yield _apart(unmeasured, "not the same bits, which are not promised; how near they should be was not measured")
+
+
+def _apart(near: Sequence[TensorResult], words: str) -> str:
+    """Return how many tensors differ, in these words, and by how much."""
+    largest = max(t.difference.at_scale or 0 for t in near if t.difference is not None)
+    reach = f": by up to {largest:,} ULP of the largest magnitude" if largest else ""
+    return f"{counted(len(near), 'tensor')} {words}{reach}"
 
 
 def sides_of(found: Verification) -> tuple[str, str]:
