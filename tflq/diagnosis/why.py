@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tflq.diagnosis.causes import CauseVerdict
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
+from tflq.diagnosis.faults.defect import OF_READING, Defect, DefectKind
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.localization import localize_samples
@@ -43,6 +44,7 @@ class Fault(str, Enum):
     MODEL = "model"  # the operator breaks a rule of the specification, so devices need not agree
     DEVICE = "device"  # an operator computes what no known runtime does
     RUNTIME = "no one: another runtime's arithmetic"  # the bits of a known profile
+    KNOWN = "another runtime"  # the bits of a known profile, which are a fault of its runtime
     NONE = "none"  # nothing differs
     OPEN = "not decided"
 
@@ -86,6 +88,17 @@ class Answer:
         return self.fit is not None and self.known in self.fit.fitting
 
     @property
+    def defect(self) -> Defect | None:
+        """The fault that is no arithmetic, if that is the cause."""
+        explanation = None if self.findings is None else self.findings.explanation
+        return explanation.defect if explanation is not None and explanation.is_a_defect else None
+
+    @property
+    def is_overflow(self) -> bool:
+        """True if sums exceed the accumulators, so that profiles fit because their runtimes have that fault, too."""
+        return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
+
+    @property
     def located(self) -> Located | None:
         """The operator that the answer is about: the explained one, or the first that differs."""
         return None if self.findings is None else self.findings.explained or self.findings.first
@@ -113,7 +126,7 @@ class Answer:
             return Certainty.CERTAIN if self.mistake.is_certain else Certainty.LIKELY
         if self.verdict != Verdict.DIFFERS or self.findings is None:
             return Certainty.NONE
-        if self.fit is not None and self.fit.fitting:
+        if self.fit is not None and self.fit.fitting and not self.is_overflow:
             return Certainty.CERTAIN if self.is_known else self.fit.certainty
         explanation = self.findings.explanation
         return Certainty.NONE if explanation is None else explanation.certainty
@@ -131,9 +144,15 @@ class Answer:
 
     def _computing(self, findings: Findings) -> Fault:
         """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
-        if self.fit is not None and self.fit.fitting:
+        fits = self.fit is not None and bool(self.fit.fitting)
+        if fits and self.is_overflow:
+            return Fault.KNOWN
+        if fits:
             return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
         explanation = findings.explanation
+        if self.defect is not None:
+            is_devices = self.certainty != Certainty.NONE and self.defect.kind not in OF_READING
+            return Fault.DEVICE if is_devices else Fault.OPEN
         if explanation is None or explanation.assumed:
             return Fault.OPEN
         if explanation.exact:
@@ -182,9 +201,16 @@ def answer(
     fitted = fit(model, dumps, profile, by_sample)
     progress("causes", 2, 3)
     findings = investigate(model, dumps, profile, by_sample=by_sample)
-    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown:
+    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not _is_told(findings):
         findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
     return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps), warnings)
+
+
+def _is_told(findings: Findings) -> bool:
+    """Return whether the values show a fault that is no arithmetic."""
+    explanation = findings.explanation
+    is_shown = explanation is not None and explanation.defect is not None and not explanation.causes
+    return is_shown and explanation is not None and explanation.certainty == Certainty.CERTAIN
 
 
 def _completed(
