@@ -113,7 +113,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int)
     parser.add_argument("--kind", default="", help="only kinds or families of which the name contains this")
-    parser.add_argument("--verbose", action="store_true", help="print every answer; by default, those that are not right")
+    parser.add_argument(
+        "--verbose", action="store_true", help="print every answer; by default, those that are not right"
+    )
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     kinds = [kind for kind in KINDS if args.kind in kind.name or args.kind == kind.family]

@@ -22,7 +22,8 @@ _ENOUGH = 16
 def _pattern(mistake: str) -> str:
     import re
 
-    return _CAUSES.get(mistake, re.escape(mistake))
+    other = "|transposed dump: NCHW" if mistake == "output written as NCHW" else ""
+    return _CAUSES.get(mistake, re.escape(mistake)) + other
 
 
 def listed(run: Run, rng: np.random.Generator, everywhere: bool = False) -> Planted | None:
@@ -129,7 +130,7 @@ def _host_input(run: Run, rng: np.random.Generator, *, once_too: bool) -> Plante
     elif way == "columns":
         if meant[0].ndim != 4 or meant[0].shape[1] != meant[0].shape[2] or meant[0].shape[1] < 3:
             return None
-        fed, words = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in meant], r"rows and columns"
+        fed, words = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in meant], r"rows and columns|NWHC"
     else:
         if len(meant) < 2:
             return None
@@ -168,18 +169,20 @@ def _host_output(run: Run, rng: np.random.Generator, *, once_too: bool) -> Plant
     if any(run.samples[0][t].dtype not in (np.int8, np.uint8) or run.samples[0][t].size < 8 for t in outputs):
         return None
     samples = _once_everywhere(run) if once_too else run.samples
-    if samples is None or all(
-        np.array_equal(a[t], b[t]) for a, b in zip(samples, run.samples, strict=True) for t in outputs
-    ) and once_too:
+    if (
+        samples is None
+        or all(np.array_equal(a[t], b[t]) for a, b in zip(samples, run.samples, strict=True) for t in outputs)
+        and once_too
+    ):
         return None
-    flipped = [
-        {**one, **{t: (one[t].view(np.uint8) ^ 128).view(one[t].dtype) for t in outputs}} for one in samples
-    ]
+    flipped = [{**one, **{t: (one[t].view(np.uint8) ^ 128).view(one[t].dtype) for t in outputs}} for one in samples]
     kept = run.kept(flipped, whole=False)
     words = r"uint8 codes|off by 128|other sign|highest bit"
     right = (rf"({words}).{{0,400}}(single-rounding|rounds once|round once|half up)",) if once_too else (words,)
     kind = "host output and single rounding" if once_too else "host output"
-    return Planted(kind, "combination" if once_too else "host", run.model, run.path, run.profile, -1, kept, right, (), False)
+    return Planted(
+        kind, "combination" if once_too else "host", run.model, run.path, run.profile, -1, kept, right, (), False
+    )
 
 
 # --- Geometry --------------------------------------------------------------------------------------------------------

@@ -34,7 +34,11 @@ def narrow(name: str, narrowed: Callable[[Array], Array], large: float = 1.0) ->
     def plant(run_: Run, rng: np.random.Generator) -> Planted | None:
         graph = view(run_.model)
         floats = [i for i in run_.operators if run_.samples[0][run_.output(i)].dtype == np.float32]
-        if not floats or any(len(graph.op(i).outputs) != 1 for i in run_.operators) or len(floats) < len(run_.operators):
+        if (
+            not floats
+            or any(len(graph.op(i).outputs) != 1 for i in run_.operators)
+            or len(floats) < len(run_.operators)
+        ):
             return None
         samples = []
         for values in run_.samples:
@@ -129,7 +133,11 @@ def overflow(_: Run, rng: np.random.Generator) -> Planted | None:
     model = load(
         build(
             "FULLY_CONNECTED",
-            [T("int16", (1, depth), x_scale, 0), T("int8", (units, depth), w_scale, 0, value=w), T("int64", (units,), x_scale * w_scale, 0, value=np.zeros(units, np.int64))],
+            [
+                T("int16", (1, depth), x_scale, 0),
+                T("int8", (units, depth), w_scale, 0, value=w),
+                T("int64", (units,), x_scale * w_scale, 0, value=np.zeros(units, np.int64)),
+            ],
             [T("int16", (1, units), y_scale, 0)],
             ("FullyConnectedOptions", {}),
         )
@@ -142,6 +150,8 @@ def overflow(_: Run, rng: np.random.Generator) -> Planted | None:
         x = np.clip(rng.normal(16000 + 4000 * k, 6000, (1, depth)), -32767, 32767).astype(np.int16)
         total = x.astype(np.int64) @ w.astype(np.int64).T
         limited = (total + 2**31) % 2**32 - 2**31 if wraps else np.clip(total, -(2**31), 2**31 - 1)
+        if (limited != total).sum() < 3:
+            return None
         high = (limited * mantissa + (1 << 30)) >> 31
         right = -exponent
         rounded = np.sign(high) * ((np.abs(high) + ((1 << right) >> 1)) >> right)

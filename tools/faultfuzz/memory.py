@@ -202,7 +202,9 @@ def overwritten_after(run: Run, rng: np.random.Generator) -> Planted | None:
             continue
         samples = run.kept(run.without_reading(index, found), whole=True)
         words = (rf"tensor {tensor}\b.{{0,40}}overwrit|{tensor} in place|in place of tensor {tensor}\b",)
-        return Planted("overwritten after it was read", "memory", run.model, run.path, run.profile, index, samples, words)
+        return Planted(
+            "overwritten after it was read", "memory", run.model, run.path, run.profile, index, samples, words
+        )
     return None
 
 
@@ -237,10 +239,24 @@ _CHANGES: tuple[tuple[str, str, Change, tuple[str, ...], int, int], ...] = (
     ("transposed", "addressing", _transposed, (r"NCHW|NWHC|transposed|stored as|rows and columns",), 32, 4),
     ("blocks of channels", "addressing", _blocked, (r"blocks of|NC\d+HW",), 64, 4),
     ("big-endian", "addressing", _big_endian, (r"endian|byte",), 24, 0),
-    ("two channels swapped", "addressing", _channels_swapped, (r"channel.*(swap|exchang)|swap|exchang|channels? \d",), 32, 0),
-    ("one image of a batch", "addressing", _first_image, (r"every (image|row) is the first|first (image|item)",), 24, 0),
+    (
+        "two channels swapped",
+        "addressing",
+        _channels_swapped,
+        (r"channel.*(swap|exchang)|swap|exchang|channels? \d",),
+        32,
+        0,
+    ),
+    (
+        "one image of a batch",
+        "addressing",
+        _first_image,
+        (r"every (image|row) is the first|first (image|item)",),
+        24,
+        0,
+    ),
     ("stuck bit", "memory", _stuck_bit, (r"bit \d",), 24, 0),
-    ("dead lane", "memory", _dead_lane, (r"every \w+ element|lane",), 48, 0),
+    ("dead lane", "memory", _dead_lane, (r"every \w+ (element|channel)|lane|channel \d of",), 48, 0),
 )
 
 KINDS = (

@@ -6,6 +6,8 @@
 | `overflow.py`         | accumulators of 32 bits that the sums exceed                                                 |
 | `overwritten.py`      | one block of memory with other contents: overwritten after it was read, not written, stale   |
 | `addressing.py`       | right elements in other places: shifts, strides, images of a batch, orders of bytes          |
+| `bits.py`             | bits of codes that are stuck or cut off                                                     |
+| `nearly.py`           | floats that a hypothesis reproduces up to their rounding                                    |
 | `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                                        |
 | `padding.py`          | only results whose windows reach beyond one side of the image                                |
 | `places.py`           | only some rows, columns, channels or images                                                  |
@@ -20,11 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tflq.diagnosis.faults.addressing import misread, moved
+from tflq.diagnosis.faults.bits import stuck_bits
 from tflq.diagnosis.faults.case import Case, case_of
 from tflq.diagnosis.faults.defect import Defect, DefectKind
+from tflq.diagnosis.faults.nearly import nearly
 from tflq.diagnosis.faults.nothing_computed import nothing_computed
 from tflq.diagnosis.faults.overflow import overflow
-from tflq.diagnosis.faults.overwritten import overwritten
+from tflq.diagnosis.faults.overwritten import foreign_block, overwritten
 from tflq.diagnosis.faults.padding import padding
 from tflq.diagnosis.faults.places import place
 from tflq.diagnosis.faults.precision import precision
@@ -32,10 +36,10 @@ from tflq.diagnosis.faults.precision import precision
 __all__ = ["Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before"]
 
 Detector = Callable[[Case], "Defect | None"]
-_BEFORE: tuple[Detector, ...] = (nothing_computed, overflow, overwritten, moved, precision)
+_BEFORE: tuple[Detector, ...] = (nothing_computed, overflow, overwritten, stuck_bits, moved, precision)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (padding, place)
+_AFTER: tuple[Detector, ...] = (foreign_block, padding, place, nearly)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:

@@ -28,6 +28,8 @@ AXES = {
 }
 #: Sizes of blocks of channels, alignments of rows in elements, and distances of shifts along an axis.
 _BLOCKS, _ALIGNED, _SHIFTS = (4, 8, 16, 32), (2, 4, 8, 16, 32, 64), (1, 2, 3, 4)
+#: Orders that hypotheses about arithmetic try together with other mistakes (tflq/diagnosis/mistakes/layouts.py).
+_ARITHMETIC = ((0, 3, 1, 2), (0, 2, 1, 3))
 #: The smallest number of moved elements, of their distinct values, and the share of places that must be known.
 _ENOUGH, _KNOWN = 6, 0.5
 
@@ -116,6 +118,8 @@ def _orders(shape: Sequence[int]) -> Iterator[_Order]:
     yield from _blocks(places)
     letters = {4: "NHWC", 3: "NHC", 2: "NC"}.get(len(shape), "")
     for order in permutations(range(len(shape))) if letters else ():
+        if order in _ARITHMETIC:
+            continue
         if sum(n > 1 for n in shape) > 1:
             name = "".join(letters[i] for i in order)
             stored = np.ascontiguousarray(places.transpose(order)).reshape(-1)

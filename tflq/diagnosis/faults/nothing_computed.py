@@ -29,7 +29,7 @@ def _defect(case: Case, name: str, certainty: Certainty, tell: str, place: str =
 def is_constant(case: Case) -> bool:
     """Return whether all elements of all samples have one value, although the right ones differ."""
     first = case.observed[0].reshape(-1)[:1]
-    if not first.size or sum(o.size for o in case.observed) < _ENOUGH:
+    if not first.size or not np.isfinite(first).all() or sum(o.size for o in case.observed) < _ENOUGH:
         return False
     same = all(_same(o, np.broadcast_to(first.reshape((1,) * o.ndim), o.shape)) for o in case.observed)
     return same and len({v for e in case.expected for v in np.unique(e).tolist()}) > 1

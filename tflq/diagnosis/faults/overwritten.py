@@ -21,24 +21,33 @@ _ENOUGH = 4
 
 
 def overwritten(case: Case) -> Defect | None:
-    """Return the fault of one block of a tensor; None if elements outside differ, too, or if it may be chance."""
+    """Return that one block of a tensor was overwritten after its readers had run; None if that is not shown."""
     block = block_of(case)
     if block is None:
         return None
-    low, high, bits = block
-    read = _as_read(case)
-    where = block_text(case, low, high)
-    whose = _contents(case, low, high)
-    if read == "right":
+    low, high, _ = block
+    if _as_read(case) == "right":
+        whose = _contents(case, low, high)
         name = f"tensor {case.tensor} was overwritten after operator {_reader(case)} read it{whose and f', by {whose}'}"
         cleared = f"operator {case.index} {case.op.name} is right: its reader's results follow from its right values"
         tell = "copy each tensor right after its operator, or keep all of them (preserve_all_tensors)"
+        where = block_text(case, low, high)
         return Defect(DefectKind.OVERWRITTEN, name, Certainty.CERTAIN, case.tensor, where, cleared, tell)
-    if not whose:
+    return None
+
+
+def foreign_block(case: Case) -> Defect | None:
+    """Return that one block holds a constant, older results or another tensor; None if it holds none of these."""
+    block = block_of(case)
+    whose = "" if block is None else _contents(case, *block[:2])
+    if block is None or not whose:
         return None
+    low, high, bits = block
+    read = _as_read(case)
     before = ", before its reader read it" if read == "wrong" else ""
     name = f"one block of tensor {case.tensor} holds {whose}{before}: memory was not written, or overwritten"
     tell = "" if read else "record all tensors: whether later operators read the right values shows when it happened"
+    where = block_text(case, low, high)
     return Defect(DefectKind.BLOCK, name, certainty_of(bits), case.tensor, where, case.equal_text(), tell)
 
 
@@ -73,7 +82,8 @@ def _contents(case: Case, low: int, high: int) -> str:
     blocks = {k: case.observed[k].reshape(-1)[low:high] for k in wrong}
     if len({v for block in blocks.values() for v in np.unique(block).tolist()}) == 1:
         return f"the constant {next(iter(blocks.values()))[0]:g}"
-    if all(k > 0 and np.array_equal(b, case.expected[k - 1].reshape(-1)[low:high]) for k, b in blocks.items()):
+    later = {k: b for k, b in blocks.items() if k > 0}
+    if later and all(np.array_equal(b, case.expected[k - 1].reshape(-1)[low:high]) for k, b in later.items()):
         return "the right result of the sample before (stale)"
     others = {t: name for k in wrong[:1] for t, name in _tensors_with(case, k, blocks[k]).items()}
     return next(iter(others.values()), "")

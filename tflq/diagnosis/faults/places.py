@@ -14,6 +14,7 @@ from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.faults.overwritten import block_of, block_text
 
 Ints = NDArray[np.int64]
+_ORDINALS = {2: "second", 3: "third"}
 _VECTORS = (64, 32, 16, 8, 4)
 
 
@@ -56,8 +57,8 @@ def _words(axis: str, hit: Ints, size: int) -> str:
         return f"the first {count}{axis}{many} of {size}"
     steps = set(np.diff(hit).tolist())
     if len(hit) > 2 and len(steps) == 1 and (step := steps.pop()) > 1:
-        return f"every {step}th {axis} from {axis} {hit[0]} on"
-    return f"{count}{axis}{many} of {size}"
+        return f"every {_ORDINALS.get(step, f'{step}th')} {axis} from {axis} {hit[0]} on"
+    return f"{count}{axis}{many} of {size}" if many else f"{axis} {hit[0]} of {size}"
 
 
 def _listed(axis: str, hit: Ints, size: int) -> str:

@@ -55,6 +55,8 @@ _NAMED = 3
 
 def fault_text(answer: Answer) -> str:
     """Return the party at fault, in one sentence."""
+    if answer.mistake is not None and answer.findings is not None:
+        return "the user's, and besides it the device computes otherwise than the profile"
     if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
         return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
     return {
@@ -71,7 +73,8 @@ def fault_text(answer: Answer) -> str:
 def headline(answer: Answer) -> str:
     """Return the answer in a line."""
     if answer.mistake is not None:
-        return WORDS[answer.certainty] + alternatives([answer.mistake.name, *answer.mistake.also])
+        named = alternatives([answer.mistake.name, *answer.mistake.also])
+        return WORDS[answer.certainty] + named + beside_text(answer)
     if answer.verdict == Verdict.NOTHING:
         return "nothing could be compared"
     if answer.fault == Fault.NONE:
@@ -91,11 +94,22 @@ def headline(answer: Answer) -> str:
     return f"the model breaks a rule; {named}" if answer.fault == Fault.MODEL else named
 
 
+def beside_text(answer: Answer) -> str:
+    """Return what else explains the difference, besides the user's mistake."""
+    if answer.fit is not None and answer.fit.fitting:
+        return f"; and without it, {_profiles_text(answer, answer.fit)}"
+    causes = [cause.name for cause in leading(answer)]
+    where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
+    return f"; and {alternatives(causes)}{where}" if causes else ""
+
+
 def _profiles_text(answer: Answer, fit: Fit) -> str:
     """Return the profiles that reproduce everything, other runtimes that may, and the first operator's arithmetic."""
     others = len(fit.fitting) - 1
     more = f" and {counted(others, 'other profile')}" if others and not answer.is_known else ""
     bits = f"the bits of {answer.nearest}{more}"
+    if fit.rounds_once and not answer.is_known:
+        bits += f", which single rounding has in common: {fit.base} gives them too, if it rounds once"
     first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
     where = f"; in {answer.located.op} as {alternatives(first)}" if first and answer.located is not None else ""
     return ", or ".join([bits, *foreign_names(answer)]) + where
@@ -208,7 +222,10 @@ def operator_text(located: Located) -> str:
 def certainty_text(answer: Answer) -> str:
     """Return how reliable the cause is."""
     if answer.mistake is not None:
-        every = "every" if not answer.mistake.after else "nearly every"
+        both = answer.findings is not None
+        every = "every" if both or not answer.mistake.after else "nearly every"
+        if both:
+            return f"{answer.certainty.value}: {every} element agrees with both undone, neither alone explains it"
         scaled = f" (expected: {answer.mistake.scaling})" if answer.mistake.scaling else ""
         return f"{answer.certainty.value}: {every} element agrees without it{scaled}"
     fits = answer.fit is not None and bool(answer.fit.fitting) and not answer.is_overflow
