@@ -14,7 +14,7 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.processors import has_xnnpack_profile
 from support.single_op import T
-from tflq.diagnosis.dump import load_dumps
+from tflq.verification.evidence.dumps import load_dumps
 from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter.unpacking import unpacked_tensors
 from tflq.ir import view

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tflq.diagnosis.certainty import Certainty, Evidence
+from tflq.diagnosis.faults.defect import Defect
 from tflq.diagnosis.hypotheses import Hypothesis, Kind
 from tflq.diagnosis.outcomes import Fault
 from tflq.diagnosis.placement import Places
@@ -22,6 +23,14 @@ class CauseVerdict(str, Enum):
     AMBIGUOUS = "ambiguous"  # several causes reproduce every bit
     PARTIAL = "partial"  # the best one leaves at most half of the elements unexplained that the profile does
     UNDETERMINED = "undetermined"
+
+
+#: Verdicts by the certainty of a fault that is no arithmetic.
+_BY_DEFECT = {
+    Certainty.CERTAIN: CauseVerdict.EXPLAINED,
+    Certainty.LIKELY: CauseVerdict.LIKELY,
+    Certainty.NONE: CauseVerdict.UNTOLD,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +86,7 @@ class Explanation:
 
     `matching` is the number of elements that the profile reproduces. `assumed` inputs were computed, not dumped: if
     there are any, their producers may be at fault instead. If none of `causes` is exact, the cause is undetermined.
-    `faults` are hypotheses that raised.
+    `faults` are hypotheses that raised. `defect` is a fault that is no arithmetic: the cause, if no hypothesis fits.
     """
 
     index: int
@@ -91,6 +100,7 @@ class Explanation:
     beyond: tuple[int, ...] = ()  # divergent operators of other kernels that exact causes were compared with
     assumed: tuple[int, ...] = ()
     faults: tuple[Fault, ...] = ()
+    defect: Defect | None = None
 
     @property
     def fitting(self) -> tuple[Cause, ...]:
@@ -143,6 +153,8 @@ class Explanation:
         """The verdict on the cause."""
         if self.matching == self.elements:
             return CauseVerdict.SAME
+        if self.defect is not None and self.is_a_defect:
+            return _BY_DEFECT[self.defect.certainty]
         if self.possible:
             return CauseVerdict.UNTOLD
         if len(self.exact) > 1:
@@ -154,6 +166,11 @@ class Explanation:
         best = self.causes[0].matching if self.causes else 0
         halved = 2 * (self.elements - best) <= self.elements - self.matching
         return CauseVerdict.PARTIAL if halved else CauseVerdict.UNDETERMINED
+
+    @property
+    def is_a_defect(self) -> bool:
+        """True if the cause is a fault that is no arithmetic."""
+        return self.defect is not None and not self.fitting
 
     @property
     def _leading(self) -> tuple[Cause, ...]:

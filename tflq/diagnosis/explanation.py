@@ -16,6 +16,7 @@ import numpy as np
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
+from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import mistakes
@@ -45,12 +46,13 @@ class Group:
 
 
 def explain_operator(
-    model: Model, dump: Dump, index: int, profile: Profile, others: Sequence[Dump] = ()
+    model: Model, dump: Dump, index: int, profile: Profile, others: Sequence[Dump] = (), defect: Defect | None = None
 ) -> Explanation:
     """Score every hypothesis on all elements of the operator's results that the dump holds.
 
     `others` are further samples: hypotheses that reproduce the first must reproduce them, too. Of the others, only the
-    best are computed on them.
+    best are computed on them. If a `defect` is known, no hypothesis about arithmetic is tried. If that is that nothing
+    was computed, other profiles still are: one may have that fault.
     """
     alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     bases = [one.run(one.plan(profile)) for one in (alone, *rest)]
@@ -59,13 +61,16 @@ def explain_operator(
     if matching == elements:
         return Explanation(index, profile.name, matching, elements, ())
     search = _Search(alone, rest, profile, bases[0], elements)
-    groups = search.groups()
+    if defect is None:
+        groups = search.groups()
+    else:
+        groups = search.of_profiles() if defect.kind == DefectKind.NOTHING else []
     evidence = evidence_of(list(zip((alone, *rest), bases, strict=True)), search.tried)
     parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
     causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
     places = _where([(base, one.got) for base, one in zip(bases, (alone, *rest), strict=True)])
     faults = tuple(search.faults.values())
-    return Explanation(index, profile.name, matching, elements, causes, evidence, places, faults=faults)
+    return Explanation(index, profile.name, matching, elements, causes, evidence, places, faults=faults, defect=defect)
 
 
 def proved(explanation: Explanation, alone: Part) -> Explanation:
@@ -105,6 +110,13 @@ class _Search:
         more = _guarded(under_profiles(alone, far, base, thinner))
         kept = self._fitting(_over(self._by_result(chain(members, more)), self._rest))
         return [*kept, *(group for group in groups if group.matching < self._elements)]
+
+    def of_profiles(self) -> list[Group]:
+        """Return the groups of profiles that reproduce every bit."""
+        found = (h for h in hypotheses(self._alone, self._profile, only_profiles=True))
+        first = self._by_result(found)
+        self.tried = _tried(first)
+        return self._fitting(_over(first, self._rest))
 
     def _fitting(self, groups: Iterable[Group]) -> list[Group]:
         return [group for group in groups if group.matching == self._elements]

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.causes import Cause, Explanation
+from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
+from tflq.diagnosis.faults import Defect, case_of, defect_after, defect_before
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
@@ -32,6 +34,8 @@ from tflq.verification.results import Located, Mode, Status, Verdict, over_sampl
 
 Array = NDArray[Any]
 Index = tuple[int, ...]
+#: Number of differing operators that are searched for faults that are no arithmetic.
+_LOOKED_AT = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,6 +169,11 @@ def investigate(
             growths = by_consequence(findings.differing, model, samples, by_sample, profile)
     first = findings.first
     index = op if op is not None else None if first is None else growths[0].index if growths else first.index
+    defect = None
+    if index is not None and mode == Mode.ISOLATED:
+        with _noted(faults, "faults that are no arithmetic"):
+            defect = _defect(findings, model, samples, by_sample, profile, op, index)
+            index = index if defect is None else defect[0]
     findings = replace(findings, growths=growths, faults=tuple(faults))
     if index is None and element is not None:
         index = _maker_of_output(model)
@@ -175,7 +184,32 @@ def investigate(
     dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    return _explained(explained, model, dumps[sample], others, index, profile, element)
+    every = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
+    known = None if defect is None else defect[1]
+    return _explained(explained, model, dumps[sample], others, index, profile, element, known, every)
+
+
+def _defect(
+    findings: Findings,
+    model: Model,
+    samples: Sequence[Dump],
+    by_sample: BySample,
+    profile: Profile,
+    op: int | None,
+    chosen: int,
+) -> tuple[int, Defect] | None:
+    """Return the operator with a fault that is no arithmetic, and that fault: a certain one first."""
+    wanted = [o for o in findings.differing if o.index == op or (op is None and not is_noise(o))]
+    dumps = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
+    found = []
+    for operator in wanted[:_LOOKED_AT]:
+        case = case_of(model, dumps, operator.index, profile, assumed=bool(operator.assumed))
+        defect = None if case is None else defect_before(case, is_chosen=operator.index == chosen)
+        if defect is not None and defect.certainty == Certainty.CERTAIN:
+            return operator.index, defect
+        if defect is not None:
+            found.append((operator.index, defect))
+    return next(iter(found), None)
 
 
 def _explained(
@@ -186,8 +220,12 @@ def _explained(
     index: int,
     profile: Profile,
     element: Index | None,
+    defect: Defect | None,
+    every: Sequence[Dump],
 ) -> Findings:
     """Return the findings with one sample's explanation of one operator; the others count in its evidence only.
+
+    `every` are all samples, for faults of which only the place is known.
 
     A fault in one part is noted, and loses neither the verdict nor the other parts.
     """
@@ -195,8 +233,11 @@ def _explained(
     explanation = None
     if findings.operators[index].differences:
         with _noted(faults, "the cause"):
-            explanation = explain_operator(model, dump, index, profile, others)
+            explanation = explain_operator(model, dump, index, profile, others, defect)
             explanation = replace(explanation, assumed=findings.operators[index].assumed)
+            if defect is None and not explanation.fitting:
+                case = case_of(model, every, index, profile, assumed=bool(explanation.assumed))
+                explanation = replace(explanation, defect=None if case is None else defect_after(case))
     if explanation is not None and findings.mode == Mode.ISOLATED:
         with _noted(faults, "other operators of the same kernel"):
             explanation = compared_elsewhere(explanation, model, dump, profile, findings.operators)

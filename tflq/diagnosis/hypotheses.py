@@ -35,10 +35,13 @@ class Hypothesis:
     device: Device
 
 
-def hypotheses(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
-    """Yield every hypothesis, the most probable first."""
+def hypotheses(alone: Part, profile: Profile, *, only_profiles: bool = False) -> Iterator[Hypothesis]:
+    """Yield every hypothesis, or those that are profiles, the most probable first."""
     for kind, other in _profiles(profile):
-        yield Hypothesis(kind, other.name, device_of(other))
+        if kind == Kind.PROFILE or not only_profiles:
+            yield Hypothesis(kind, other.name, device_of(other))
+    if only_profiles:
+        return
     turned = guarded("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
     for name, device in (*mistakes(alone, profile), *turned):
         yield Hypothesis(Kind.MISTAKE, name, device)

@@ -25,6 +25,8 @@ from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
 
+#: The ending of names of profiles that round once.
+ONCE = "+single-rounding"
 #: Agreeing elements and compared elements; None if nothing was compared, none if the profile never writes the results.
 Cell: TypeAlias = "tuple[int, int] | None"
 Column: TypeAlias = "tuple[Cell, ...]"
@@ -148,6 +150,11 @@ class Fit:
         """Profiles that reproduce every compared element, the nearest to the base first."""
         every = set(self.compared)
         return tuple(name for name, column in self.matrix.items() if every and exact_operators(column) == every)
+
+    @property
+    def rounds_once(self) -> bool:
+        """True if the base with one rounding fits, but not the base: what fitting profiles then have in common."""
+        return self.base not in self.fitting and f"{self.base}{ONCE}" in self.fitting
 
     @property
     def ties(self) -> tuple[str, ...]:

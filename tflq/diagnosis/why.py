@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from tflq.diagnosis.causes import CauseVerdict
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
+from tflq.diagnosis.faults.defect import OF_READING, Defect, DefectKind
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
-from tflq.diagnosis.usage.search import Mistake, Side, find_mistake
+from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
 from tflq.errors import InputError, TflqError, TypeMismatchError
 from tflq.interpreter import make_plan, run
 from tflq.interpreter.arrays import admit, open_shape
@@ -44,6 +45,7 @@ class Fault(str, Enum):
     MODEL = "model"  # the operator breaks a rule of the specification, so devices need not agree
     DEVICE = "device"  # an operator computes what no known runtime does
     RUNTIME = "no one: another runtime's arithmetic"  # the bits of a known profile
+    KNOWN = "another runtime"  # the bits of a known profile, which are a fault of its runtime
     NONE = "none"  # nothing differs
     OPEN = "not decided"
 
@@ -87,6 +89,28 @@ class Answer:
         return self.fit is not None and self.known in self.fit.fitting
 
     @property
+    def defect(self) -> Defect | None:
+        """The fault that is no arithmetic, if that is the cause."""
+        explanation = None if self.findings is None else self.findings.explanation
+        return explanation.defect if explanation is not None and explanation.is_a_defect else None
+
+    @property
+    def is_overflow(self) -> bool:
+        """True if sums exceed the accumulators, so that profiles fit because their runtimes have that fault, too."""
+        return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
+
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing differs, or if one profile or a fault that is no arithmetic explains the whole."""
+        fits = self.fit is not None and bool(self.fit.fitting)
+        return self.is_explained and (fits or self.defect is not None or self.verdict != Verdict.DIFFERS)
+
+    @property
+    def is_explained(self) -> bool:
+        """True if nothing differs, or a cause is likely."""
+        return self.verdict in (Verdict.SAME, Verdict.CLOSE) or self.certainty != Certainty.NONE
+
+    @property
     def located(self) -> Located | None:
         """The operator that the answer is about: the explained one, or the first that differs."""
         return None if self.findings is None else self.findings.explained or self.findings.first
@@ -111,10 +135,12 @@ class Answer:
     def certainty(self) -> Certainty:
         """The certainty of what the headline names: a mistake, a profile, or the cause in one operator."""
         if self.mistake is not None:
+            if self.fit is not None and self.fit.fitting:
+                return self.fit.certainty
             return Certainty.CERTAIN if self.mistake.is_certain else Certainty.LIKELY
         if self.verdict != Verdict.DIFFERS or self.findings is None:
             return Certainty.NONE
-        if self.fit is not None and self.fit.fitting:
+        if self.fit is not None and self.fit.fitting and not self.is_overflow:
             return Certainty.CERTAIN if self.is_known else self.fit.certainty
         explanation = self.findings.explanation
         return Certainty.NONE if explanation is None else explanation.certainty
@@ -132,9 +158,15 @@ class Answer:
 
     def _computing(self, findings: Findings) -> Fault:
         """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
-        if self.fit is not None and self.fit.fitting:
+        fits = self.fit is not None and bool(self.fit.fitting)
+        if fits and self.is_overflow:
+            return Fault.KNOWN
+        if fits:
             return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
         explanation = findings.explanation
+        if self.defect is not None:
+            is_devices = self.certainty != Certainty.NONE and self.defect.kind not in OF_READING
+            return Fault.DEVICE if is_devices else Fault.OPEN
         if explanation is None or explanation.assumed:
             return Fault.OPEN
         if explanation.exact:
@@ -174,18 +206,51 @@ def answer(
     warnings = tuple(_warnings(model, evidence.samples))
     if mistake is not None:
         weight = _weight_of_input(model, mistake, evidence, profile)
-        return Answer(profile.name, None, None, mistake, weight, len(evidence.samples), warnings)
-    if dumps is None:
+        fitted, findings = _beside(model, mistake, profile) if mistake.after and mistake.dumps else (None, None)
+        return Answer(profile.name, fitted, findings, mistake, weight, len(evidence.samples), warnings)
+    plain = None if dumps is None else _plainly(model, _completed(model, dumps, given, scaling), profile, progress)
+    if not is_recorded and (plain is None or not plain.is_whole):
+        for near in near_mistakes(model, evidence.samples, profile, given, scaling):
+            fitted, findings = _beside(model, near, profile)
+            is_better = plain is None or not plain.is_explained or (fitted is not None and bool(fitted.fitting))
+            if findings is not None and is_better:
+                weight = _weight_of_input(model, near, evidence, profile)
+                return Answer(profile.name, fitted, findings, near, weight, len(evidence.samples), warnings)
+    if plain is None:
         raise InputError(evidence.problem)
-    dumps = _completed(model, dumps, given, scaling)
+    return replace(plain, warnings=warnings)
+
+
+def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | None, Findings | None]:
+    """Return what explains the differences that remain without the user's mistake; None if nothing is likely to."""
+    by_sample = localize_samples(model, mistake.dumps, profile)
+    fitted = fit(model, mistake.dumps, profile, by_sample)
+    findings = investigate(model, mistake.dumps, profile, by_sample=by_sample)
+    explanation = findings.explanation
+    is_told = explanation is not None and bool(explanation.exact) and explanation.certainty != Certainty.NONE
+    is_fitting = bool(fitted.fitting) and fitted.certainty != Certainty.NONE
+    return (fitted, findings) if is_fitting or is_told else (None, None)
+
+
+def _plainly(
+    model: Model, dumps: tuple[Dump, ...], profile: Profile, progress: Callable[[str, int, int], None]
+) -> Answer:
+    """Return the nearest profile and the cause of the first difference, without mistakes of the user."""
     progress("all profiles", 1, 3)
     by_sample = localize_samples(model, dumps, profile)
     fitted = fit(model, dumps, profile, by_sample)
     progress("causes", 2, 3)
     findings = investigate(model, dumps, profile, by_sample=by_sample)
-    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown:
+    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not _is_told(findings):
         findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
-    return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps), warnings)
+    return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps))
+
+
+def _is_told(findings: Findings) -> bool:
+    """Return whether the values show a fault that is no arithmetic."""
+    explanation = findings.explanation
+    is_shown = explanation is not None and explanation.defect is not None and not explanation.causes
+    return is_shown and explanation is not None and explanation.certainty == Certainty.CERTAIN
 
 
 def _completed(

@@ -45,6 +45,13 @@ def half_even(values: Ints, bits: Ints) -> Ints:
     return up
 
 
+def to_odd(values: Ints, bits: Ints) -> Ints:
+    """Cut off, and set the lowest bit if anything was cut off: RISC-V's vxrm mode rod, "jamming"."""
+    whole = values >> bits
+    odd: Ints = whole | (values != whole << bits)
+    return odd
+
+
 def _half(bits: Ints) -> Ints:
     return (np.int64(1) << bits) >> np.int64(1)
 
@@ -57,6 +64,9 @@ DIVISIONS: dict[str, Divide] = {
     "half away from zero": half_away,
     "half to even": half_even,
 }
+
+#: Divisions of the fixed-point units of processors, which the grammar of requantizers does not draw by itself.
+OF_HARDWARE: dict[str, Divide] = {**DIVISIONS, "to odd": to_odd}
 
 #: Roundings of reals, by the same names.
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tflq.errors import OptionError
 from tflq.numerics.code_ranges import FIRST_IN_SHIFT, TO_CODES, range_of
 from tflq.numerics.codes import Clamp
-from tflq.numerics.divisions import DIVISIONS, ROUNDINGS, Ints
+from tflq.numerics.divisions import OF_HARDWARE, ROUNDINGS, Ints
 from tflq.numerics.multiplier import quantize_multipliers
 from tflq.numerics.multipliers_of_scales import MULTIPLIERS, Reals, Scales
 from tflq.numerics.narrow_floats import in_bfloat16
@@ -181,9 +181,9 @@ class Requantizer:
         else:
             shifted = _shifted_left(total, left) if self.left == "saturates" else _wrapped(total << (left & 31))
             product = shifted * mantissa
-        last = DIVISIONS[self.last]
+        last = OF_HARDWARE[self.last]
         if self.first != "none":
-            high = DIVISIONS[self.first](product, bits)
+            high = OF_HARDWARE[self.first](product, bits)
             if self.zero_point == "before rounding":
                 return np.asarray(last(high + (zero << right), right) - zero)
             return last(high, right)
@@ -234,8 +234,8 @@ FIELDS: Mapping[str, tuple[object, ...]] = {
     "product": PRODUCTS,
     "mantissa": MANTISSAS,
     "shortened": SHORTENED,
-    "first": ("none", *DIVISIONS),
-    "last": tuple(DIVISIONS),
+    "first": ("none", *OF_HARDWARE),
+    "last": tuple(OF_HARDWARE),
     "zero_point": ZERO_POINTS,
     "left": LEFT,
     "accumulator": ACCUMULATORS,

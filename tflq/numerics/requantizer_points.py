@@ -10,7 +10,6 @@ from tflq.numerics.multipliers_of_scales import MULTIPLIERS
 from tflq.numerics.requantizer import (
     ACCUMULATORS,
     BY_RANGE,
-    FIELDS,
     LEFT,
     MANTISSAS,
     PRODUCTS,
@@ -38,7 +37,7 @@ def _points() -> tuple[Requantizer, ...]:
     shortened.append((15, SHORTENED[2]))
     for multiplier in computed:
         for bits, how in shortened:
-            for first in FIELDS["first"]:
+            for first in ("none", *DIVISIONS):
                 for last in DIVISIONS:
                     for zero in ZERO_POINTS:
                         if zero == ZERO_POINTS[1] and last in _SHIFT_WITH_ZERO:

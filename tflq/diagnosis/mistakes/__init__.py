@@ -10,6 +10,7 @@
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | dequantize, float operator, quantize: precisions, quotients, roundings                        |
 | `hybrids.py`      | float operators with narrow weights: groups that share a scale                                |
+| `dynamic.py`      | the same: zero points and scales of rows and images that are quantized on the way             |
 | `positions.py`    | resized images: which input pixel an output pixel copies                                      |
 | `results.py`      | results of one sign only                                                                      |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
@@ -28,6 +29,7 @@ from tflq.diagnosis.mistakes.changes import changes
 from tflq.diagnosis.mistakes.channels import mistaken_channels, models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Under, guarded
+from tflq.diagnosis.mistakes.dynamic import mistaken_dynamic_ranges
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.mistakes.hybrids import mistaken_hybrids
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
@@ -59,6 +61,7 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         "floats": lambda: mistaken_floats(alone, profile),
         "orders of sums": lambda: mistaken_orders(alone, profile),
         "quantization on the way": lambda: mistaken_hybrids(alone, profile),
+        "dynamic ranges": lambda: mistaken_dynamic_ranges(alone, profile),
         "positions": lambda: mistaken_positions(alone),
         "results": lambda: mistaken_results(profile),
         "channels": lambda: mistaken_channels(alone, profile),

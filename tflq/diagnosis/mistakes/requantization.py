@@ -20,7 +20,7 @@ from tflq.inspection.parts import Part as Place
 from tflq.inspection.parts import parts_of
 from tflq.ir import Model
 from tflq.numerics.block_tail import BlockTail
-from tflq.numerics.divisions import DIVISIONS, ROUNDINGS
+from tflq.numerics.divisions import DIVISIONS, OF_HARDWARE, ROUNDINGS
 from tflq.numerics.float32_stages import FloatRoundingEven
 from tflq.numerics.float_rounding import FloatRounding
 from tflq.numerics.requantizer_stage import GrammarStage
@@ -86,8 +86,12 @@ def _shift_modulo_32(real: Reals) -> Reals:
     return np.asarray(np.ldexp(fraction, np.where(exponent >= 32, exponent % 32, exponent)))
 
 
+#: Rounding modes of RISC-V's vector fixed-point instructions (vxrm), which a kernel uses for product and shift alike.
+_MODES = {"half up": "rnu", "half to even": "rne", "towards minus infinity": "rdn", "to odd": "rod"}
+
+
 def _mistakes() -> Iterator[tuple[str, Mistake]]:
-    for name in DIVISIONS:
+    for name in OF_HARDWARE:
         yield f"rounds {name}, in fixed point", _rounding(fixed(name))
     for name in ROUNDINGS:
         yield f"rounds {name}, in float64", _rounding(real(name))
@@ -97,10 +101,10 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
     yield "rounds once", _rounding(SingleRounding.of)
     yield "rounds twice", _rounding(DoubleRounding.of)
     yield "rounds half up twice", _rounding(HalfUpTwice.of)
-    for first in ("towards minus infinity", "towards zero", "half up"):
-        for last in DIVISIONS:
-            name = f"rounds twice: the product {first}, the shift {last}"
-            yield name, _rounding(fixed(last, first))
+    for first in OF_HARDWARE:
+        for last in OF_HARDWARE:
+            mode = f" (RISC-V's vxrm {_MODES[first]})" if first == last and first in _MODES else ""
+            yield f"rounds twice: the product {first}, the shift {last}{mode}", _rounding(fixed(last, first))
     yield "multiplier rounded to float32", _multiplier(lambda real: real.astype(np.float32).astype(np.float64))
     yield "multiplier of 16 bits", _multiplier(_shortened)
     yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)

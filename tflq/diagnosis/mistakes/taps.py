@@ -169,7 +169,7 @@ def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
     """Return the operator in this form, if it computes the same as the profile."""
     prepared = alone.plan(profile).steps[0].prepared
     name = alone.op.builtin
-    if prepared is None or len(alone.got) != 1 or name not in _LAYOUTS:
+    if prepared is None or len(alone.got) != 1 or name not in LAYOUTS:
         return None
     contraction = _contraction(alone, prepared, name)
     return contraction if contraction is not None and _is_right(contraction, alone, profile) else None
@@ -246,7 +246,7 @@ def _input(alone: Part) -> Array:
 
 
 #: By operator: a function from weights in the file to (O, KH, KW, C / groups).
-_LAYOUTS: dict[str, Callable[[Array], Array]] = {
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "CONV_2D": _itself,
     "DEPTHWISE_CONV_2D": lambda w: np.ascontiguousarray(w.transpose(3, 1, 2, 0)),
     "FULLY_CONNECTED": lambda w: w.reshape(len(w), 1, 1, -1),
@@ -273,7 +273,7 @@ def _contraction(alone: Part, prepared: Prepared, name: str) -> Contraction | No
         window=window,
         input_zero_point=alone.graph.zero_point(operator.inputs[0]),
         weight_zero_point=alone.graph.zero_point(operator.inputs[1]),
-        weights=_LAYOUTS[name](weights),
+        weights=LAYOUTS[name](weights),
         output=output,
         shape=shape,
         image=image,

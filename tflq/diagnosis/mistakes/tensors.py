@@ -34,6 +34,9 @@ _AXES = {
     "CONV_3D": "DHWIO",
 }
 
+#: Places of biases among the inputs, by operator.
+_BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "CONV_3D": 2}
+
 #: Options of resized images that are on or off.
 _SWITCHES = ("align_corners", "half_pixel_centers")
 
@@ -42,6 +45,7 @@ def mistaken_models(alone: Model) -> Iterator[Mistaken]:
     """Yield a single operator's model with one of its tensors or options misread."""
     yield from _zero_points(alone)
     yield from _biases(alone)
+    yield from _float_biases(alone)
     yield from _scales(alone)
     yield from _filters(alone)
     yield from _activations(alone)
@@ -93,6 +97,25 @@ def _biases(alone: Model) -> Iterator[Mistaken]:
             if clamped.tobytes() not in tried:
                 tried.add(clamped.tobytes())
                 yield name, with_constant(alone, tensor, clamped)
+
+
+def _float_biases(alone: Model) -> Iterator[Mistaken]:
+    graph = view(alone)
+    place = _BIASES.get(graph.op(0).builtin, len(graph.op(0).inputs))
+    tensor = graph.op(0).inputs[place] if place < len(graph.op(0).inputs) else -1
+    value = graph.constant(tensor) if tensor >= 0 else None
+    if value is None or value.dtype != np.float32 or not value.any():
+        return
+    changes = {
+        "bias missing": np.zeros_like(value),
+        "bias with the wrong sign": -value,
+        "bias added twice: scaled by 2": value * np.float32(2),
+        "the next channel's bias": np.roll(value, -1),
+        "the previous channel's bias": np.roll(value, 1),
+        "the first channel's bias for all": np.full_like(value, value.reshape(-1)[0]),
+    }
+    for name, changed in changes.items():
+        yield name, with_constant(alone, tensor, changed)
 
 
 def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, Array]]:

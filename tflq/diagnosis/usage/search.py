@@ -27,6 +27,10 @@ Arrays = Mapping[int, Array]
 _SAMPLES = 4
 #: Shares of differing elements: of the worst operator with a mistake, and of all operators at most without it.
 _WRONG, _RIGHT = 0.05, 0.005
+#: Roundings make at most this many LSB; shares of elements beyond that without a mistake, and how many times fewer.
+_LSB, _STILL_FAR, _NEARER = 4, 0.05, 4
+#: Number of mistakes that are combined with others.
+_FEW = 3
 #: Numbers of elements that a mistake explains: for a certain one, and for a likely one.
 _CERTAIN, _LIKELY = 12, 3
 
@@ -70,11 +74,15 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The number of elements that differ from a profile, of those compared; the share in the worst operator."""
+    """The number of elements that differ from a profile, of those compared; the share in the worst operator.
+
+    `far` is the share of elements that differ by more than roundings make.
+    """
 
     differing: int
     elements: int
     worst: float = 1.0
+    far: float = 1.0
 
     @property
     def share(self) -> float:
@@ -114,6 +122,56 @@ def find_mistake(
             samples = _with(samples, tensor, right)
     read = _tried(model, samples, corrected(model, samples), profile, Side.DUMP)
     return read or _reused(model, samples, profile)
+
+
+def near_mistakes(
+    model: Model,
+    samples: Sequence[Arrays],
+    profile: Profile,
+    given: Sequence[Array] = (),
+    scaling: Scaling | None = None,
+) -> Iterator[Mistake]:
+    """Yield the mistakes without which a dump comes much nearer to a profile than with them, the nearest first.
+
+    What differs then is for others to explain: another profile, or a mistake of the device.
+    """
+    graph = view(model)
+    side, trials = Side.DUMP, corrected(model, samples)
+    plain, rights = samples, list[Array]()
+    if given and len(graph.inputs) == 1 and len(given) == len(samples):
+        spec, tensor = graph.tensors[graph.inputs[0]], graph.inputs[0]
+        right = prepared(spec, given, scaling)
+        if right is not None and not any(tensor in one for one in samples):
+            plain, rights = _with(samples, tensor, right), right
+            fed = _distinct(mistaken(spec, given, scaling))
+            both = ((name, _with(samples, tensor, values)) for name, values in fed)
+            yield from _nearest(model, plain, both, profile, Side.INPUT, rights)
+            trials = corrected(model, plain)
+    yield from _nearest(model, plain, trials, profile, side, rights)
+
+
+def _nearest(
+    model: Model,
+    plain: Sequence[Arrays],
+    trials: Iterable[tuple[str, Sequence[Arrays]]],
+    profile: Profile,
+    side: Side,
+    right: Sequence[Array],
+) -> Iterator[Mistake]:
+    before = _wrong(model, plain, profile)
+    if before is not None and before.far < _WRONG:
+        return
+    found = []
+    for name, values in trials:
+        after = _wrong(model, values, profile)
+        is_near = after is not None and after.elements and after.far <= _STILL_FAR
+        if after is not None and is_near and (before is None or after.far * _NEARER < before.far):
+            found.append((after.far, after.differing, name, values))
+    for _, differing, name, values in sorted(found, key=lambda one: one[:2])[:_FEW]:
+        dumps = tuple(dump_of(model, one) for one in values)
+        elements = 0 if before is None else before.elements
+        count = elements if before is None else before.differing
+        yield Mistake(name, side, count, differing, elements, dumps, (), tuple(right))
 
 
 def _plain(numbers: tuple[float, ...]) -> float | tuple[float, ...]:
@@ -207,7 +265,19 @@ def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile) -> Wrong |
         return None
     counts = [_of_operator(row[index] for row in located) for index in range(len(located[0]))]
     worst = max((differing / elements for differing, elements in counts if elements), default=0.0)
-    return Wrong(sum(differing for differing, _ in counts), sum(elements for _, elements in counts), worst)
+    elements = sum(elements for _, elements in counts)
+    far = sum(_far(row[index]) for row in located for index in range(len(row)))
+    return Wrong(sum(differing for differing, _ in counts), elements, worst, far / elements if elements else 1.0)
+
+
+def _far(located: Located) -> int:
+    """Return the number of elements that differ by more than a few LSB; of floats, all that differ."""
+    total = 0
+    for tensor, d in located.differences.items():
+        if status_of(d, located.promises[tensor]) == Status.DIFFERS:
+            near = sum(n for by, n in d.histogram if abs(by) <= _LSB) if d.unit == "LSB" else 0
+            total += d.elements if d.problem else d.differing - near
+    return total
 
 
 def _of_operator(samples: Iterable[Located]) -> tuple[int, int]:

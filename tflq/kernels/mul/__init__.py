@@ -16,7 +16,7 @@ FORMULAS = formulas(
     "uint8, int8, a tensor by itself",
     "XNNPACK optimize_common_subgraphs_mul_to_sqr",
     (when.xnnpack(until="litert-2.0"), "(x - zi)^2 F32(k), k = scale(x)^2 / scale(y)"),
-    (when.xnnpack("litert-2.3"), "a table: v = (x - zi) scale(x); v v / scale(y) + zo, all in float32, half to even"),
+    (when.xnnpack("litert-2.1"), "a table: v = (x - zi) scale(x); v v / scale(y) + zo, all in float32, half to even"),
 )
 FAULTS = (
     Fault(

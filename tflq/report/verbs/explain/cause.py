@@ -5,18 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
+from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.faults import Defect
 from tflq.report.blocks import Block, Fold, InText, Listing, OnPage, Styled, Text
 from tflq.report.verbs.explain.texts import PARTIAL, listed
+
+#: Words before a fault that is no arithmetic, by its certainty.
+_DEFECTS = {
+    Certainty.CERTAIN: "Certain: the values themselves show it",
+    Certainty.LIKELY: "Likely, not certain",
+    Certainty.NONE: "Possible, no more",
+}
+
+
+def defect_texts(defect: Defect) -> Iterator[str]:
+    """Yield the place of a fault that is no arithmetic, what it clears, and what would show more."""
+    if defect.place:
+        yield f"where: {defect.place}"
+    if defect.cleared:
+        yield defect.cleared
+    if defect.tell:
+        yield f"to tell more: {defect.tell}"
 
 
 def cause_blocks(e: Explanation) -> Iterator[Block]:
     """Yield the certainty, the causes that reproduce every bit, less likely ones, or the best partial ones."""
-    style = "strong" if e.exact else "warning"
+    style = "strong" if e.exact or e.is_a_defect else "warning"
     yield InText([Text(f"Cause. {cause_text(e)}", style)])
     yield OnPage(lambda _view: [Text(cause_text(e), style)])
     yield from _hypotheses(e.exact)
+    if e.defect is not None:
+        yield Listing(list(defect_texts(e.defect)))
     yield from (Text(text, "faint", indent=1) for text in (*_less_likely_texts(e), *_alike_texts(e)))
-    partial = [] if e.fitting else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
+    partial = [] if e.fitting or e.defect is not None else [h for h in e.causes if h.matching > e.matching][:PARTIAL]
     if partial:
         yield Text(f"best partial ones ({e.profile} itself: {e.matching:,} of {e.elements:,}):", indent=1)
         yield from _hypotheses(partial, "faint")
@@ -37,6 +58,8 @@ def _hypothesis(h: Cause) -> Iterator[Block]:
 def cause_text(e: Explanation) -> str:
     """Return one line: the causes that reproduce all bits, or that none does."""
     doubts = "; ".join(e.doubts)
+    if e.defect is not None and e.is_a_defect:
+        return f"{_DEFECTS[e.defect.certainty]}: {e.defect.name}"
     return {
         CauseVerdict.SAME: "Fed the dump's own inputs, the operator is the same: what differs comes from before it",
         CauseVerdict.EXPLAINED: "Certain: nothing else that was tried reproduces every bit:",
@@ -51,6 +74,9 @@ def cause_text(e: Explanation) -> str:
 def cause_headline(e: Explanation) -> str:
     """Return the cause in a few words, for a headline."""
     names = listed([cause.name for cause in e.exact])
+    if e.defect is not None and e.is_a_defect:
+        word = "cause" if e.defect.certainty == Certainty.CERTAIN else "likely cause"
+        return f"{word}: {e.defect.name}"
     return {
         CauseVerdict.SAME: f"the cause lies before operator {e.index}",
         CauseVerdict.EXPLAINED: f"cause: {names}",

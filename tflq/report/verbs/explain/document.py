@@ -11,6 +11,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace
 from tflq.diagnosis.element.steps import Read
+from tflq.diagnosis.faults import Defect
 from tflq.diagnosis.findings import Findings, Worked
 from tflq.report.documents import difference_document
 from tflq.report.joint import cause_document, nearest_document
@@ -78,6 +79,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "matching": e.matching,
         "elements": e.elements,
         "exact": [_cause(h) for h in e.exact],
+        "defect": None if e.defect is None else _defect(e.defect),
         "alike": list(e.alike),
         "beyond": list(e.beyond),
         "faults": [asdict(fault) for fault in e.faults],
@@ -85,6 +87,19 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "possible": [_cause(h) for h in e.possible],
         "only_here": [_cause(h) for h in e.only_here],
         "partial": [_cause(h) for h in e.causes if not h.exact][:PARTIAL],
+    }
+
+
+def _defect(defect: Defect) -> dict[str, Any]:
+    """Return a fault that is no arithmetic."""
+    return {
+        "kind": defect.kind.value,
+        "name": defect.name,
+        "certainty": defect.certainty.value,
+        "tensor": defect.tensor,
+        "place": defect.place,
+        "cleared": defect.cleared,
+        "tell": defect.tell,
     }
 
 

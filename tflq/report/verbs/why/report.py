@@ -46,6 +46,10 @@ def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
         yield "explained", operator_text(answer.located)
     if answer.fault != Fault.NONE and certainty_text(answer):
         yield "how certain", certainty_text(answer)
+    if answer.defect is not None and answer.defect.place:
+        yield "where", answer.defect.place
+    if answer.defect is not None and answer.defect.cleared:
+        yield "what is right", answer.defect.cleared
     yield "nearest profile", nearest_text(answer)
     if answer.breach is not None:
         yield "rule broken", answer.breach

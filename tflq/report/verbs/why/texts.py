@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tflq.diagnosis.causes import Cause
 from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.faults.defect import DefectKind
 from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Side
 from tflq.diagnosis.why import Answer, Fault
+from tflq.profiles import PROFILES, by_name
+from tflq.profiles.profile import Source
 from tflq.report.differences import how_far
 from tflq.report.numbers import counted
 from tflq.report.verbs.explain.cause import cause_text
@@ -38,17 +42,29 @@ ADVICE = {
 }
 #: The words before a cause, by its certainty.
 WORDS = {Certainty.CERTAIN: "", Certainty.LIKELY: "probably ", Certainty.NONE: "possibly "}
+#: Who may be at fault for results that are no arithmetic.
+_OF_DEFECTS = {
+    DefectKind.NOTHING: "not decided: a runtime, a driver, or the program that reads the output wrote or read nothing",
+    DefectKind.OVERWRITTEN: "the dump's: the tensor was copied after its memory had been reused; the operator is right",
+    DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
+    DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
+}
 #: Causes that a headline names.
 _NAMED = 3
 
 
 def fault_text(answer: Answer) -> str:
     """Return the party at fault, in one sentence."""
+    if answer.mistake is not None and answer.findings is not None:
+        return "the user's, and besides it the device computes otherwise than the profile"
+    if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
+        return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
     return {
         Fault.USER: "the user's: the device computes what it was given",
         Fault.MODEL: "the model's: it breaks a rule of the specification, so devices need not agree",
         Fault.DEVICE: "the device's: no known runtime computes this",
         Fault.RUNTIME: "no one's: the device has another runtime's arithmetic",
+        Fault.KNOWN: "a fault that runtimes are known for, not another arithmetic",
         Fault.NONE: "no one's: nothing differs beyond what the profile promises",
         Fault.OPEN: "not decided: the evidence is too small, or several causes or none reproduce every bit",
     }[answer.fault]
@@ -57,15 +73,20 @@ def fault_text(answer: Answer) -> str:
 def headline(answer: Answer) -> str:
     """Return the answer in a line."""
     if answer.mistake is not None:
-        return WORDS[answer.certainty] + alternatives([answer.mistake.name, *answer.mistake.also])
+        named = alternatives([answer.mistake.name, *answer.mistake.also])
+        return WORDS[answer.certainty] + named + beside_text(answer)
     if answer.verdict == Verdict.NOTHING:
         return "nothing could be compared"
     if answer.fault == Fault.NONE:
         return f"nothing differs from {answer.nearest or answer.base}"
     if answer.verdict == Verdict.INCOMPLETE:
         return f"nothing that was compared differs from {answer.nearest or answer.base}"
-    if answer.fit is not None and answer.fit.fitting:
+    if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
         return WORDS[answer.certainty] + _profiles_text(answer, answer.fit)
+    if answer.defect is not None:
+        where = "" if answer.located is None else f" (operator {answer.located.index} {answer.located.op})"
+        known = "" if answer.fit is None or not answer.is_overflow else owners_text(answer.fit)
+        return f"{WORDS[answer.certainty]}{answer.defect.name}{where}{known}"
     causes = cause_names(answer)
     where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
     named = WORDS[answer.certainty] + alternatives(causes) if causes else "no hypothesis reproduces every bit"
@@ -73,14 +94,50 @@ def headline(answer: Answer) -> str:
     return f"the model breaks a rule; {named}" if answer.fault == Fault.MODEL else named
 
 
+def beside_text(answer: Answer) -> str:
+    """Return what else explains the difference, besides the user's mistake."""
+    if answer.fit is not None and answer.fit.fitting:
+        return f"; and without it, {_profiles_text(answer, answer.fit)}"
+    causes = [cause.name for cause in leading(answer)]
+    where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
+    return f"; and {alternatives(causes)}{where}" if causes else ""
+
+
 def _profiles_text(answer: Answer, fit: Fit) -> str:
     """Return the profiles that reproduce everything, other runtimes that may, and the first operator's arithmetic."""
     others = len(fit.fitting) - 1
     more = f" and {counted(others, 'other profile')}" if others and not answer.is_known else ""
     bits = f"the bits of {answer.nearest}{more}"
+    if fit.rounds_once and not answer.is_known:
+        bits += f", which single rounding has in common: {fit.base} gives them too, if it rounds once"
     first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
     where = f"; in {answer.located.op} as {alternatives(first)}" if first and answer.located is not None else ""
     return ", or ".join([bits, *foreign_names(answer)]) + where
+
+
+def owners_text(fit: Fit) -> str:
+    """Return the runtimes that are known for the same fault, by package with their releases."""
+    if not fit.fitting:
+        return ""
+    every = [by_name(name).source for name in fit.matrix if name in PROFILES]
+    fitting = [by_name(name).source for name in fit.fitting if name in PROFILES]
+    texts = []
+    for package in dict.fromkeys(source.package for source in fitting):
+        known, all_of = (_versions(found, package) for found in (fitting, every))
+        beyond = [v for v in all_of if v not in known and v > max(known)]
+        until = f" until {_text(beyond[0])}" if beyond else f" up to {_text(known[-1])}"
+        texts.append(f"{package} from {_text(known[0])}{until}")
+    return f"; known of {', '.join(texts)}" if texts else ""
+
+
+def _versions(sources: Sequence[Source], package: str) -> list[tuple[int, ...]]:
+    """Return a package's versions in order, as numbers."""
+    found = {tuple(map(int, re.findall(r"\d+", s.version)[:3])) for s in sources if s.package == package}
+    return sorted(found)
+
+
+def _text(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version)) or "its first release"
 
 
 def alternatives(names: Sequence[str]) -> str:
@@ -113,8 +170,10 @@ def leading(answer: Answer) -> tuple[Cause, ...]:
 def cause_names(answer: Answer) -> list[str]:
     """Return the causes that reproduce every bit; profiles that fit everything come first."""
     names = [cause.name for cause in leading(answer)]
+    if answer.defect is not None:
+        names = [answer.defect.name, *names]
     nearest = answer.nearest
-    if answer.fit is not None and answer.fit.fitting and nearest is not None:
+    if answer.fit is not None and answer.fit.fitting and nearest is not None and not answer.is_overflow:
         names = [nearest, *(name for name in names if name != nearest)]
         names[1:1] = foreign_names(answer)
     return names
@@ -163,10 +222,14 @@ def operator_text(located: Located) -> str:
 def certainty_text(answer: Answer) -> str:
     """Return how reliable the cause is."""
     if answer.mistake is not None:
-        every = "every" if not answer.mistake.after else "nearly every"
+        both = answer.findings is not None
+        every = "every" if both or not answer.mistake.after else "nearly every"
+        if both:
+            return f"{answer.certainty.value}: {every} element agrees with both undone, neither alone explains it"
         scaled = f" (expected: {answer.mistake.scaling})" if answer.mistake.scaling else ""
         return f"{answer.certainty.value}: {every} element agrees without it{scaled}"
-    if answer.verdict == Verdict.DIFFERS and answer.fit is not None and answer.fit.fitting:
+    fits = answer.fit is not None and bool(answer.fit.fitting) and not answer.is_overflow
+    if answer.verdict == Verdict.DIFFERS and answer.fit is not None and fits:
         return "certain: the evidence is a recording of it" if answer.is_known else _fitting_text(answer.fit)
     explanation = None if answer.findings is None else answer.findings.explanation
     text = "" if explanation is None else cause_text(explanation).rstrip(":")
@@ -211,6 +274,12 @@ def advice(answer: Answer, asked: Asked) -> str:
         return f"{text}: {scaling}" if name.startswith("wrong mean") and scaling else text
     if answer.fault == Fault.RUNTIME and answer.nearest is not None:
         return f"compare with --profile {answer.nearest} from now on"
+    if answer.fault == Fault.KNOWN:
+        return "do not compare with such a runtime: take a release without the fault, or smaller scales"
+    if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
+        if answer.defect.tell:
+            return answer.defect.tell
+        return "report it to the device's makers: --paste prints the text"
     if answer.fault == Fault.MODEL:
         return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
     if answer.fault == Fault.DEVICE:

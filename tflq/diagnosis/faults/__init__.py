@@ -1,0 +1,59 @@
+"""Faults that are no arithmetic: changes of right results, or results that were not computed.
+
+| module                | faults                                                                                      |
+|-----------------------|---------------------------------------------------------------------------------------------|
+| `nothing_computed.py` | constants, results of another sample, memory that was not written, operators that were skipped  |
+| `overflow.py`         | accumulators of 32 bits that the sums exceed                                                 |
+| `overwritten.py`      | one block of memory with other contents: overwritten after it was read, not written, stale   |
+| `addressing.py`       | right elements in other places: shifts, strides, images of a batch, orders of bytes          |
+| `bits.py`             | bits of codes that are stuck or cut off                                                     |
+| `nearly.py`           | floats that a hypothesis reproduces up to their rounding                                    |
+| `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                                        |
+| `padding.py`          | only results whose windows reach beyond one side of the image                                |
+| `places.py`           | only some rows, columns, channels or images                                                  |
+
+A detector is a function from a `Case` to a `Defect`, or None. The first ones reproduce results or exclude arithmetic,
+and are tried before hypotheses about it. The last ones only state where the results are wrong, and are tried if no
+hypothesis about arithmetic reproduces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tflq.diagnosis.faults.addressing import misread, moved
+from tflq.diagnosis.faults.bits import stuck_bits
+from tflq.diagnosis.faults.case import Case, case_of
+from tflq.diagnosis.faults.defect import Defect, DefectKind
+from tflq.diagnosis.faults.nearly import nearly
+from tflq.diagnosis.faults.nothing_computed import nothing_computed
+from tflq.diagnosis.faults.overflow import overflow
+from tflq.diagnosis.faults.overwritten import foreign_block, overwritten
+from tflq.diagnosis.faults.padding import padding
+from tflq.diagnosis.faults.places import place
+from tflq.diagnosis.faults.precision import precision
+
+__all__ = ["Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before"]
+
+Detector = Callable[[Case], "Defect | None"]
+_BEFORE: tuple[Detector, ...] = (nothing_computed, overflow, overwritten, stuck_bits, moved, precision)
+#: Detectors that run the operator many times.
+_OF_CHOSEN: tuple[Detector, ...] = (misread,)
+_AFTER: tuple[Detector, ...] = (foreign_block, padding, place, nearly)
+
+
+def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
+    """Return a fault that excludes arithmetic, or that reproduces the results by other means.
+
+    The operator that is explained (`is_chosen`) is also run on its inputs in other orders.
+    """
+    return _first((*_BEFORE, *(_OF_CHOSEN if is_chosen else ())), case)
+
+
+def defect_after(case: Case) -> Defect | None:
+    """Return a fault of which only the place is known."""
+    return _first(_AFTER, case)
+
+
+def _first(detectors: Sequence[Detector], case: Case) -> Defect | None:
+    return next((found for detect in detectors if (found := detect(case)) is not None), None)

@@ -1,0 +1,82 @@
+"""Sums that exceed 32 bits: accumulators that wrap or saturate, shown by the values themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.defect import Defect, DefectKind
+from tflq.diagnosis.mistakes.stages import NarrowAccumulator
+from tflq.errors import TflqError
+from tflq.ir import CARRIER, TensorType
+from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, StageOf
+
+#: Stages by how they round; the profile's own has no name.
+_STAGES: dict[str, StageOf | None] = {
+    "": None,
+    "two roundings": DoubleRounding.of,
+    "one rounding": SingleRounding.of,
+    "two roundings half up": HalfUpTwice.of,
+}
+#: Fewer differing elements may agree by chance.
+_ENOUGH = 2
+
+
+def overflow(case: Case) -> Defect | None:
+    """Return that accumulators of 32 bits overflow; sums in 64 bits are right, and limited ones reproduce the dump.
+
+    A device with narrower accumulators also rounds as one of the stages for these.
+    """
+    type_ = case.spec.type
+    if not isinstance(type_, TensorType) or CARRIER[type_].kind not in "iu" or case.differing < _ENOUGH:
+        return None
+    for wraps, words in ((True, "wrap around"), (False, "saturate")):
+        leaving = _leaving(case, wraps)
+        if leaving < _ENOUGH:
+            continue
+        rounding = next((name for name, stage in _STAGES.items() if _fits(case, stage, wraps)), None)
+        if rounding is not None:
+            return _defect(case, words, rounding, leaving)
+    return None
+
+
+def _defect(case: Case, words: str, rounding: str, leaving: int) -> Defect:
+    name = f"int32 accumulators overflow and {words}: sums of {case.op.name} exceed 32 bits"
+    place = f"{leaving:,} of {case.elements:,} sums leave the range of int32"
+    how = f" and {rounding}" if rounding else ""
+    cleared = f"accumulators of 32 bits that {words}{how} reproduce every element; sums in 64 bits are right"
+    tell = "smaller scales of the input or the weights keep the sums below 2^31"
+    return Defect(DefectKind.OVERFLOW, name, Certainty.CERTAIN, case.tensor, place, cleared, tell)
+
+
+def _leaving(case: Case, wraps: bool) -> int:
+    """Return the number of elements that accumulators of 32 bits change."""
+    made = [_limited(case, None, wraps, k) for k in range(len(case.observed))]
+    return sum(
+        int(np.count_nonzero(one != right))
+        for one, right in zip(made, case.expected, strict=True)
+        if one is not None and one.shape == right.shape
+    )
+
+
+def _fits(case: Case, stage: StageOf | None, wraps: bool) -> bool:
+    made = (_limited(case, stage, wraps, k) for k in range(len(case.observed)))
+    return all(one is not None and np.array_equal(one, o) for one, o in zip(made, case.observed, strict=True))
+
+
+def _limited(case: Case, stage: StageOf | None, wraps: bool, sample: int) -> Array | None:
+    """Return the sample's result with limited accumulators and a stage; None if it cannot be computed."""
+    part, profile = case.parts[sample], case.profile
+
+    def change(right: StageOf) -> StageOf:
+        inner = right if stage is None else stage
+        return lambda real: NarrowAccumulator(inner(real), 32, wraps)
+
+    try:
+        wrong = profile.derive(profile.name, arithmetic=profile.arithmetic.each_stage(change))
+        return replace(part, got={}).run(part.plan(wrong)).get(case.tensor)
+    except TflqError:
+        return None

@@ -1,0 +1,77 @@
+"""Only some images, rows, columns or channels differ: the place of a fault whose cause is not known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.faults.addressing import AXES
+from tflq.diagnosis.faults.case import Case
+from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.diagnosis.faults.overwritten import block_of, block_text
+
+Ints = NDArray[np.int64]
+_ORDINALS = {2: "second", 3: "third"}
+_VECTORS = (64, 32, 16, 8, 4)
+
+
+def place(case: Case) -> Defect | None:
+    """Return where all differences lie, if that is no chance."""
+    return _slices(case) or _block(case)
+
+
+def _slices(case: Case) -> Defect | None:
+    """Return the axis of which only some slices differ, the one with the most evidence."""
+    found: list[tuple[float, str, Ints, int]] = []
+    for k, name in enumerate(AXES.get(case.apart.ndim, ())):
+        others = tuple(i for i in range(case.apart.ndim) if i != k)
+        hit, size = np.flatnonzero(case.apart.any(axis=others)), case.apart.shape[k]
+        if 0 < len(hit) < size:  # a fault of arithmetic would show in other slices, too
+            bits = (case.apart.sum() - len(hit)) * math.log2(size / len(hit))
+            found.append((float(bits), name, hit, size))
+    if not found:
+        return None
+    evidence, axis, hit, size = max(found, key=lambda one: one[0])
+    if certainty_of(evidence) == Certainty.NONE:
+        return None
+    whose = "its constants, or memory" if axis == "channel" else "memory or geometry, not of arithmetic"
+    text = f"only {_words(axis, hit, size)} differ{'s' if len(hit) == 1 else ''}: a fault of {whose}"
+    tell = "record all tensors and more samples: the same place each time shows an address"
+    return Defect(
+        DefectKind.PLACE, text, Certainty.LIKELY, case.tensor, _listed(axis, hit, size), case.equal_text(), tell
+    )
+
+
+def _words(axis: str, hit: Ints, size: int) -> str:
+    """Return slices in words: the last rows, the tail of a vector, every n-th channel."""
+    many = "s" if len(hit) > 1 else ""
+    count = f"{len(hit)} " if len(hit) > 1 else ""
+    if hit[-1] == size - 1 and len(hit) == size - hit[0]:
+        tail = next((b for b in _VECTORS if hit[0] and hit[0] % b == 0 and size - hit[0] < b), None)
+        beyond = f" (the tail beyond whole vectors of {tail})" if tail else ""
+        return f"the last {count}{axis}{many} of {size}{beyond}"
+    if hit[0] == 0 and len(hit) == hit[-1] + 1:
+        return f"the first {count}{axis}{many} of {size}"
+    steps = set(np.diff(hit).tolist())
+    if len(hit) > 2 and len(steps) == 1 and (step := steps.pop()) > 1:
+        return f"every {_ORDINALS.get(step, f'{step}th')} {axis} from {axis} {hit[0]} on"
+    return f"{count}{axis}{many} of {size}" if many else f"{axis} {hit[0]} of {size}"
+
+
+def _listed(axis: str, hit: Ints, size: int) -> str:
+    names = ", ".join(map(str, hit[:8])) + (f" and {len(hit) - 8} more" if len(hit) > 8 else "")
+    return f"{axis}{'s' if len(hit) > 1 else ''} {names} of {size}"
+
+
+def _block(case: Case) -> Defect | None:
+    block = block_of(case)
+    if block is None:
+        return None
+    low, high, bits = block
+    name = "only one block of memory differs: it was overwritten, or not written"
+    tell = "record all tensors: whether later operators read the right values shows when it happened"
+    certainty = Certainty.LIKELY if certainty_of(bits) != Certainty.NONE else Certainty.NONE
+    return Defect(DefectKind.BLOCK, name, certainty, case.tensor, block_text(case, low, high), case.equal_text(), tell)
