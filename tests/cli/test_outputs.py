@@ -119,7 +119,10 @@ def test_record_renews_what_is_of_the_same_model(files: dict[str, Path]) -> None
     path = files["folder"] / "new.npz"
     assert tflq("record", files["model"], "-o", path).exit_code == 0
     first = path.read_bytes()
-    assert tflq("record", files["model"], "-o", path, "--seed", 1).exit_code == 0
+    kept = path.read_bytes()
+    assert tflq("record", files["model"], "-o", path, "--seed", 1).exit_code == 2
+    assert path.read_bytes() == kept
+    assert tflq("record", files["model"], "-o", path, "--seed", 1, "--force").exit_code == 0
     assert path.read_bytes() != first
     assert tflq("record", FLOAT, "-o", path).exit_code == 2
     assert tflq("record", FLOAT, "-o", path, "--force").exit_code == 0

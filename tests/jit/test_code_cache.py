@@ -85,6 +85,13 @@ def test_a_link_to_an_entry_is_not_followed(folder: CodeFolder, entry: Path, tmp
     assert (tmp_path / "elsewhere").exists()
 
 
+@posix
+def test_a_pipe_in_place_of_an_entry_does_not_block(folder: CodeFolder) -> None:
+    os.mkfifo(folder.path / "pipe")
+    assert folder.read("pipe") is None
+    assert not (folder.path / "pipe").exists()
+
+
 @as_root
 def test_an_entry_of_another_user_is_not_read(folder: CodeFolder, entry: Path) -> None:
     os.chown(entry, NOBODY, NOBODY)

@@ -244,6 +244,13 @@ def test_shipped_code_is_found_by_source_and_types(tmp_path: Path, monkeypatch: 
             (tmp_path / f"{own.name}.code").write_bytes(damaged)
             shipped._packs.cache_clear()
             assert not shipped.is_here()
+        whole = bytearray(shipped.pack({"g": b"x", "h": b"y"}))
+        whole[-1] ^= 1
+        (tmp_path / f"{own.name}.code").write_bytes(whole)
+        shipped._packs.cache_clear()
+        assert (shipped.read("g"), shipped.read("h")) == (b"x", None)
+        with pytest.raises(ValueError, match="damaged: h"):
+            shipped.unpacked(bytes(whole))
     finally:
         shipped._packs.cache_clear()
 

@@ -37,7 +37,9 @@ def document() -> str:
 
 
 def problems(document: Document, model: object = DIGITS) -> tuple[str, ...]:
-    return check_certificate(model, Certificate(document)).problems  # type: ignore[arg-type]
+    """Of a document whose digest is made again, as by somebody who knows how."""
+    signed = Certificate({**document, "digest": Certificate(document).digest})
+    return check_certificate(model, signed).problems  # type: ignore[arg-type]
 
 
 def test_a_certificate_follows_its_schema_and_holds(document: str, tmp_path: Path) -> None:
@@ -122,16 +124,20 @@ def other_profile(document: Document) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (of_operator("verdict", "equal"), "verdict equal in the certificate, differs by the proof"),
+        (of_operator("verdict", "equal"), "verdict: the certificate has equal, the proof gives differs"),
         (of_operator("groups", [list(NAMES)]), "groups"),
         (of_operator("accumulators", [0, 1]), "accumulators"),
         (lambda d: d.update(verdict="equal"), "verdict: the certificate has equal, the proof gives differs"),
-        (without("operators"), "19 operators, the proof has 20"),
+        (without("operators"), "operators: the certificate has 19, the proof gives 20"),
         (without("coverage"), "coverage"),
         (whole, "coverage"),
-        (other_version, "describes another runtime"),
+        (other_version, "profiles tflite-2.14-ref: version: the certificate has 9.9"),
         (other_profile, "profile tflite-2.14-ref is defined otherwise"),
-        (lambda d: d["operators"].__setitem__(0, "nothing"), "no statement"),
+        (lambda d: d["operators"].__setitem__(0, "nothing"), "the certificate has nothing"),
+        (lambda d: d["model"].update(size=1), "model: size: the certificate has 1"),
+        (lambda d: d.update(approved="by all"), "approved: a certificate has no such entry"),
+        (lambda d: d["operators"][3].update(note="x"), "note: a certificate has no such entry"),
+        (lambda d: d["operators"][3].pop("groups"), "groups: is missing"),
     ],
 )
 def test_nothing_written_by_hand_survives(
@@ -220,3 +226,18 @@ def test_names_of_the_package() -> None:
     assert tflq.read_certificate is read_certificate
     assert tflq.check_certificate is check_certificate
     assert tflq.prove(DIGITS, "all").word.value == "differs"
+
+
+@pytest.mark.parametrize("key", ["tflq", "model"])
+def test_what_no_proof_gives_is_held_by_the_digest(document: str, key: str) -> None:
+    made = json.loads(document)
+    made[key] = "99.0" if key == "tflq" else {**made["model"], "name": "other.tflite"}
+    (problem,) = check_certificate(DIGITS, Certificate(made)).problems
+    assert problem.startswith("it was changed after it was made")
+
+
+def test_profiles_are_listed_once(document: str) -> None:
+    made = json.loads(document)
+    made["profiles"] *= 3000
+    found = problems(made)
+    assert [f"profile {name} is listed more than once" for name in sorted(NAMES)] == list(found)

@@ -54,7 +54,7 @@ def record_command(
 ) -> int:
     """Run MODEL in a real runtime and write a golden file: inputs, outputs, provenance.
 
-    A golden of the same model is replaced even without --force. docs/golden-format.md describes bundles.
+    An existing golden is kept unless --force replaces it. docs/golden-format.md describes bundles.
 
     \b
     tflq record model.tflite -o model.npz --all-tensors
@@ -63,7 +63,7 @@ def record_command(
     from tflq.report.verbs.record import record_document, record_report
     from tflq.verification import record
 
-    check_golden(output, [model, inputs], force=force or _is_golden_of(output, model))
+    check_golden(output, [model, inputs], force=force)
     check_files([html], [model, inputs, output], force=force)
     golden = record(model, against, inputs, all_tensors, output, samples, seed, python, **preparation)
     shown = record_report(golden, model, output)
@@ -76,15 +76,3 @@ def record_command(
     else:
         say(shown)
     return Exit.SAME
-
-
-def _is_golden_of(path: str, model: str) -> bool:
-    """Return whether there is already a golden file of that model."""
-    from tflq.api.subject import subject
-    from tflq.errors import TflqError
-    from tflq.verification.goldens import model_of
-
-    try:
-        return model_of(path) == subject(model).facts.sha256
-    except TflqError:
-        return False

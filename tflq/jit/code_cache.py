@@ -30,6 +30,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _BESIDE = ".new-"
 #: Flags of os.open that some systems lack.
 _NO_LINK, _BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe that nobody writes to would never end
 
 
 class CodeFolder:
@@ -54,7 +55,7 @@ class CodeFolder:
         if not self._readable:
             return None
         try:
-            with open(os.open(self.path / name, os.O_RDONLY | _NO_LINK | _BINARY), "rb") as file:
+            with open(os.open(self.path / name, os.O_RDONLY | _NO_LINK | _BINARY | _NO_WAIT), "rb") as file:
                 status = os.fstat(file.fileno())
                 stored = file.read() if stat.S_ISREG(status.st_mode) and _is_trusted(status) else b""
         except FileNotFoundError:

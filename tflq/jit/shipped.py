@@ -1,7 +1,8 @@
 """Machine code that comes with tflq: one file for each level of processors, made by `tools/ship_code.py`.
 
-A file begins with the length of its index, which maps names to places in the rest. Names contain a digest of the
-source, so code of another version of tflq is never found.
+A file begins with the length and the digest of its index, which maps names to places in the rest and the digests of
+what is there. Names contain a digest of the source, so code of another version of tflq is never found. Damaged code is
+not returned: it is compiled again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from tflq.jit.targets import levels
 
-_LENGTH = struct.Struct("<8sQ")
-_MAGIC = b"tflqcode"
+_HEAD = struct.Struct("<8sQ32s")
+_MAGIC = b"tflqcod2"
+#: A place in the rest of the file: offset, size, and digest of the content.
+_Place = tuple[int, int, str]
 
 
 def is_here() -> bool:
@@ -35,8 +38,7 @@ def read(name: str) -> bytes | None:
     """Return the machine code of a name for this processor; None if there is none."""
     for content, start, index in _packs():
         if name in index:
-            at, size = index[name]
-            return bytes(content[start + at : start + at + size])
+            return _entry(content, start, index[name])
     return None
 
 
@@ -44,20 +46,39 @@ def pack(entries: Mapping[str, bytes]) -> bytes:
     """Return the content of a file of entries by name."""
     index, at = {}, 0
     for name, content in sorted(entries.items()):
-        index[name] = (at, len(content))
+        index[name] = (at, len(content), _digest(content))
         at += len(content)
     head = json.dumps(index).encode()
-    return _LENGTH.pack(_MAGIC, len(head)) + head + b"".join(content for _, content in sorted(entries.items()))
+    return (
+        _HEAD.pack(_MAGIC, len(head), hashlib.sha256(head).digest())
+        + head
+        + b"".join(content for _, content in sorted(entries.items()))
+    )
 
 
 def unpacked(content: bytes) -> dict[str, bytes]:
     """Return the entries of a file.
 
     Raises:
-        ValueError: It is no file of entries.
+        ValueError: It is no file of entries, or one is damaged.
     """
     start, index = _index(content)
-    return {name: content[start + at : start + at + size] for name, (at, size) in index.items()}
+    entries = {name: _entry(content, start, place) for name, place in index.items()}
+    damaged = [name for name, entry in entries.items() if entry is None]
+    if damaged:
+        raise ValueError(f"machine code is damaged: {damaged[0]}")
+    return {name: entry for name, entry in entries.items() if entry is not None}
+
+
+def _entry(content: bytes | memoryview, start: int, place: _Place) -> bytes | None:
+    """Return the content at a place; None if its digest differs."""
+    at, size, digest = place
+    found = bytes(content[start + at : start + at + size])
+    return found if _digest(found) == digest else None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def folder() -> Path:
@@ -66,7 +87,7 @@ def folder() -> Path:
 
 
 @cache
-def _packs() -> tuple[tuple[memoryview, int, Mapping[str, tuple[int, int]]], ...]:
+def _packs() -> tuple[tuple[memoryview, int, Mapping[str, _Place]], ...]:
     """Return (content, start of the entries, index) of the most capable level for which there is a file."""
     for level in levels():
         try:
@@ -78,15 +99,16 @@ def _packs() -> tuple[tuple[memoryview, int, Mapping[str, tuple[int, int]]], ...
     return ()
 
 
-def _index(content: bytes | memoryview) -> tuple[int, dict[str, tuple[int, int]]]:
-    """Return where the entries begin, and each one's place and size after that."""
+def _index(content: bytes | memoryview) -> tuple[int, dict[str, _Place]]:
+    """Return where the entries begin, and each one's place after that."""
     try:
-        magic, size = _LENGTH.unpack_from(content)
-        if magic != _MAGIC:
+        magic, size, digest = _HEAD.unpack_from(content)
+        head = bytes(content[_HEAD.size : _HEAD.size + size])
+        if magic != _MAGIC or hashlib.sha256(head).digest() != digest:
             raise ValueError("no file of machine code")
-        index = json.loads(bytes(content[_LENGTH.size : _LENGTH.size + size]))
-        if _LENGTH.size + size + sum(length for _, length in index.values()) != len(content):
+        index = json.loads(head)
+        if _HEAD.size + size + sum(length for _, length, _ in index.values()) != len(content):
             raise ValueError("a file of machine code that is cut")
-        return _LENGTH.size + size, index
+        return _HEAD.size + size, index
     except (struct.error, TypeError, AttributeError) as error:
         raise ValueError(f"no file of machine code: {error}") from error

@@ -30,6 +30,7 @@ SCHEMA = "tflq/certificate/1"
 _KEYS: Mapping[str, type] = {
     "schema": str,
     "tflq": str,
+    "digest": str,
     "model": dict,
     "verdict": str,
     "profiles": list,
@@ -65,6 +66,12 @@ class Certificate:
         """The profiles that refuse the model."""
         return tuple(one["name"] for one in self.document["not_covered"])
 
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its statements: all entries except the digest."""
+        stated = {key: value for key, value in self.document.items() if key != "digest"}
+        return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+
     def text(self) -> str:
         """Return the file: JSON, the same bytes for the same proof."""
         return json.dumps(self.document, indent=1, sort_keys=True) + "\n"
@@ -85,7 +92,7 @@ def certificate_of(
     """Return the certificate of a proof."""
     refused = {refusal.profile: refusal.reason for refusal in selection.refused}
     decided = tuple(operators)
-    return Certificate(
+    unsigned = Certificate(
         {
             "schema": SCHEMA,
             "tflq": version("tflq"),
@@ -98,6 +105,7 @@ def certificate_of(
             "coverage": [_coverage(one, decided) for one in coverage],
         }
     )
+    return Certificate({**unsigned.document, "digest": unsigned.digest})
 
 
 def _profile(profile: Profile) -> dict[str, Any]:

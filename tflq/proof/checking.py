@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from tflq.api.files import Source
@@ -17,10 +18,10 @@ from tflq.proof.certificate import Certificate, profile_digest
 from tflq.proof.proof import Proof, proof_of
 from tflq.proof.selection import Selection, taking
 
-#: The statements about an operator that a new proof must repeat; methods only explain.
-_OF_OPERATOR = ("subgraph", "index", "op", "verdict", "accumulators", "groups")
-#: Number of reasons that are kept.
-_MOST = 20
+#: Entries that no proof gives: who made it of which file, other names of releases, and methods, which only explain.
+_UNPROVED = frozenset({"tflq", "digest", "model: name", "profiles: also", "operators: methods"})
+#: Numbers of reasons that are kept, and of profiles that are compared.
+_MOST, _MOST_PROFILES = 20, 1000
 
 
 @displayed_by("prove.check:check_report")
@@ -60,15 +61,14 @@ def check_certificate(model: Source | Model, certificate: Certificate) -> Check:
         >>> tflq.check_certificate(path, certificate).word
         'holds'
     """
-    target = subject(model)
-    problems = tuple(_identity(target.facts, certificate))
-    if problems:
-        return Check(target.facts, certificate, problems, None)
-    signature = certificate.document.get("signature")
+    target, signature = subject(model), certificate.document.get("signature")
     if not isinstance(signature, str | None):
         raise InputError("names no signature", name="certificate", expected="text or null", got=signature)
+    problems = tuple(islice(_identity(target.facts, certificate), _MOST))
+    if problems:
+        return Check(target.facts, certificate, problems, None)
     made = proof_of(target, _selection(certificate), signature)
-    return Check(target.facts, certificate, tuple(_unequal(certificate, made.certificate()))[:_MOST], made)
+    return Check(target.facts, certificate, tuple(islice(_untrue(certificate, made.certificate()), _MOST)), made)
 
 
 def _selection(certificate: Certificate) -> Callable[[Sequence[Model]], Selection]:
@@ -80,42 +80,55 @@ def _selection(certificate: Certificate) -> Callable[[Sequence[Model]], Selectio
 
 
 def _identity(facts: ModelFacts, certificate: Certificate) -> Iterator[str]:
-    """Yield what is not what the certificate is about."""
+    """Yield what is not what the certificate is about, or was changed after it was made."""
     if facts.sha256 != certificate.sha256:
         yield f"another model: SHA-256 {facts.sha256}, in the certificate {certificate.sha256}"
+    if certificate.document.get("digest") != certificate.digest:
+        yield "it was changed after it was made: its digest is not that of its statements"
+    names = [*certificate.profiles, *certificate.refusing]
+    for name in sorted({name for name in names if names.count(name) > 1})[:_MOST]:
+        yield f"profile {name} is listed more than once"
+    if len(names) > _MOST_PROFILES:
+        return
     for one in certificate.document["profiles"]:
         digest = profile_digest(by_name(one["name"]))
         if digest != one["sha256"]:
             yield f"profile {one['name']} is defined otherwise: {digest:.12}, in the certificate {one['sha256']:.12}"
 
 
-def _unequal(certificate: Certificate, made: Certificate) -> Iterator[str]:
+def _untrue(certificate: Certificate, made: Certificate) -> Iterator[str]:
     """Yield the statements that the new proof does not repeat."""
-    claimed, proved = certificate.document, made.document
-    for key in ("verdict", "coverage"):
-        if claimed[key] != proved[key]:
-            yield f"{key}: the certificate has {claimed[key]!s:.80}, the proof gives {proved[key]!s:.80}"
     for name in sorted({*certificate.profiles} ^ {*made.profiles}):
         yield f"profile {name}: {'refuses the model' if name in certificate.profiles else 'takes the model'}"
-    entries = {one["name"]: _without_aliases(one) for one in proved["profiles"]}
-    for one in claimed["profiles"]:
-        if _without_aliases(one) != entries.get(one["name"], _without_aliases(one)):
-            yield f"profile {one['name']}: the certificate describes another runtime"
-    if len(claimed["operators"]) != len(proved["operators"]):
-        yield f"{len(claimed['operators'])} operators, the proof has {len(proved['operators'])}"
-    for one, other in zip(claimed["operators"], proved["operators"], strict=False):
-        yield from _unequal_operator(one, other)
+    yield from _unequal(certificate.document, made.document)
 
 
-def _without_aliases(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key != "also"}
+def _unequal(claimed: Any, proved: Any, kind: str = "", where: str = "") -> Iterator[str]:
+    """Yield the statements that the new proof does not repeat, and those that a certificate does not have.
+
+    `kind` is the path of the keys, `where` the place for a reader.
+    """
+    if isinstance(claimed, dict) and isinstance(proved, dict):
+        for key in sorted({*claimed} ^ {*proved}):
+            yield f"{where}{key}: " + ("a certificate has no such entry" if key in claimed else "is missing")
+        for key in sorted({*claimed} & {*proved}):
+            inner = "" if isinstance(proved[key], list) and _is_listed(proved[key]) else f"{where}{key}: "
+            yield from _unequal(claimed[key], proved[key], f"{kind}: {key}" if kind else key, inner)
+    elif isinstance(claimed, list) and isinstance(proved, list) and _is_listed(proved):
+        if len(claimed) != len(proved):
+            yield f"{kind}: the certificate has {len(claimed)}, the proof gives {len(proved)}"
+        for one, other in zip(claimed, proved, strict=False):
+            yield from _unequal(one, other, kind, f"{_named(kind, other)}: ")
+    elif type(claimed) is not type(proved) or (claimed != proved and kind not in _UNPROVED):
+        yield f"{where}the certificate has {claimed!s:.80}, the proof gives {proved!s:.80}"
 
 
-def _unequal_operator(claimed: Any, proved: dict[str, Any]) -> Iterator[str]:
-    place = f"operator {proved['index']} {proved['op']}"
-    if not isinstance(claimed, dict):
-        yield f"{place}: the certificate has no statement"
-        return
-    for key in _OF_OPERATOR:
-        if claimed.get(key) != proved[key]:
-            yield f"{place}: {key} {claimed.get(key)!s:.80} in the certificate, {proved[key]!s:.80} by the proof"
+def _named(kind: str, entry: dict[str, Any]) -> str:
+    """Return the name of a listed entry."""
+    if "op" in entry:
+        return f"operator {entry['index']} {entry['op']}"
+    return f"{kind} {entry['name']}" if "name" in entry else kind
+
+
+def _is_listed(entries: list[Any]) -> bool:
+    return all(isinstance(entry, dict) for entry in entries)
