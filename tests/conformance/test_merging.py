@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import tflq as package
 from tflq.cli.main import cli
 from tflq.conformance.session import Order, make_suite
 
@@ -94,6 +95,8 @@ def changed(folder: Path, place: Path, change: dict[str, Any]) -> Path:
         {"profile": "tflm"},
         {"suite": "0" * 64},
         {"shard": [2, 4]},
+        {"made": {"seed": 1, "version": package.__version__}},
+        {"made": {"seed": 0, "version": "0.0"}},
         {"shard": [0, 3]},
         {"shard": "2/3"},
         {"schema": "tflq/run/1"},

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from support.processes import wait_until
 from tflq.conformance import printed
-from tflq.conformance.jobs import Job
-from tflq.conformance.targets import CommandTarget
+from tflq.conformance.jobs import REFUSED, Job
+from tflq.conformance.suite import Case
+from tflq.conformance.targets import CommandTarget, finish
+from tflq.errors import RuntimeFailed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")
 
@@ -66,3 +69,46 @@ def test_programs_that_leave_the_group_end_with_the_target(tmp_path: Path, rest:
     ended(tmp_path, LEAVING.format(file=str(file), rest=rest), 3)
     pid = int(file.read_text())
     wait_until(lambda: not is_alive(pid), "the end of a program that left its group")
+
+
+class Silent:
+    """A target whose calls all end alike, without an answer, and are counted; one case is answered if it is named."""
+
+    name = "silent"
+
+    def __init__(self, how: str, answered: str = "") -> None:
+        self.how, self.answered, self.calls = how, answered, 0
+
+    def identity(self) -> dict[str, str]:
+        return {}
+
+    def do(self, job: Job, cases: Sequence[Case]) -> str:
+        self.calls += 1
+        for case in cases:
+            if case.id == self.answered:
+                (job.folder / case.id / REFUSED).write_text("no")
+        return self.how
+
+
+def cases(job: Job, count: int) -> list[Case]:
+    found = [Case(f"{k:05}-add", "ADD", "int8", "smoke", "", (), "", (), ((),)) for k in range(count)]
+    for case in found:
+        (job.folder / case.id).mkdir()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("how", "calls"), [("exit status 3: no device", 2), ("exit status 127: not found", 1), ("signal 11", 8)]
+)
+def test_a_target_that_never_starts_ends_the_run(tmp_path: Path, how: str, calls: int) -> None:
+    job, target = Job(tmp_path), Silent(how)
+    with pytest.raises(RuntimeFailed, match="silent"):
+        finish(target, job, cases(job, 100), 50)
+    assert target.calls == calls
+
+
+def test_a_target_that_answered_a_case_is_asked_to_the_end(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    target = Silent("exit status 3", answered="00000-add")
+    endings = finish(target, job, cases(job, 20), 50)
+    assert len(endings.by_case) == 19

@@ -71,6 +71,7 @@ class Verdicts:
     limit on refused cases; None for any number except all. `stop` is the signal that ended the run before its last
     `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known. `joint` is
     the evidence of arithmetics that were compared with every case. `accepted`: a baseline accepts every failing case.
+    `seed` and `version` of tflq are those that the suite was made with; None and empty: they are not known.
     """
 
     target: str
@@ -85,6 +86,8 @@ class Verdicts:
     shard: tuple[int, int] = (1, 1)
     joint: Joint = NONE
     accepted: bool = False
+    seed: int | None = None
+    version: str = ""
 
     @property
     def verdict(self) -> SuiteVerdict:

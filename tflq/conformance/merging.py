@@ -15,6 +15,8 @@ from tflq.storage.reading import read_bytes
 
 #: The schema of these documents.
 SCHEMA = "tflq/conform/1"
+#: The origin of a suite, in older documents.
+_UNKNOWN = {"seed": None, "version": ""}
 #: Missing parts that an error lists.
 _LISTED = 5
 
@@ -33,6 +35,8 @@ def merged(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
             ("target", first.target, part.target),
             ("profile", first.profile, part.profile),
             ("level", first.level, part.level),
+            ("seed of the suite", first.seed, part.seed),
+            ("version of the suite", first.version, part.version),
             ("number of parts", first.shard[1], part.shard[1]),
         ):
             if ours != theirs:
@@ -42,7 +46,8 @@ def merged(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
     endings = tuple(ending for part in parts for ending in part.endings)
     limit = most([one.case for one in cases])
     left = sum(part.left for part in parts)
-    return Verdicts(first.target, first.profile, first.level, tuple(cases), endings, limit, None, left, first.suite)
+    found = (first.target, first.profile, first.level, tuple(cases), endings, limit, None, left, first.suite)
+    return Verdicts(*found, seed=first.seed, version=first.version)
 
 
 def _check_parts(paths: Sequence[str], parts: Sequence[Verdicts]) -> None:
@@ -86,10 +91,10 @@ def _verdicts(document: Mapping[str, Any]) -> Verdicts:
     if level not in LEVELS or not 1 <= number <= count:
         raise ValueError(f"level {level}, shard {number}/{count}")
     cases = tuple(map(_judged, document["cases"]))
-    endings = tuple(map(_text, document["endings"]))
-    return Verdicts(
-        target, profile, level, cases, endings, None, None, _number(document["left"]), suite, (number, count)
-    )
+    endings, made = tuple(map(_text, document["endings"])), document.get("made", _UNKNOWN)
+    seed = None if made["seed"] is None else _number(made["seed"])
+    found = (target, profile, level, cases, endings, None, None, _number(document["left"]), suite, (number, count))
+    return Verdicts(*found, seed=seed, version=_text(made["version"]))
 
 
 def _judged(row: Mapping[str, Any]) -> Judged:

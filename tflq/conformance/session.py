@@ -115,7 +115,7 @@ def run_suite(
         left = len(suite.cases) - len(ran.cases)
         limit = most(suite.cases)
         found = (target.name, suite.profile, suite.level, ran.cases, ran.endings, limit)
-        return Verdicts(*found, ran.stop, left, mark, part, ran.joint)
+        return Verdicts(*found, ran.stop, left, mark, part, ran.joint, seed=whole.seed, version=whole.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,4 +244,4 @@ def check(
         judged = explained(job, archive, judge(job, archive, suite.cases, {}), suite.profile, tell=tell)
         cases, joint = _named(job, archive, judged, suite.profile, tell, naming)
         found = (f"folder {Path(folder).name}", suite.profile, suite.level, cases, (), most(suite.cases))
-        return Verdicts(*found, None, 0, mark, part, joint)
+        return Verdicts(*found, None, 0, mark, part, joint, seed=whole.seed, version=whole.version)

@@ -186,4 +186,5 @@ def spread(
     with opened(whole.suite) as archive:
         suite, mark = read_suite(archive), suite_mark(archive)
     found = (name, suite.profile, whole.level, tuple(judged), endings, most([one.case for one in judged]))
-    return Verdicts(*found, stop, total - len(judged), mark, suite.shard_of(whole.shard))
+    part = suite.shard_of(whole.shard)
+    return Verdicts(*found, stop, total - len(judged), mark, part, seed=suite.seed, version=suite.version)

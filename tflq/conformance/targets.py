@@ -172,13 +172,26 @@ class Endings:
     afterwards: list[str] = field(default_factory=list)
 
 
+def _calls(how: str) -> int:
+    """Return how many first calls of a target may end in this way without an answer.
+
+    A program that crashes may do so in these cases only; one that ends by itself rather gives up.
+    """
+    if how.startswith("exit status 127"):  # a shell found no program
+        return 1
+    return 2 if how.startswith("exit status") else 8
+
+
 def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endings:
     """Have the target do all cases that are not done, `batch` of them in one call.
 
     A call that ends early is taken to have ended in the first case without outputs; the next call continues after it.
     Partial outputs of a case are removed before the next call.
+
+    Raises:
+        RuntimeFailed: The target never starts: its first calls end alike and answer nothing.
     """
-    endings = Endings()
+    endings, is_first = Endings(), not any(map(job.is_done, cases))
     ended = endings.by_case
     waiting = [case for case in cases if not job.is_done(case)]
     while waiting:
@@ -193,9 +206,11 @@ def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endin
             left = []
         elif left:
             ended[left[0].id] = how
-            left = left[1:]
-            if len(left) == len(part) - 1 and how.startswith("exit status 127"):
+            is_silent = len(left) == len(part)
+            is_first &= is_silent and set(ended.values()) == {how}
+            if is_first and len(ended) == _calls(how):
                 raise RuntimeFailed(target.name, how)
+            left = left[1:]
         elif how:
             endings.afterwards.append(how)
         waiting = [*left, *waiting[batch:]]

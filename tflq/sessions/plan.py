@@ -92,6 +92,9 @@ def _of_decoder(
         notes.append(Statement(said, "random-prompt", tokens=len(prompt), seed=seed))
     known = tuple(map(int, (*prompt, *follow)))
     count = steps if steps is not None else len(follow) or _room(decoder, len(prompt))
+    if count < len(follow):
+        said = f"{count:,} of the {len(follow):,} tokens after the prompt are read"
+        notes.append(Statement(said, "text-cut", tokens=len(follow), read=count))
     script = decoder_steps(decoder, known[: len(prompt)], known[len(prompt) :], count)
     positions, steps_ = zip(*script, strict=True)
     if decoder.prefills and all(step.signature == decoder.decode.signature for step in steps_):

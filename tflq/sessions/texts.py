@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from tflq.api.files import load
-from tflq.errors import FileAccessError, InputError
+from tflq.errors import FileAccessError, InputError, InputWarning
 from tflq.sessions.roles import decoder_of
+from tflq.statements import Statement
 from tflq.storage.arrays import load_array
 from tflq.storage.reading import read_bytes
 
@@ -46,6 +48,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def split_text(model: str | os.PathLike[str], tokens: list[int]) -> tuple[list[int], list[int]]:
     """Return a text's beginning for the longest prefill that it fills, and what follows, up to the model's context.
 
+    Warns with InputWarning if the context cuts the text.
+
     Raises:
         InputError: The model is not a decoder.
     """
@@ -54,4 +58,8 @@ def split_text(model: str | os.PathLike[str], tokens: list[int]) -> tuple[list[i
         raise InputError("a text is for a decoder: no signature takes one token and returns logits", name=str(model))
     count = next((roles.count for roles in decoder.prefills if roles.count < len(tokens)), 1)
     kept = tokens[: decoder.context + 1] if decoder.context else tokens
+    if len(kept) < len(tokens):
+        said = f"the first {len(kept):,} of the text's {len(tokens):,} tokens are read: the model's context ends there"
+        stated = Statement(said, "text-cut", tokens=len(tokens), read=len(kept), context=decoder.context)
+        warnings.warn(InputWarning(stated), stacklevel=2)
     return kept[:count], kept[count:]

@@ -23,6 +23,7 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "verdict": verdicts.verdict.value,
         "suite": verdicts.suite,
         "shard": list(verdicts.shard),
+        "made": {"seed": verdicts.seed, "version": verdicts.version},
         "left": verdicts.left,
         "compared": {"cases": verdicts.compared, "of": verdicts.runnable},
         "max_refused": verdicts.most_refused,

@@ -64,10 +64,10 @@ def _blocks(found: SessionComparison, tokenizer: Tokenizer | None) -> Iterator[B
 
 
 def verdict_word(found: SessionComparison) -> str:
-    """Return SAME or DIFFERS for one model, COMPARED for two."""
-    if len(found.models) > 1:
-        return "COMPARED"
-    return "SAME" if found.same else "DIFFERS"
+    """Return SAME if every bit of the outputs agrees, else DIFFERS for one model, COMPARED for two."""
+    if found.same:
+        return "SAME"
+    return "COMPARED" if len(found.models) > 1 else "DIFFERS"
 
 
 def _lead(found: SessionComparison) -> str:
