@@ -64,3 +64,11 @@ def test_a_runtime_stands_for_the_profile_of_its_version() -> None:
     said = Description("x", source.package, source.version, source.resolver, 1, "3", "2", "Linux x86_64")
     assert doctor._describes(replace(source, cpu="any"), said)
     assert not doctor._describes(replace(source, cpu="any"), replace(said, version="2.13.0"))
+
+
+def test_a_daily_build_has_the_time_of_the_day_in_its_version() -> None:
+    source = by_name("tflm").source
+    said = Description("tflm", source.package, f"{source.version}182759", source.resolver, 1, "3", "2", "Linux x86_64")
+    assert doctor._describes(source, said)
+    assert not doctor._describes(source, replace(said, version="0.dev20261024182759"))
+    assert not doctor._describes(source, replace(said, version=f"{source.version}-local"))

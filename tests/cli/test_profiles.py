@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from support import suites
+from support.graphs import Graph, Op, build
+from support.single_op import T
 from tflq.cli.main import cli
 from tflq.inspection.profile_pairs import compare_profiles, fields_read
 from tflq.ir import TensorType
@@ -114,3 +118,18 @@ def test_releases_that_agree_on_a_model_are_grouped() -> None:
 )
 def test_since_is_refused_without_a_model_or_a_known_release(words: tuple[str, ...]) -> None:
     assert CliRunner().invoke(cli, ["profiles", *words]).exit_code == 2
+
+
+def test_no_profile_has_the_bits_of_what_was_compiled_for_an_npu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = T("uint8", (8,), value=np.zeros(8, np.uint8))
+    tensors = [code, T("uint8", (64,)), T("int8", (1, 8), 0.5), T("int8", (1, 8), 0.5)]
+    vela = Graph(tensors, (2,), (3,), [Op("ethos-u", (0, 1, 2), (3,), None, 1, b"x")])
+    (tmp_path / "vela.tflite").write_bytes(build(vela))
+    for words in (["profiles", "--model"], ["run"], ["verify"], ["prove", "--all"], ["record", "-o", "g.npz"]):
+        done = CliRunner().invoke(cli, [*words, "vela.tflite"])
+        assert done.exit_code == 3, done.output
+        assert "Arm Ethos-U" in done.output
+        assert "the same bits" not in done.output

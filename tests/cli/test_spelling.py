@@ -181,3 +181,8 @@ def test_equally_near_words_are_all_named() -> None:
     assert nearest("litert-2-ref", ["litert-2.4-ref", "litert-2.0-ref"]) == ("litert-2.4-ref", "litert-2.0-ref")
     assert nearest("TFLM", ["tflm", "tflm-2"]) == ("tflm",)
     assert nearest("", ["tflm"]) == nearest("tflm", []) == ()
+
+
+def test_an_option_of_other_verbs_is_not_taken_for_help() -> None:
+    assert "--help'?" not in tflq("doctor --html x.html").stderr
+    assert "Did you mean '--help'?" in tflq("doctor --hlep").stderr

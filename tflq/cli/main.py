@@ -165,8 +165,11 @@ class Verbs(Group):
         """Print an error; one of misuse with all words that are not known."""
         spelling = None
         if code == Exit.MISUSE:
-            from tflq.cli.spelling import spelling_of
+            from tflq.cli.spelling import may_mean, spelling_of
 
+            if isinstance(error, click.NoSuchOption) and error.possibilities:
+                meant = [p for p in error.possibilities if may_mean(error.option_name, p)]
+                error = click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx)
             spelling = spelling_of(words, self)
         _report_error(error, code, spelling, as_json="--json" in words, debug="--debug" in words)
 

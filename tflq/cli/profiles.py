@@ -113,7 +113,7 @@ def profiles_command(
             say_document(effects_document(effects))
         else:
             say(shown)
-        return Exit.SAME
+        return Exit.UNSUPPORTED if effects.refused else Exit.SAME
     if prove:
         raise OptionError("--prove needs --model")
     if not names:
@@ -172,6 +172,8 @@ def _row(path: str, names: Sequence[str], signature: str | None, *, prove: bool)
     same = f"{len(effects.profiles) - len(parting)} of {len(effects.profiles)} profiles"
     first = f"{touched[0].place} {touched[0].op}" if touched else ""
     cells = (str(len(effects.operators)), str(len(touched)), same, first)
+    if effects.refused:
+        return "refused", cells, effects_document(effects), Exit.UNSUPPORTED
     return "can differ" if touched else "the same", cells, effects_document(effects), Exit.SAME
 
 

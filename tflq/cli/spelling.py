@@ -22,8 +22,8 @@ from tflq.escaping import shown
 
 #: Number of suggestions for a word, and of files of a folder that are compared with a missing one.
 _NEAR, _FILES = 3, 10_000
-#: How alike words and names of files must be, from 0 to 1.
-_LIKE, _FILE_LIKE = 0.6, 0.8
+#: How alike words, names of files, and words for --help must be, from 0 to 1.
+_LIKE, _FILE_LIKE, _HELP_LIKE = 0.6, 0.8, 0.7
 #: The beginnings of names that state what they name.
 _OF_PROFILE, _OF_RUNTIME = "profile:", "runtime:"
 
@@ -91,6 +91,11 @@ def spelling_of(words: Sequence[str], verbs: click.Group) -> Spelling:
     with suppress(Exception):  # a check that fails must not hide the error that is reported
         reading.read(verbs)
     return Spelling(reading.words, tuple(reading.unknown), reading.lacks_values)
+
+
+def may_mean(word: str, option: str) -> bool:
+    """Return whether an unknown option may be a misspelt one. --html, which some verbs lack, does not mean --help."""
+    return option != "--help" or SequenceMatcher(a=option, b=word.lower()).ratio() > _HELP_LIKE
 
 
 def nearest(word: str, known: Iterable[str], like: float = _LIKE) -> tuple[str, ...]:
@@ -178,7 +183,7 @@ class _Reading:
 
     def _meant(self, name: str, options: Mapping[str, click.Option], number: int) -> click.Option | None:
         """Return the option that a misspelt one means; None if that is not clear."""
-        known = [n for n, option in options.items() if n.startswith("--") and not option.hidden]
+        known = [n for n, option in options.items() if n.startswith("--") and not option.hidden and may_mean(name, n)]
         near = nearest(name, known)
         self.unknown.append(Unknown("option", name, near, number))
         return options[near[0]] if len(near) == 1 else None

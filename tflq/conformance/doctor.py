@@ -88,13 +88,15 @@ def _runtime(name: str, python: str | None) -> Found:
 
 
 def _describes(source: Source, description: Description) -> bool:
-    """Return whether a profile's source matches a runtime's description of itself."""
+    """Return whether a profile's source matches a runtime's description of itself.
+
+    A daily build has the time of the day in its version, which a profile leaves out.
+    """
     is_here = source.cpu == "any" or ("AArch64" in source.cpu) == (machine() == "aarch64")
-    return is_here and (source.package, source.version, source.resolver) == (
-        description.package,
-        description.version,
-        description.resolver,
-    )
+    time = description.version.removeprefix(source.version)
+    is_version = not time or (".dev" in source.version and time != description.version and time.isdecimal())
+    is_kind = (source.package, source.resolver) == (description.package, description.resolver)
+    return is_here and is_version and is_kind
 
 
 def cases() -> list[Draft]:

@@ -22,7 +22,7 @@ from tflq.inspection.operators import prepare_alone
 from tflq.inspection.profile_pairs import unwrapped
 from tflq.interpreter.plan import Step
 from tflq.ir import Model, view
-from tflq.ir.signatures import is_inner_call, place_of, rooted_subgraphs
+from tflq.ir.signatures import is_inner_call, place_of, rooted_subgraphs, roots
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
@@ -58,6 +58,7 @@ class OperatorEffects:
     effects: tuple[Effect, ...]
     proved: tuple[str, ...] = ()
     subgraph: int = 0
+    refused: str = ""  # why the base refuses it, in a subgraph that callers run; `effects` has those that take it
 
     @property
     def place(self) -> str:
@@ -74,6 +75,11 @@ class Effects:
     base: str
     profiles: tuple[str, ...]
     operators: tuple[OperatorEffects, ...]
+
+    @property
+    def refused(self) -> tuple[OperatorEffects, ...]:
+        """The operators that the base refuses."""
+        return tuple(operator for operator in self.operators if operator.refused)
 
 
 def profile_effects(
@@ -99,21 +105,27 @@ def profile_effects(
     target = subject(model)
     graphs = rooted_subgraphs(target.model, signature)
     operators = []
+    begun = {root.subgraph for root in roots(target.model)}  # shapes of others come from their callers
     for number, op in ((number, op) for number, part in graphs for op in view(part).ops):
         part = op.graph.model
         effects: tuple[Effect, ...] = ()
+        refused = ""
         if not is_inner_call(target.model, number, op.record):
-            effects = tuple(_effects(part, op.index, base, chosen))
+            reference = _bound(part, op.index, base, chosen)
+            refused = reference if isinstance(reference, str) and number in begun else ""
+            effects = tuple(_effects(part, op.index, reference, base, chosen))
         names = [
             " ".join("none" if spec is None else getattr(spec.type, "label", "?") for spec in specs)
             for specs in (op.input_specs, op.output_specs)
         ]
-        operators.append(OperatorEffects(op.index, op.name, " -> ".join(names), effects, subgraph=number))
+        types = " -> ".join(names)
+        operators.append(OperatorEffects(op.index, op.name, types, effects, subgraph=number, refused=refused))
     return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 
-def _effects(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> Iterator[Effect]:
-    reference = _bound(model, index, base, others)
+def _effects(
+    model: Model, index: int, reference: Step | str, base: Profile, others: Sequence[Profile]
+) -> Iterator[Effect]:
     for profile in others:
         what = _difference(reference, _bound(model, index, profile, (base, *others)))
         if what:

@@ -25,6 +25,7 @@ from tflq.interpreter.promises import promises_of
 from tflq.interpreter.squares import of_squares, squared_tensors
 from tflq.ir import CARRIER, Model, OperatorView, view
 from tflq.ir.structure import check_graph
+from tflq.kernels.compiled_for import refuse_compiled
 from tflq.kernels.delegation import unpacks
 from tflq.kernels.kernel import Kernel, Node, Operand, Shape
 from tflq.kernels.table import find, nearest
@@ -50,6 +51,7 @@ def make_plan(
     shapes = input_shapes or {}
     makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
     operands = [operand_of(graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))]
+    refuse_compiled(graph)
     check_order(graph, operands)
     known = known_at_start(graph, operands)
     for tensor in graph.inputs:

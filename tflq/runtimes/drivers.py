@@ -11,7 +11,7 @@ from typing import Any, Dict, Optional  # noqa: UP035
 import numpy as np
 
 #: Arena for the microcontroller interpreter: large enough, since an observed model holds all tensors at once.
-ARENA_BYTES = 64 << 20
+ARENA_BYTES, MOST_ARENA_BYTES = 64 << 20, 2 << 30
 #: The byte that poisoned memory is filled with: no float of these bytes is a likely result.
 POISON = 0xA5
 #: The beginning of the error for a tensor without a value.
@@ -108,11 +108,17 @@ class Micro:
 
     def __init__(self, interpreter_class: Any, model: Any) -> None:
         """Load `model`, a path or the bytes of a file."""
-        if isinstance(model, str):
-            arena = ARENA_BYTES + 2 * os.path.getsize(model)
-            self.interpreter = interpreter_class.from_file(model, arena_size=arena)
-        else:
-            self.interpreter = interpreter_class.from_bytes(model, arena_size=ARENA_BYTES + 2 * len(model))
+        is_file = isinstance(model, str)
+        make = interpreter_class.from_file if is_file else interpreter_class.from_bytes
+        arena = ARENA_BYTES + 2 * (os.path.getsize(model) if is_file else len(model))
+        while True:
+            try:
+                self.interpreter = make(model, arena_size=arena)
+                return
+            except Exception:  # the runtime raises one kind of error for all that it cannot prepare
+                arena *= 4
+                if arena > MOST_ARENA_BYTES:
+                    raise
 
     def step(self, signature: Optional[str], inputs: Any, stage: Any) -> Any:  # noqa: UP045
         """Run the first subgraph, which is all that it can run."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.errors import GoldenError, OptionError
-from tflq.ir import Signed
+from tflq.ir import Signed, view
+from tflq.kernels.compiled_for import refuse_compiled
 from tflq.runtimes import Runtime
 
 
@@ -15,7 +16,10 @@ def runnable(parts: Sequence[Signed], runtime: Runtime) -> tuple[Signed, ...]:
 
     Raises:
         OptionError: It can run none of them.
+        UnsupportedError: A custom operator holds code that was compiled for an accelerator.
     """
+    for part in parts:
+        refuse_compiled(view(part.model))
     if getattr(runtime, "signatures", True) or all(part.signature is None for part in parts):
         return tuple(parts)
     first = next((part for part in parts if part.root.subgraph == 0), None)

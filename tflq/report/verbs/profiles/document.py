@@ -49,6 +49,7 @@ def effects_document(effects: Effects) -> dict[str, Any]:
                 "types": o.types,
                 "effects": [asdict(effect) for effect in o.effects],
                 "proved": list(o.proved),
+                "refused": o.refused or None,
             }
             for o in effects.operators
         ],

@@ -58,6 +58,11 @@ def _blocks(effects: Effects, all_profiles: bool) -> Iterator[Block]:
 
 def _verdict(effects: Effects, touched: int) -> Verdict:
     count, path = len(effects.operators), effects.model.path or "model"
+    if effects.refused:
+        first = effects.refused[0]
+        many = counted(len(effects.refused), "operator")
+        text = f"{effects.base} refuses {many} of {count}, first {first.place} {first.op}: {first.refused}"
+        return Verdict(text, "bad", subject=path)
     if touched:
         text = f"{touched} of {count} operators can give other bits than under {effects.base}"
         return Verdict(text, subject=path)
