@@ -37,17 +37,22 @@ def make_plan(
     input_shapes: Mapping[int, Shape | None] | None = None,
     limits: Limits | None = None,
     program: Program | None = None,
+    *,
+    is_part: bool = False,
 ) -> Plan:
     """Bind `model`'s subgraph under `profile`, within the limits: by default the current ones.
 
     `input_shapes` replaces shapes of graph inputs, by tensor index; None means a shape that is known only at run time.
-    `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program.
+    `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program. `is_part`: the
+    model was cut out of another, so that its inputs were not resized.
     """
     graph = view(model, subgraph)
     check_graph(model, graph.record)
     shapes = input_shapes or {}
     makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
-    operands = [operand_of(graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))]
+    operands = [
+        operand_of(graph, index, shapes.get(index), index in makers, is_part) for index in range(len(graph.tensors))
+    ]
     check_order(graph, operands)
     known = known_at_start(graph, operands)
     for tensor in graph.inputs:

@@ -34,7 +34,8 @@ class Operand:
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
     even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. If `is_unpacked`, an
-    operator unpacks it from a constant.
+    operator unpacks it from a constant. `recorded` is the shape before any operator is prepared, by which delegates
+    decide: the file's, except of a graph's inputs that were resized; None: `shape`.
     """
 
     index: int
@@ -48,6 +49,7 @@ class Operand:
     block_scales: Array | None = None
     is_revealed: bool = False
     is_unpacked: bool = False
+    recorded: Shape | None = None
 
     @property
     def scale(self) -> np.float32:

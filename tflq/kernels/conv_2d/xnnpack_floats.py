@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.kernels.conv_2d.shapes import shapes
-from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.kernels.delegation import delegate, has_recorded_image, has_shape, is_static
 from tflq.kernels.families.fused_convolution import OpData, convolved
 from tflq.kernels.families.fused_products import open_range
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
@@ -26,6 +26,7 @@ def takes(node: Node) -> bool:
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)
+        and has_recorded_image(node)
         and int(node.options["fused_activation_function"]) <= 3
     )
 

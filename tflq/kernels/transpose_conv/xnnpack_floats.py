@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.kernels.delegation import delegate, has_recorded_image, has_shape, is_static
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.fused_products import FusedProduct, open_range
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
-from tflq.kernels.transpose_conv.shapes import shapes
-from tflq.kernels.transpose_conv.xnnpack import filter_fits
+from tflq.kernels.transpose_conv.xnnpack import filter_fits, spread
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
@@ -40,13 +39,14 @@ def takes(node: Node) -> bool:
         and (bias is None or (is_static(bias) and has_shape(bias, 1, 1)))
         and has_shape(x, 4)
         and has_shape(w, 4)
+        and has_recorded_image(node)
         and filter_fits(node)
     )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare the geometry alone."""
-    at, shape = shapes(node)
+    at, shape = spread(node)
     return Prepared((shape,), OpData(at, shape, open_range(node)), evaluate)
 
 
