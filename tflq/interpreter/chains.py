@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from tflq.interpreter.matrices import dequantizing
 from tflq.interpreter.squares import squaring
 from tflq.interpreter.unpacking import is_left
 from tflq.ir import GraphView, OperatorView, TensorType
@@ -52,7 +53,8 @@ def products(graph: GraphView, profile: Profile) -> frozenset[int]:
 
 def computed_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
     """Return the operators with which a profile computes operator `index` in one go, with other bits than alone."""
-    return (*squaring(graph, index, profile), *_chained(graph, profile).get(index, ()))
+    read = (*squaring(graph, index, profile), *dequantizing(graph, index, profile))
+    return (*read, *_chained(graph, profile).get(index, ()))
 
 
 def _chained(graph: GraphView, profile: Profile) -> Mapping[int, tuple[int, ...]]:

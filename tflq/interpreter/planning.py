@@ -16,6 +16,7 @@ from tflq.interpreter.binding import prepare
 from tflq.interpreter.chains import products
 from tflq.interpreter.estimate import Estimate
 from tflq.interpreter.limits import Limits, current_limits
+from tflq.interpreter.matrices import matrices_of_codes, of_codes
 from tflq.interpreter.operands import node_of, operand_of
 from tflq.interpreter.order import check_order, kept_results, known_at_start, last_uses
 from tflq.interpreter.plan import Plan, Step
@@ -66,11 +67,12 @@ def make_plan(
         if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
             estimate.start(operand)
     squared, chained = squared_tensors(graph, profile), products(graph, profile)
-    uses = last_uses(graph, squared)
+    codes = matrices_of_codes(graph, profile)
+    uses = last_uses(graph, {**squared, **codes})
     steps = []
     for op in graph.ops:
-        base = operands[squared[op.index]] if op.index in squared else None
-        step = _step(program, operands, known, op, uses[op.index], estimate, base, op.index in chained)
+        instead = next((operands[read[op.index]] for read in (squared, codes) if op.index in read), None)
+        step = _step(program, operands, known, op, uses[op.index], estimate, instead, op.index in chained)
         steps.append(step)
         for operand in step.node.outputs:
             operands[operand.index] = replace(operand, is_unpacked=True) if unpacks(step.node) else operand
@@ -122,18 +124,21 @@ def _step(
     op: OperatorView,
     last_uses: tuple[int, ...],
     estimate: Estimate,
-    squared: Operand | None,
+    instead: Operand | None,
     is_in_chain: bool,
 ) -> Step:
-    """Return the step; its work and calls are counted in `estimate`. `squared` is what its operand squares."""
+    """Return the step; its work and calls are counted in `estimate`.
+
+    `instead` is what its operand squares or dequantizes, which it may read in the operand's place.
+    """
     around = Surroundings(program)
     node = replace(node_of(operands, op, around, estimate.room), is_in_chain=is_in_chain)
     kernel = _kernel(program.profile, node)
     if kernel.makes is not None:
         node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))
-    if squared is not None:
-        node = of_squares(node, kernel, squared)
-    inputs = (squared.index, *op.inputs[1:]) if squared is not None and node.is_of_squares else op.inputs
+    if instead is not None:
+        node = of_codes(of_squares(node, kernel, instead), kernel, instead)
+    inputs = tuple(-1 if operand is None else operand.index for operand in node.inputs)
     present = [tensor for tensor in inputs if tensor >= 0]
     values_known = all(
         position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant

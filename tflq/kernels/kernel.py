@@ -137,6 +137,7 @@ class Node:
     surroundings: Surroundings | None = None
     room: int | None = None  # bytes that prepare may take; None: any number
     is_of_squares: bool = False  # the first input is what is squared, not the squares
+    is_of_codes: bool = False  # the second input holds codes of the matrix that the file dequantizes
     is_in_chain: bool = False  # XNNPACK computes it in one table with the operators before it
 
     def around(self) -> Surroundings:
@@ -223,6 +224,7 @@ class Kernel:
     type that all outputs have from prepare on, regardless of the declared type; None if the declared type counts.
     `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` is the condition on
     runtimes that have the row. If `sums_squares`, it takes what is squared instead of squares: `Node.is_of_squares`.
+    If it `reads_codes`, it takes codes instead of what is dequantized: `Node.is_of_codes`.
     `left` is the promise for nodes whose shape operands are computed, if XNNPACK leaves these.
     """
 
@@ -238,6 +240,7 @@ class Kernel:
     makes: TensorType | None = None
     takes: Callable[[Node], bool] | None = field(default=None, compare=False)
     sums_squares: bool = False
+    reads_codes: bool = False
     left: Exactness | None = field(default=None, compare=False)
     when: When = field(default=ALWAYS, compare=False)
     signature: Signature = field(init=False, repr=False)
