@@ -1,5 +1,5 @@
-"""Write the generated parts of docs/profiles.md (the list of profiles, the table of known faults) and docs/versions.md
-(which release changed which operator's bits).
+"""Write the generated parts of docs/profiles.md (the list of profiles, the table of known faults), docs/versions.md
+(which release changed which operator's bits) and docs/xnnpack.md (what XNNPACK rewrites).
 
 python tools/profile_docs.py           write them
 python tools/profile_docs.py --check   only check whether they are up to date
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from tflq.kernels.rewrites import REWRITES, Effect, Rewrite
 from tflq.profiles import PROFILES
 from tflq.profiles.faults import known_faults
 from tflq.profiles.history import history
@@ -59,9 +60,31 @@ def changes() -> Iterator[str]:
     )
 
 
+def rewrites() -> Iterator[str]:
+    """Return the table of XNNPACK's rewrites."""
+    titles = ("what", "function", "since", "effect", "profiles that reproduce it", "where, or why not")
+    return table(
+        titles,
+        (
+            (r.what, f"`{r.function}`", r.day, r.effect.value, ", ".join(_reproducing(r)), r.where)
+            for r in sorted(REWRITES, key=lambda r: list(Effect).index(r.effect) == 0)
+        ),
+    )
+
+
+def _reproducing(rewrite: Rewrite) -> Iterator[str]:
+    """Yield the profiles that reproduce a rewrite."""
+    if rewrite.when is not None:
+        yield from (f"`{name}`" for name, p in PROFILES.items() if rewrite.when.holds(p.runtime))
+
+
 _DECIDED = {False: "source", True: "build"}
 #: page -> its generated parts
-PAGES = {"profiles.md": {"profiles": profiles, "faults": faults}, "versions.md": {"changes": changes}}
+PAGES = {
+    "profiles.md": {"profiles": profiles, "faults": faults},
+    "versions.md": {"changes": changes},
+    "xnnpack.md": {"rewrites": rewrites},
+}
 
 
 def page(title: str, text: str) -> str:

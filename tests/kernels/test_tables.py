@@ -11,16 +11,18 @@ from tflq.kernels.kernel import valid
 from tflq.kernels.leaky_relu.reference import ROWS
 from tflq.kernels.table import table
 from tflq.kernels.tables.rows import LAYERS, modules_of, rows_of, table_of
-from tflq.kernels.validity import RELEASES, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
+from tflq.kernels.validity import RELEASES, XNNPACK, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
 from tflq.profiles import PROFILES
 
 REFERENCE = table_of(Runtime())
+DELEGATE = table_of(Runtime(resolver=XNNPACK))
 
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_every_operator_has_rows_in_its_room(op: str) -> None:
     assert rows_of(op)
-    assert REFERENCE[op]
+    assert (DELEGATE if OPERATORS[op].delegated else REFERENCE)[op]
+    assert (op in REFERENCE) != bool(OPERATORS[op].delegated)
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from tflq.interpreter.matrices import dequantizing
 from tflq.interpreter.squares import squaring
 from tflq.interpreter.unpacking import is_left
 from tflq.ir import GraphView, OperatorView, TensorType
@@ -31,7 +32,7 @@ _OF_CODES = frozenset(("ADD", "DEQUANTIZE", "ELU", "LEAKY_RELU", "LOGISTIC", "MU
 _CODES = (TensorType.INT8, TensorType.UINT8)
 #: The largest number of nodes of a chain. Source: XNN_MAX_UNARY_FUSION_NODES.
 _MOST = 10
-_FUSES = xnnpack("litert-2.3")
+_FUSES = xnnpack("litert-2.1")
 #: A tensor by its index, or what an operator computes before its activation, by the index and True.
 _Value: TypeAlias = "tuple[int, bool]"
 
@@ -52,7 +53,8 @@ def products(graph: GraphView, profile: Profile) -> frozenset[int]:
 
 def computed_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
     """Return the operators with which a profile computes operator `index` in one go, with other bits than alone."""
-    return (*squaring(graph, index, profile), *_chained(graph, profile).get(index, ()))
+    read = (*squaring(graph, index, profile), *dequantizing(graph, index, profile))
+    return (*read, *_chained(graph, profile).get(index, ()))
 
 
 def _chained(graph: GraphView, profile: Profile) -> Mapping[int, tuple[int, ...]]:

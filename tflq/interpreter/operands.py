@@ -47,10 +47,11 @@ def node_of(
     )
 
 
-def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool) -> Operand:
+def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool, is_part: bool = False) -> Operand:
     """Return a tensor of the subgraph, with its value if it is constant.
 
-    `shape` replaces the file's if given; `computed` is set if an operator makes the tensor.
+    `shape` replaces the file's if given; `computed` is set if an operator makes the tensor. In a part of a model, whose
+    inputs are results of other operators, the shape given is not the recorded one.
     """
     spec = graph.tensors[index]
     if not isinstance(spec.type, TensorType):
@@ -72,6 +73,7 @@ def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool
         is_variable=spec.is_variable,
         sparsity=None if value is None else spec.sparsity,
         block_scales=block_scales_of(graph.model, graph.record, spec),
+        recorded=spec.shape if shape is None or is_part else shape,
     )
 
 

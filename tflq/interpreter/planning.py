@@ -17,6 +17,7 @@ from tflq.interpreter.chains import products
 from tflq.interpreter.estimate import Estimate
 from tflq.interpreter.limits import Limits, current_limits
 from tflq.interpreter.loading import check_loading
+from tflq.interpreter.matrices import matrices_of_codes, of_codes
 from tflq.interpreter.operands import node_of, operand_of
 from tflq.interpreter.order import check_order, kept_results, known_at_start, last_uses
 from tflq.interpreter.plan import Plan, Step
@@ -39,19 +40,24 @@ def make_plan(
     input_shapes: Mapping[int, Shape | None] | None = None,
     limits: Limits | None = None,
     program: Program | None = None,
+    *,
+    is_part: bool = False,
 ) -> Plan:
     """Bind `model`'s subgraph under `profile`, within the limits: by default the current ones.
 
     `input_shapes` replaces shapes of graph inputs, by tensor index; None means a shape that is known only at run time.
-    `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program.
+    `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program. `is_part`: the
+    model was cut out of another, so that its inputs were not resized.
     """
     graph = view(model, subgraph)
     check_graph(model, graph.record)
     check_loading(graph, profile)
     shapes = input_shapes or {}
     makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
-    operands = [operand_of(graph, index, shapes.get(index), index in makers) for index in range(len(graph.tensors))]
     refuse_compiled(graph)
+    operands = [
+        operand_of(graph, index, shapes.get(index), index in makers, is_part) for index in range(len(graph.tensors))
+    ]
     check_order(graph, operands)
     known = known_at_start(graph, operands)
     for tensor in graph.inputs:
@@ -65,11 +71,12 @@ def make_plan(
         if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
             estimate.start(operand)
     squared, chained = squared_tensors(graph, profile), products(graph, profile)
-    uses = last_uses(graph, squared)
+    codes = matrices_of_codes(graph, profile)
+    uses = last_uses(graph, {**squared, **codes})
     steps = []
     for op in graph.ops:
-        base = operands[squared[op.index]] if op.index in squared else None
-        step = _step(program, operands, known, op, uses[op.index], estimate, base, op.index in chained)
+        instead = next((operands[read[op.index]] for read in (squared, codes) if op.index in read), None)
+        step = _step(program, operands, known, op, uses[op.index], estimate, instead, op.index in chained)
         steps.append(step)
         for operand in step.node.outputs:
             operands[operand.index] = replace(operand, is_unpacked=True) if unpacks(step.node) else operand
@@ -121,18 +128,21 @@ def _step(
     op: OperatorView,
     last_uses: tuple[int, ...],
     estimate: Estimate,
-    squared: Operand | None,
+    instead: Operand | None,
     is_in_chain: bool,
 ) -> Step:
-    """Return the step; its work and calls are counted in `estimate`. `squared` is what its operand squares."""
+    """Return the step; its work and calls are counted in `estimate`.
+
+    `instead` is what its operand squares or dequantizes, which it may read in the operand's place.
+    """
     around = Surroundings(program)
     node = replace(node_of(operands, op, around, estimate.room), is_in_chain=is_in_chain)
     kernel = _kernel(program.profile, node)
     if kernel.makes is not None:
         node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))
-    if squared is not None:
-        node = of_squares(node, kernel, squared)
-    inputs = (squared.index, *op.inputs[1:]) if squared is not None and node.is_of_squares else op.inputs
+    if instead is not None:
+        node = of_codes(of_squares(node, kernel, instead), kernel, instead)
+    inputs = tuple(-1 if operand is None else operand.index for operand in node.inputs)
     present = [tensor for tensor in inputs if tensor >= 0]
     values_known = all(
         position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant

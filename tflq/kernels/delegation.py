@@ -207,8 +207,17 @@ def is_normal(scales: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bool
 
 
 def has_shape(operand: Operand, lowest: int = 0, highest: int = RANK) -> bool:
-    """Return whether the rank lies between these, and no dimension is 0. Source: CheckTensorShape."""
-    return lowest <= len(operand.shape) <= highest and min(operand.shape, default=1) > 0
+    """Return whether the recorded rank lies between these, and no dimension is 0. Source: CheckTensorShape.
+
+    The delegate is applied before any operator is prepared, so that it does not see the shapes that operators announce.
+    """
+    shape = operand.shape if operand.recorded is None else operand.recorded
+    return lowest <= len(shape) <= highest and min(shape, default=1) > 0
+
+
+def has_recorded_image(node: Node) -> bool:
+    """Return whether the file records an output of rank 4. Source: CheckTensorShape of the outputs of windows."""
+    return has_shape(node.outputs[0], 4, 4)
 
 
 def ratio_lies(x: Operand, y: Operand, lowest: float, beyond: float) -> bool:

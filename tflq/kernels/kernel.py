@@ -34,7 +34,8 @@ class Operand:
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
     even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. If `is_unpacked`, an
-    operator unpacks it from a constant.
+    operator unpacks it from a constant. `recorded` is the shape before any operator is prepared, by which delegates
+    decide: the file's, except of a graph's inputs that were resized; None: `shape`.
     """
 
     index: int
@@ -48,6 +49,7 @@ class Operand:
     block_scales: Array | None = None
     is_revealed: bool = False
     is_unpacked: bool = False
+    recorded: Shape | None = None
 
     @property
     def scale(self) -> np.float32:
@@ -135,6 +137,7 @@ class Node:
     surroundings: Surroundings | None = None
     room: int | None = None  # bytes that prepare may take; None: any number
     is_of_squares: bool = False  # the first input is what is squared, not the squares
+    is_of_codes: bool = False  # the second input holds codes of the matrix that the file dequantizes
     is_in_chain: bool = False  # XNNPACK computes it in one table with the operators before it
 
     def around(self) -> Surroundings:
@@ -226,6 +229,7 @@ class Kernel:
     type that all outputs have from prepare on, regardless of the declared type; None if the declared type counts.
     `takes` is the rule by which XNNPACK takes a node: another row prepares what it leaves. `when` is the condition on
     runtimes that have the row. If `sums_squares`, it takes what is squared instead of squares: `Node.is_of_squares`.
+    If it `reads_codes`, it takes codes instead of what is dequantized: `Node.is_of_codes`.
     `left` is the promise for nodes whose shape operands are computed, if XNNPACK leaves these.
     """
 
@@ -241,6 +245,7 @@ class Kernel:
     makes: TensorType | None = None
     takes: Callable[[Node], bool] | None = field(default=None, compare=False)
     sums_squares: bool = False
+    reads_codes: bool = False
     left: Exactness | None = field(default=None, compare=False)
     when: When = field(default=ALWAYS, compare=False)
     signature: Signature = field(init=False, repr=False)

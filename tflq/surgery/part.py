@@ -52,7 +52,7 @@ class Part:
     def plan(self, profile: Profile, model: Model | None = None) -> Plan:
         """Bind its model, or a changed form of it, under a profile for the shapes of its inputs."""
         shapes = {tensor: value.shape for tensor, value in self.inputs.items()}
-        return make_plan(model or self.model, profile, input_shapes=shapes)
+        return make_plan(model or self.model, profile, input_shapes=shapes, is_part=True)
 
     def run(self, plan: Plan) -> dict[int, Array]:
         """Return values of all tensors, including inputs."""

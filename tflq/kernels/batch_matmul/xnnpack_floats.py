@@ -1,12 +1,14 @@
 """BATCH_MATMUL of float32 by XNNPACK. Operands and options: tflq/kernels/batch_matmul/reference.py.
 
-A chain of fused multiply-adds from 0 on, matrix by matrix.
-Source: LiteRT 2.3 xnnpack_delegate.cc VisitBatchMatMulNode; XNNPACK's batch_matrix_multiply_nc_f32, f32-gemm.
+A chain of fused multiply-adds from 0 on, matrix by matrix. Codes of a matrix are multiplied as they are, and the sum by
+their scale (tflq/interpreter/matrices.py).
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitBatchMatMulNode; XNNPACK's batch_matrix_multiply_nc_f32, f32-gemm,
+f32-qc8w-gemm.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from tflq.kernels.families.fused_products import matrix_products
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
+from tflq.numerics.flushing import to_normal_float32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +27,7 @@ class OpData:
 
     shape: Shape  # of the output
     adjoint: tuple[bool, bool]
+    scale: np.float32 | None = None  # real units per LSB of codes
 
 
 def takes(node: Node) -> bool:
@@ -34,17 +38,21 @@ def takes(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare the geometry alone."""
     shape, adjoint, _ = shapes(node)
-    return Prepared((shape,), OpData(shape, adjoint), evaluate)
+    return Prepared((shape,), OpData(shape, adjoint, node.input(1).scale if node.is_of_codes else None), evaluate)
 
 
 def evaluate(data: OpData, x: Array, y: Array) -> Array:
-    """Rounding: one for each product and sum, in order of k."""
+    """Rounding: one for each product and sum, in order of k, and one for the scale of codes."""
     left = np.ascontiguousarray(x.swapaxes(-1, -2) if data.adjoint[0] else x)
     right = y.swapaxes(-1, -2) if data.adjoint[1] else y
-    return matrix_products(left, right, data.shape)
+    sums = matrix_products(left, right.astype(np.float32, copy=False), data.shape)
+    if data.scale is None:
+        return sums
+    with np.errstate(all="ignore"):
+        return to_normal_float32(sums.astype(np.float64) * data.scale)
 
 
 KERNELS = valid(
     xnnpack("litert-2.1", cpu="x86-64"),
-    delegate(Kernel("BATCH_MATMUL", "float32 float32 -> float32", prepare, (1, 4)), takes),
+    replace(delegate(Kernel("BATCH_MATMUL", "float32 float32 -> float32", prepare, (1, 4)), takes), reads_codes=True),
 )

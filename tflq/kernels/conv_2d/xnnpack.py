@@ -15,7 +15,15 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.kernels.conv_2d.reference import prepare_quantized
 from tflq.kernels.conv_2d.shapes import shapes
-from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.delegation import (
+    UNCLAIMED,
+    delegate,
+    has_bias_scales,
+    has_filter_scales,
+    has_recorded_image,
+    has_shape,
+    is_quantized,
+)
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.families.negative_padding import unread
@@ -42,6 +50,7 @@ def takes(node: Node) -> bool:
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)
+        and has_recorded_image(node)
     )
 
 
@@ -75,6 +84,7 @@ def takes_hybrid(node: Node) -> bool:
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)
+        and has_recorded_image(node)
     )
 
 

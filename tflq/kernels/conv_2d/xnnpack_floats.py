@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.kernels.conv_2d import reference
 from tflq.kernels.conv_2d.shapes import shapes
-from tflq.kernels.delegation import UNCLAIMED, delegate, has_shape, is_static
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static
 from tflq.kernels.families.fused_convolution import OpData, convolved
 from tflq.kernels.families.fused_products import open_range
 from tflq.kernels.families.negative_padding import unread
@@ -28,6 +28,7 @@ def takes(node: Node) -> bool:
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)
+        and has_recorded_image(node)
         and int(node.options["fused_activation_function"]) <= 3
     )
 

@@ -6,7 +6,14 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitDepthwiseConv2DNode, CheckDepthwiseC
 
 from __future__ import annotations
 
-from tflq.kernels.delegation import delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.delegation import (
+    delegate,
+    has_bias_scales,
+    has_filter_scales,
+    has_recorded_image,
+    has_shape,
+    is_quantized,
+)
 from tflq.kernels.depthwise_conv_2d.reference import prepare_quantized
 from tflq.kernels.families.negative_padding import unread
 from tflq.kernels.families.xnnpack_scaling import depthwise, rescaled
@@ -30,6 +37,7 @@ def takes(node: Node) -> bool:
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)
+        and has_recorded_image(node)
         and times > 0
         and w.shape[3] % times == 0
     )

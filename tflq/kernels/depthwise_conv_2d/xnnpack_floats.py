@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.delegation import UNCLAIMED, delegate, has_shape, is_static
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static
 from tflq.kernels.depthwise_conv_2d import reference
 from tflq.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.kernels.families.fused_convolution import OpData, convolved
@@ -30,6 +30,7 @@ def takes(node: Node) -> bool:
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)
+        and has_recorded_image(node)
         and times > 0
         and w.shape[3] == times * x.shape[3]
         and int(node.options["fused_activation_function"]) <= 3

@@ -1,19 +1,22 @@
 """DEQUANTIZE of 8-bit codes by XNNPACK: (x - zero point) * scale, as the reference has it.
 
-Source: LiteRT 2.3 xnnpack_delegate.cc VisitUnaryNode, and DequantizeInt8 for constants.
+The delegate never passes int8 constants on to XNNPACK: it unpacks them with the optimized kernel, or leaves them to it.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitUnaryNode, PrepareOpsToDelegate; quantization_util.cc DequantizeInt8.
 """
 
 from __future__ import annotations
 
-from tflq.kernels.delegation import delegate, has_shape, is_quantized
+from tflq.ir import TensorType
+from tflq.kernels.delegation import delegate, has_shape, is_quantized, is_static
 from tflq.kernels.dequantize.reference import prepare_dequantize
 from tflq.kernels.kernel import Kernel, Node, valid
 from tflq.kernels.validity import xnnpack
 
 
 def takes(node: Node) -> bool:
-    """Return whether there is one scale."""
-    return is_quantized(node.input(0)) and has_shape(node.input(0))
+    """Return whether there is one scale, and the operand is no int8 constant."""
+    x = node.input(0)
+    return is_quantized(x) and has_shape(x) and not (x.type == TensorType.INT8 and is_static(x))
 
 
 KERNELS = valid(xnnpack(), delegate(Kernel("DEQUANTIZE", "int8|uint8 -> float32", prepare_dequantize, (1, 9)), takes))

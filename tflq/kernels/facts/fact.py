@@ -65,6 +65,7 @@ FREE, MOVES, JOINS = Rule(), Rule(tied=(0,)), Rule(tied=())
 #: Reasons why an operator with an integer kernel stays in float.
 COMPUTES_CODES = "its integer kernel computes with codes as they are, without a scale"
 COPIES_CODES = "its integer kernel copies codes as they are, without a scale"
+ONLY_FLOATS = "XNNPACK alone has it, for float32"
 NO_INTEGERS = "LiteRT has no kernel of it for integer activations"
 #: Scales and zero points that kernels compute with, regardless of the file's.
 #: Source: activations.cc SoftmaxPrepare, SigmoidPrepare, TanhPrepare, LogSoftmaxPrepare; l2norm.cc Prepare.
@@ -101,6 +102,8 @@ class Fact:
     `table` is the position of a table whose rows it copies. `output` are the scale and zero point that its kernel
     computes with. `broken` are data types whose kernels in LiteRT give wrong results, and how.
 
+    `delegated` is the first release in which XNNPACK's delegate has the operator, which no resolver has.
+
     `products` counts its multiply-accumulates, `passes` the passes of its innermost loop where these are more than the
     elements that it reads and writes.
     """
@@ -128,6 +131,7 @@ class Fact:
     output: Output = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
     xnnpack_floats: str = ""
+    delegated: str = ""
     products: Callable[[Sizes], int] | None = None
     passes: Callable[[Sizes], int] | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.kernels.facts import counts
-from tflq.kernels.facts.fact import FREE, NO_INTEGERS, SINCE_2_1, Fact, Needs, Rule, Weights
+from tflq.kernels.facts.fact import FREE, NO_INTEGERS, ONLY_FLOATS, SINCE_2_1, Fact, Needs, Rule, Weights
 
 FACTS = (
     Fact(
@@ -99,6 +99,7 @@ FACTS = (
         xnnpack_floats=SINCE_2_1,
         products=counts.transposed,
     ),  # transpose_conv.h TransposeConv
+    Fact("Convolution2DTransposeBias", room="transpose_conv", kept_float=ONLY_FLOATS, delegated="litert-1.0"),
     Fact(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         room="lstm",

@@ -8,6 +8,7 @@ from tflq.kernels.facts.fact import (
     FREE,
     LOG_PROBABILITY,
     MOVES,
+    ONLY_FLOATS,
     PROBABILITY,
     SINCE_2_1,
     UNCLAIMED,
@@ -186,5 +187,7 @@ FACTS = (
     Fact("UNSORTED_SEGMENT_MIN", room="segments", both="2.11:1"),
     Fact("UNSORTED_SEGMENT_PROD", room="segments", both="2.11:1"),
     Fact("UNSORTED_SEGMENT_SUM", room="segments", both="2.11:1"),
+    Fact("MaxPoolingWithArgmax2D", room="mediapipe_pools", kept_float=ONLY_FLOATS, delegated="litert-1.0"),
+    Fact("MaxUnpooling2D", room="mediapipe_pools", kept_float=ONLY_FLOATS, delegated="litert-1.0"),
     Fact("aeq.hadamard_rotation", room="hadamard_rotation", opt="1.4:1", kept_float="its kernel transforms floats"),
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.delegation import delegate, has_shape, is_quantized
+from tflq.kernels.delegation import delegate, has_recorded_image, has_shape, is_quantized
 from tflq.kernels.families.resizing import ratio
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.resize_bilinear.reference import OpData, Taps, prepare_with
@@ -24,7 +24,7 @@ _BITS = 11
 def takes(node: Node) -> bool:
     """Return whether the image has no dimension of 0."""
     x, y = node.input(0), node.outputs[0]
-    return is_quantized(x) and is_quantized(y) and has_shape(x, 4, 4)
+    return is_quantized(x) and is_quantized(y) and has_shape(x, 4, 4) and has_recorded_image(node)
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

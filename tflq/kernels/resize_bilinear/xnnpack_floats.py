@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.jit.compiled import Real, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.delegation import delegate, has_shape
+from tflq.kernels.delegation import delegate, has_recorded_image, has_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.resize_bilinear.reference import OpData, Taps, prepare_with
 from tflq.kernels.resize_bilinear.xnnpack import positions
@@ -21,7 +21,7 @@ from tflq.numerics.arithmetic import Arithmetic
 
 def takes(node: Node) -> bool:
     """Return whether the image has no dimension of 0, and the output neither."""
-    return has_shape(node.input(0), 4, 4) and bool(np.all(node.constant(1) > 0))
+    return has_shape(node.input(0), 4, 4) and has_recorded_image(node) and bool(np.all(node.constant(1) > 0))
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
@@ -84,7 +84,7 @@ def table_of(runtime: Runtime, change: Change = lambda row: row) -> KernelTable:
     def rows(op: str) -> Rows:
         return _winning(runtime, op, change)
 
-    below = KernelTable(OPERATORS, rows)
+    below = KernelTable((op for op, fact in OPERATORS.items() if not fact.delegated), rows)
     return below if runtime.resolver != XNNPACK else _delegating(runtime, change)
 
 
@@ -97,8 +97,14 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
         rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op))))
         return tuple(row for row in rows if row is not None)
 
-    codes = codes_known(runtime)
-    return base.overlaid(KernelTable(OPERATORS, ours)).each(lambda row: refusing(row, codes))
+    codes, operators = codes_known(runtime), filter(partial(_has, runtime), OPERATORS)
+    return base.overlaid(KernelTable(operators, ours)).each(lambda row: refusing(row, codes))
+
+
+def _has(runtime: Runtime, op: str) -> bool:
+    """Return whether an operator of XNNPACK alone is in a runtime; True for others."""
+    since = OPERATORS[op].delegated
+    return not since or xnnpack(since).holds(runtime)
 
 
 def _shared(op: str) -> Rows:

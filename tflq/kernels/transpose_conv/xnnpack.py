@@ -2,6 +2,10 @@
 
 8-bit codes: the reference's sums, scaled by a float32 multiplier. Up to 2.14, weights with a scale for each channel are
 not taken. Floats and int8 filters: images quantized asymmetrically.
+
+VALID padding, from LiteRT 1.0 on: the input's size decides the output's, and the shape operand only how many pixels the
+last step leaves. The other kernels refuse a shape operand that does not belong to the input, and so does XNNPACK with
+SAME padding; in tflite-runtime it lets XNNPACK write beyond the output.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitTransposeConvNode, CalculateTransposeConvPaddings; XNNPACK's
 deconvolution2d_nhwc_qd8_f32_qc8w. TensorFlow 2.12 xnnpack_delegate.cc VisitTransposeConvNode.
 """
@@ -12,14 +16,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
+from tflq.kernels.delegation import (
+    UNCLAIMED,
+    delegate,
+    has_bias_scales,
+    has_filter_scales,
+    has_recorded_image,
+    has_shape,
+    is_quantized,
+)
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
-from tflq.kernels.geometry.windows import Window
+from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
 from tflq.kernels.transpose_conv.reference import prepare_quantized, scatter
-from tflq.kernels.transpose_conv.shapes import shapes
+from tflq.kernels.transpose_conv.shapes import Geometry, check_operands, shapes
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
@@ -40,6 +52,7 @@ def takes(node: Node) -> bool:
         and (bias is None or (has_bias_scales(bias) and bias.is_constant and has_shape(bias, 1, 1)))
         and has_shape(x, 4)
         and has_shape(w, 4)
+        and has_recorded_image(node)
         and filter_fits(node)
     )
 
@@ -54,10 +67,33 @@ def filter_fits(node: Node) -> bool:
     return w.shape[1] <= out_shape[1] and w.shape[2] <= out_shape[2]
 
 
-def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+def spread(node: Node) -> tuple[Window, Shape]:
+    """Return window and shape of the output: of VALID padding as many pixels as the input's steps reach.
+
+    Source: CalculateTransposeConvPaddings, XNNPACK deconvolution-nhwc.c xnn_compute_deconvolution_output_dimension.
+    """
+    w, x = node.input(1), node.input(2)
+    target = [int(n) for n in node.constant(0).reshape(-1)]
+    if int(node.options["padding"]) == _SAME or len(target) != 4 or target[3] != w.shape[0]:
+        return shapes(node)
+    check_operands(node)
+    height, width = (
+        (x.shape[axis] - 1) * stride + w.shape[axis] + (target[axis] - w.shape[axis]) % stride
+        for axis, stride in ((1, int(node.options["stride_h"])), (2, int(node.options["stride_w"])))
+    )
+    shape = (x.shape[0], height, width, w.shape[0])
+    return window(node, shape, (w.shape[1], w.shape[2])), shape
+
+
+def prepare_earlier(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     w, x = node.input(1), node.input(2)
-    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(node, prepare_quantized(node, arithmetic, geometry), gemm(arithmetic, x), x, w, w.shape[0])
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare with the input's size."""
+    return prepare_earlier(node, arithmetic, spread)
 
 
 BYTES = tuple(
@@ -69,6 +105,9 @@ BYTES = tuple(
 def takes_one_scale(node: Node) -> bool:
     """Return whether weights have one scale and later releases take the node."""
     return is_quantized(node.input(1)) and takes(node)
+
+
+EARLIER = tuple(replace(row, prepare=prepare_earlier, takes=takes_one_scale) for row in BYTES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,13 +131,14 @@ def takes_hybrid(node: Node) -> bool:
         and (bias is None or (bias.is_constant and has_shape(bias, 1, 1)))
         and has_shape(x, 4)
         and has_shape(w, 4)
+        and has_recorded_image(node)
         and filter_fits(node)
     )
 
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare without the weights' zero points."""
-    at, shape = shapes(node)
+    at, shape = spread(node)
     w = node.input(1)
     assert w.quantization is not None  # takes saw to both
     assert w.value is not None
@@ -136,7 +176,9 @@ _HYBRID = (
 
 KERNELS = (
     *valid(xnnpack("litert-1.0"), *BYTES),
-    *valid(xnnpack(until="tflite-2.14"), *(replace(row, takes=takes_one_scale) for row in BYTES)),
+    *valid(
+        xnnpack(until="tflite-2.14"), *(replace(row, prepare=prepare_earlier, takes=takes_one_scale) for row in BYTES)
+    ),
     *valid(xnnpack("litert-2.1", cpu="x86-64"), *_HYBRID),
     *valid(xnnpack("litert-2.1", cpu="arm64 wasm"), *promising(UNCLAIMED, _HYBRID)),
     *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),

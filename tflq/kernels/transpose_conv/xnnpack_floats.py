@@ -1,23 +1,28 @@
 """TRANSPOSE_CONV of float32 by XNNPACK. Operands and options: tflq/kernels/transpose_conv/reference.py.
 
+Convolution2DTransposeBias of MediaPipe is the same operator: x, w, bias -> y. Its options are a C structure of padding
+and strides (W, H); the shape is the one that the file records of y. XNNPACK's delegate alone has it.
+
 Each output pixel is a chain of fused multiply-adds from the bias on, over those taps (ky, kx, c in order) that meet an
 input pixel: output pixels at the same place between steps meet the same taps, and are one matrix product.
-Source: LiteRT 2.3 xnnpack_delegate.cc VisitTransposeConvNode; XNNPACK's deconvolution2d_nhwc_f32, subconvolutions.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitTransposeConvNode, VisitMediaPipeDeconvolutionNode; XNNPACK's
+deconvolution2d_nhwc_f32, subconvolutions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.ir import Record, TensorType
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.fused_products import FusedProduct, open_range
+from tflq.kernels.families.native_options import SAME, VALID, integers
 from tflq.kernels.geometry.windows import Window
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
-from tflq.kernels.transpose_conv.shapes import shapes
-from tflq.kernels.transpose_conv.xnnpack import filter_fits
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
+from tflq.kernels.transpose_conv.xnnpack import filter_fits, spread
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.codes import NumberClamp
@@ -40,13 +45,14 @@ def takes(node: Node) -> bool:
         and (bias is None or (is_static(bias) and has_shape(bias, 1, 1)))
         and has_shape(x, 4)
         and has_shape(w, 4)
+        and has_recorded_image(node)
         and filter_fits(node)
     )
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare the geometry alone."""
-    at, shape = shapes(node)
+    at, shape = spread(node)
     return Prepared((shape,), OpData(at, shape, open_range(node)), evaluate)
 
 
@@ -88,7 +94,52 @@ def _product(
     return out
 
 
-KERNELS = valid(
-    xnnpack("litert-2.1", cpu="x86-64"),
-    delegate(Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare, (1, 5), (0,)), takes),
+_MEMBERS = ("padding", "stride_w", "stride_h")
+#: Paddings of the schema's options by those of the structure.
+_PADDINGS = {SAME: 0, VALID: 1}
+
+
+def as_transpose_conv(node: Node) -> Node:
+    """Return a Convolution2DTransposeBias as TRANSPOSE_CONV."""
+    x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
+    recorded = y.shape if y.recorded is None else y.recorded
+    target = np.array([x.shape[0], *recorded[1:3], w.shape[0]], np.int32)
+    shape = Operand(-1, "the recorded shape", TensorType.INT32, target.shape, value=target)
+    options = integers(node, _MEMBERS)
+    fields = {**options, "padding": _PADDINGS[options["padding"]], "fused_activation_function": 0}
+    return replace(node, inputs=(shape, w, x, bias), options=Record("TransposeConvOptions", fields))
+
+
+def takes_custom(node: Node) -> bool:
+    """Return whether the node is taken as TRANSPOSE_CONV."""
+    options = integers(node, _MEMBERS)
+    if options["padding"] not in _PADDINGS or min(options["stride_h"], options["stride_w"]) <= 0:
+        return False
+    x, w = node.input(0), node.input(1)
+    is_image = has_shape(x, 4, 4) and has_shape(w, 4, 4) and has_recorded_image(node)
+    return is_image and takes(as_transpose_conv(node))
+
+
+def prepare_custom(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare as TRANSPOSE_CONV."""
+    return replace(prepare(as_transpose_conv(node), arithmetic), eval=eval_custom)
+
+
+def eval_custom(data: OpData, x: Array, w: Array, bias: Array) -> Array:
+    """Evaluate as TRANSPOSE_CONV, whose order of operands is another."""
+    return evaluate(data, np.zeros(0, np.int32), w, x, bias)
+
+
+_CUSTOM = (
+    delegate(Kernel("Convolution2DTransposeBias", "float32 float32 float32 -> float32", prepare_custom), takes_custom),
+)
+
+KERNELS = (
+    *valid(
+        xnnpack("litert-2.1", cpu="x86-64"),
+        delegate(Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare, (1, 5), (0,)), takes),
+        *_CUSTOM,
+    ),
+    *valid(xnnpack("litert-2.1", cpu="arm64 wasm"), *promising(UNCLAIMED, _CUSTOM)),
+    *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _CUSTOM)),
 )
