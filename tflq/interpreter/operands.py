@@ -70,6 +70,7 @@ def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool
         is_variable=spec.is_variable,
         sparsity=None if value is None else spec.sparsity,
         block_scales=block_scales_of(graph.model, graph.record, spec),
+        is_open=-1 in (spec.shape_signature or ()),
     )
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType, ModuleType
 
 from tflq import kernels
 from tflq.interrupts import import_whole
-from tflq.kernels.delegation import codes_known, enabled, floats_left, over
+from tflq.kernels.delegation import enabled, floats_left, over
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel
@@ -97,8 +97,7 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
         rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op))))
         return tuple(row for row in rows if row is not None)
 
-    codes = codes_known(runtime)
-    return base.overlaid(KernelTable(OPERATORS, ours)).each(lambda row: refusing(row, codes))
+    return base.overlaid(KernelTable(OPERATORS, ours)).each(lambda row: refusing(row, runtime))
 
 
 def _shared(op: str) -> Rows:
