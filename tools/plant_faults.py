@@ -25,19 +25,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from mutate_device import ROOT, models
-
 from faultfuzz import arithmetic, floats, memory
 from faultfuzz.planted import Kind, Planted, drawn_run
+from mutate_device import ROOT, models
+
 from tflq.api.files import load
 from tflq.diagnosis.certainty import Certainty
-from tflq.verification.evidence.dumps import dump_of
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.why import Answer, answer
 from tflq.errors import TflqError
 from tflq.ir import view
 from tflq.report.verbs.why.asked import Asked
 from tflq.report.verbs.why.report import paste
+from tflq.verification.evidence.dumps import dump_of
 
 KINDS: tuple[Kind, ...] = (*memory.KINDS, *arithmetic.KINDS, *floats.KINDS)
 #: Limits of models on elements of all tensors and on operators, and draws for one fault.

@@ -1,5 +1,6 @@
 """Write the generated parts of docs/profiles.md (the list of profiles, the table of known faults), docs/versions.md
-(which release changed which operator's bits) and docs/xnnpack.md (what XNNPACK rewrites).
+(which release changed which operator's bits), docs/xnnpack.md (what XNNPACK rewrites) and schemas/profile.schema.json
+(names of profiles and releases).
 
 python tools/profile_docs.py           write them
 python tools/profile_docs.py --check   only check whether they are up to date
@@ -7,17 +8,22 @@ python tools/profile_docs.py --check   only check whether they are up to date
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tflq.kernels.rewrites import REWRITES, Effect, Rewrite
+from tflq.kernels.validity import RELEASES
 from tflq.profiles import PROFILES
+from tflq.profiles.building import NOT_MEASURED
 from tflq.profiles.faults import known_faults
 from tflq.profiles.history import history
+from tflq.profiles.table import ROWS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+SCHEMA = DOCS.parent / "schemas" / "profile.schema.json"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -87,6 +93,16 @@ PAGES = {
 }
 
 
+def with_names(text: str) -> str:
+    """Return the schema of profiles' files with the names of all profiles and releases."""
+    document = json.loads(text)
+    properties = document["properties"]
+    properties["base"]["enum"] = list(ROWS)
+    properties["figures"]["enum"] = [NOT_MEASURED, *ROWS]
+    properties["runtime"]["properties"]["release"]["enum"] = list(RELEASES)
+    return json.dumps(document, indent=2) + "\n"
+
+
 def page(title: str, text: str) -> str:
     """Return the page's `text` with every generated part updated."""
     for name, make in PAGES[title].items():
@@ -109,14 +125,16 @@ def kept(path: Path, text: str, *, only_check: bool) -> int:
 
 def main() -> int:
     """Return 0 if the pages are up to date, or have been updated."""
-    old = {title: (DOCS / title).read_text(encoding="utf-8") for title in PAGES}
-    new = {title: page(title, text) for title, text in old.items()}
+    old = {DOCS / title: (DOCS / title).read_text(encoding="utf-8") for title in PAGES}
+    new = {path: page(path.name, text) for path, text in old.items()}
+    old[SCHEMA] = SCHEMA.read_text(encoding="utf-8")
+    new[SCHEMA] = with_names(old[SCHEMA])
     if "--check" in sys.argv[1:]:
-        stale = [title for title in PAGES if new[title] != old[title]]
+        stale = [path.name for path in new if new[path] != old[path]]
         print(f"{', '.join(stale)} out of date: run tools/profile_docs.py" if stale else "up to date")
         return int(bool(stale))
-    for title, text in new.items():
-        (DOCS / title).write_text(text, encoding="utf-8")
+    for path, text in new.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

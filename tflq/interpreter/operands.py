@@ -74,6 +74,7 @@ def operand_of(graph: GraphView, index: int, shape: Shape | None, computed: bool
         sparsity=None if value is None else spec.sparsity,
         block_scales=block_scales_of(graph.model, graph.record, spec),
         recorded=spec.shape if shape is None or is_part else shape,
+        is_open=-1 in (spec.shape_signature or ()),
     )
 
 

@@ -76,7 +76,7 @@ def gelu_approximate_half(x: Array) -> Array:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare a table of 256 codes or 513 samples."""
     transform = partial(gelu_approximate, multiply_add=arithmetic.multiply_add) if node.options["approximate"] else gelu
-    return prepare_tabulated(node, transform, arithmetic.multiply_add)
+    return prepare_tabulated(node, transform, arithmetic.multiply_add, is_clamped=False)
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:

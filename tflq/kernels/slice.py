@@ -7,17 +7,22 @@
 | size    | (rank of x) | as begin                             |              |
 | y       | size        | as x                                 | passed by    |
 
-A size of -1 reaches to the end.
+A size of -1 reaches to the end. From TensorFlow 2.10 on, an output is not resized if its declared shape is whole;
+LiteRT 2.3 refuses one that is another shape.
 Source: LiteRT 2.3, slice.cc CalculateOutputShapeVector.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tflq.errors import UndefinedResultError
 from tflq.kernels.families.element_types import SIZED
 from tflq.kernels.families.movement import moving
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.operands import integers, require_same_type
+from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
 
 Block = tuple[slice, ...]
@@ -43,6 +48,28 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((tuple(sizes),), block, eval_slice)
 
 
+def prepare_declared(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse an output whose declared shape is whole and another one: it is not resized."""
+    prepared, declared = prepare(node, arithmetic), _declared(node)
+    if declared is not None and declared != prepared.shapes[0]:
+        node.reject("declared shape", node.outputs[0], expected=list(prepared.shapes[0] or ()), got=list(declared))
+    return prepared
+
+
+def prepare_unchecked(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Raise for an output whose declared shape is whole and another one: it is written as if it were resized."""
+    prepared, declared = prepare(node, arithmetic), _declared(node)
+    if declared is not None and declared != prepared.shapes[0]:
+        raise UndefinedResultError(node.op, "the output keeps a declared shape that is another one")
+    return prepared
+
+
+def _declared(node: Node) -> tuple[int, ...] | None:
+    """Return the output's declared shape; None if it has no dimension, or one that is open."""
+    y = node.outputs[0]
+    return y.shape if y.shape and not y.is_open else None
+
+
 @filling(lambda block, x, *_: (tuple(part.stop - part.start for part in block), x.dtype))
 def eval_slice(block: Block, out: Array, x: Array, begin: Array, size: Array) -> Call:
     """Source: reference_ops::Slice."""
@@ -51,4 +78,10 @@ def eval_slice(block: Block, out: Array, x: Array, begin: Array, size: Array) ->
 
 _X = f"{SIZED}|int4|string"
 
-KERNELS = (Kernel("SLICE", f"{_X} int32|int64 int32|int64 -> {_X}", prepare, (1, 8), shape_operands=(1, 2)),)
+_ROW = Kernel("SLICE", f"{_X} int32|int64 int32|int64 -> {_X}", prepare, (1, 8), shape_operands=(1, 2))
+
+KERNELS = (
+    _ROW,
+    *valid(tflite("tflite-2.11", "litert-2.2"), replace(_ROW, prepare=prepare_unchecked)),
+    *valid(tflite("litert-2.3"), replace(_ROW, prepare=prepare_declared)),
+)

@@ -8,15 +8,16 @@ XNNPACK xnn_subgraph_check_quantization_parameter_matches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.delegation import RANK, check_definable, has_shape, is_quantized
+from tflq.kernels.delegation import RANK, check_definable, codes_known, has_shape, is_quantized
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.validity import Runtime, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The fused activations that XNNPACK has: none, RELU, RELU_N1_TO_1, RELU6.
@@ -96,10 +97,14 @@ def _takes_split(node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """When the delegate takes an operator that moves codes, and the position of its first operand of codes."""
+    """When the delegate takes an operator that moves codes, the position of its first operand of codes, and since when.
+
+    Before, XNNPACK compared no scales, or the delegate left the operator.
+    """
 
     takes: Callable[[Node], bool]
     first: int = 0
+    since: str = "litert-1.0"
 
     def operands(self, node: Node) -> tuple[Operand, ...]:
         """Return the operands whose codes move."""
@@ -118,32 +123,44 @@ MOVES: Mapping[str, Move] = MappingProxyType(
         "RESIZE_BILINEAR": Move(_takes_resize),
         "SLICE": Move(_takes_slice),
         "SPACE_TO_DEPTH": Move(_takes_blocks),
-        "SPLIT": Move(_takes_split, first=1),
-        "STRIDED_SLICE": Move(_takes_strided_slice),
-        "TRANSPOSE": Move(_takes_transpose),
+        "SPLIT": Move(_takes_split, first=1, since="litert-2.1"),
+        "STRIDED_SLICE": Move(_takes_strided_slice, since="litert-1.4"),
+        "TRANSPOSE": Move(_takes_transpose, since="litert-1.4"),
     }
 )
 
 
-def refusing(row: Kernel, types: tuple[TensorType, ...]) -> Kernel:
-    """Return the row without the nodes that XNNPACK takes and cannot define; `types` are the codes that it knows."""
+def refusing(row: Kernel, runtime: Runtime) -> Kernel:
+    """Return the row without the nodes that a runtime's XNNPACK takes and cannot define."""
     move = MOVES.get(row.op)
-    if move is None or not row.signature.makes(*types):
+    if move is None or not xnnpack(move.since).holds(runtime) or not row.signature.makes(*codes_known(runtime)):
         return row
+    types = codes_known(runtime)
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        _check_move(node, move, types)
-        return row.prepare(node, arithmetic)
+        operands = move.operands(node)
+        is_taken = _is_taken(node, move, (*operands, *node.outputs), types)
+        if is_taken:
+            _check_move(node, operands)
+        return row.prepare(_undeclared(node) if is_taken else node, arithmetic)
 
     return replace(row, prepare=prepare)
 
 
-def _check_move(node: Node, move: Move, types: tuple[TensorType, ...]) -> None:
+def _is_taken(node: Node, move: Move, tensors: Sequence[Operand], types: tuple[TensorType, ...]) -> bool:
+    """Return whether the delegate takes a move of these tensors."""
+    known = all(one.type == TensorType.FLOAT32 or (one.type in types and is_quantized(one)) for one in tensors)
+    return known and max(len(one.shape) for one in tensors) <= RANK and move.takes(node)
+
+
+def _undeclared(node: Node) -> Node:
+    """Return the node without declared shapes of its outputs, which XNNPACK does not look at."""
+    return replace(node, outputs=tuple(replace(y, shape=()) for y in node.outputs))
+
+
+def _check_move(node: Node, operands: Sequence[Operand]) -> None:
     """Refuse a move that the delegate takes between other scales or zero points."""
-    operands = move.operands(node)
-    if not all(one.type in types and is_quantized(one) for one in (*operands, *node.outputs)):
-        return
-    if max(len(one.shape) for one in operands) > RANK or not move.takes(node):
+    if node.outputs[0].type == TensorType.FLOAT32:
         return
     check_definable(node, (*operands, *node.outputs))
     for x in operands:

@@ -119,9 +119,12 @@ def tf1(resolvers: str = "") -> When:
     return tflite("tf-1.15", "tf-1.15", resolvers=resolvers)
 
 
-def micro(*also: str) -> When:
-    """Return the condition for TensorFlow Lite Micro and the libraries on it, and for the libraries in `also`."""
-    return When((MICRO, CMSIS_NN, CMSIS_NN_SINGLE, ESP_NN, *also))
+def micro(*also: str, until: str = RELEASES[-1]) -> When:
+    """Return the condition for TensorFlow Lite Micro and the libraries on it, and for the libraries in `also`.
+
+    It has no releases: `until` is the release of LiteRT before which its build was made.
+    """
+    return When((MICRO, CMSIS_NN, CMSIS_NN_SINGLE, ESP_NN, *also), until=until)
 
 
 def cmsis_nn() -> When:

@@ -47,6 +47,22 @@ def table_8bit(
     return floats_to_int32(np.where(np.isnan(clamped), np.float32(limits.min), clamped)).astype(codes.dtype)
 
 
+def leaves_int32(
+    transform: Transform,
+    dtype: DTypeLike,
+    input_scale: np.float32,
+    input_zero_point: int,
+    output_scale: np.float32,
+    output_zero_point: int,
+) -> bool:
+    """Return whether a result of `table_8bit` leaves int32 before it is clamped."""
+    codes = np.arange(256, dtype=np.uint8).view(np.dtype(dtype)).astype(np.int32)
+    with np.errstate(all="ignore"):
+        real = np.float32(input_scale) * (codes - np.int32(input_zero_point)).astype(np.float32)
+        steps = transform(real) * (np.float32(1) / np.float32(output_scale)) + np.float32(output_zero_point)
+    return bool(np.any(~(np.abs(steps) < np.float32(2**31))))
+
+
 def look_up_8bit(table: Array, x: Array) -> Array:
     """Return table[code] for every code of `x` (int8 or uint8, any shape)."""
     codes = np.asarray(x, order="C")  # np.ascontiguousarray would turn a scalar into a vector

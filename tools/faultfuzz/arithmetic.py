@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from device.codes import point
 from device.contraction import contract
-from device.mistakes import CONTRACTIONS, MISTAKES, Mistake
+from device.mistakes import MISTAKES, Mistake
 from device.operators import compute, has
 from device.runtimes import as_computed_by
 from device.truths import _CAUSES
@@ -54,7 +53,7 @@ def planted_at(run: Run, rng: np.random.Generator, mistake: Mistake) -> Planted 
             continue
         samples = run.kept(run.with_result(index, results), whole=True)
         words = (_pattern(mistake.name),)
-        return Planted(f"arithmetic", "arithmetic", run.model, run.path, run.profile, index, samples, words)
+        return Planted("arithmetic", "arithmetic", run.model, run.path, run.profile, index, samples, words)
     return None
 
 
@@ -171,8 +170,8 @@ def _host_output(run: Run, rng: np.random.Generator, *, once_too: bool) -> Plant
     samples = _once_everywhere(run) if once_too else run.samples
     if (
         samples is None
-        or all(np.array_equal(a[t], b[t]) for a, b in zip(samples, run.samples, strict=True) for t in outputs)
-        and once_too
+        or (all(np.array_equal(a[t], b[t]) for a, b in zip(samples, run.samples, strict=True) for t in outputs)
+        and once_too)
     ):
         return None
     flipped = [{**one, **{t: (one[t].view(np.uint8) ^ 128).view(one[t].dtype) for t in outputs}} for one in samples]
@@ -208,7 +207,7 @@ def no_padding_at_end(run: Run, rng: np.random.Generator) -> Planted | None:
             continue
         samples = run.kept(run.with_result(index, changed), whole=True)
         words = (rf"pad.{{0,60}}{side}|(last|trailing).{{0,30}}{'row' if side == 'bottom' else 'column'}",)
-        return Planted(f"no padding at the end", "memory", run.model, run.path, run.profile, index, samples, words)
+        return Planted("no padding at the end", "memory", run.model, run.path, run.profile, index, samples, words)
     return None
 
 

@@ -27,6 +27,7 @@ class Answer(Enum):
     EQUAL = "equal"
     CLOSE = "not claimed"  # both run; the profile promises closeness only
     REFUSED = "refused alike"
+    NOT_MODELLED = "not modelled"  # the runtime runs, and the profile says that it does not know how
     UNDEFINED = "undefined"  # the runtime aborts, or two of its processes disagree, or the profile says so
     DIFFERENT = "DIFFERS"
     ONLY_LIVE = "RUNS, and the profile refuses"
@@ -150,6 +151,8 @@ def judged(ours: Result, live: Result, is_exact: bool) -> Verdict:
     if isinstance(ours, Refused):
         if isinstance(live, Refused):
             return Verdict(Answer.REFUSED)
+        if "not modelled" in ours.reason:
+            return Verdict(Answer.NOT_MODELLED, ours.reason)
         return Verdict(Answer.UNDEFINED if ours.undefined else Answer.ONLY_LIVE, ours.reason)
     if isinstance(live, Refused):
         return Verdict(Answer.ONLY_PROFILE, live.reason)

@@ -11,12 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.kernel import Array, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import Composed, FloatFunction
 from tflq.numerics.multiply_add import MultiplyAdd, rounded_apart
-from tflq.numerics.tables import Transform, look_up_8bit_into, look_up_16bit_into, table_8bit, table_16bit
+from tflq.numerics.tables import Transform, leaves_int32, look_up_8bit_into, look_up_16bit_into, table_8bit, table_16bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,13 +56,20 @@ def same_type(node: Node) -> tuple[Operand, Operand]:
     return x, y
 
 
-def prepare_tabulated(node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart) -> Prepared:
-    """Prepare a table of a function of reals: 256 codes for int8 and uint8, 513 samples to interpolate for int16."""
+def prepare_tabulated(
+    node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart, is_clamped: bool = True
+) -> Prepared:
+    """Prepare a table of a function of reals: 256 codes for int8 and uint8, 513 samples to interpolate for int16.
+
+    If not `is_clamped`, 8-bit results beyond int32 are refused, which wheels convert before they clamp them.
+    """
     x, y = same_type(node)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
         table = table_16bit(transform, x.scale, x.zero_point, y.scale, y.zero_point, multiply_add)
         return Prepared((x.shape,), table, eval_table_16bit)
+    if not is_clamped and leaves_int32(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point):
+        raise UndefinedResultError(node.op, "results beyond int32 in steps of the output")
     table = table_8bit(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point)
     return Prepared((x.shape,), table, eval_table_8bit)
 

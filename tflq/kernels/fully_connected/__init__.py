@@ -94,4 +94,12 @@ FAULTS = (
         "core/subgraph.cc GetLegacyQuantization; fully_connected.cc EvalHybridDense",
         (when.tflite(until="tflite-2.14"),),
     ),
+    Fault(
+        "FULLY_CONNECTED",
+        ("int16 int8 -> int16",),
+        "tflite-micro of 2025 to June 2026; TensorFlow Lite 2.9 to 2.14; LiteRT's optimized kernels",
+        "without a bias, sums have 32 bits and wrap (integer overflow); LiteRT's reference kernels have 64",
+        "fully_connected.cc EvalQuantized; tflite-micro fully_connected.cc FullyConnectedEval",
+        (when.micro(until="litert-2.1"), when.tflite("tflite-2.9", "tflite-2.14"), when.opt("litert-1.0")),
+    ),
 )

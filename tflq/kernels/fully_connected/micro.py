@@ -1,6 +1,7 @@
 """FULLY_CONNECTED of TensorFlow Lite Micro. Operands and options: tflq/kernels/fully_connected/reference.py.
 
-16-bit activations with a 32-bit bias: the accumulator has 32 bits, too; quantized_bias_type is ignored. CMSIS-NN: int8
+16-bit activations with a 32-bit bias: the accumulator has 32 bits, too; quantized_bias_type is ignored. Builds of 2025
+up to June 2026 have 32 bits without a bias as well. CMSIS-NN: int8
 with an output of three dimensions or more is a pointwise convolution; 16 bits accumulate in 64.
 Source: tflite-micro (October 2026), fully_connected.cc FullyConnectedEval. tflite-micro (August 2026),
 cmsis_nn/fully_connected.cc EvalQuantizedInt8, EvalQuantizedInt16.
@@ -47,7 +48,14 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_quantized(replace(node, options=replace(node.options, fields=fields)), arithmetic)
 
 
+def prepare_narrow(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Accumulate in 32 bits, where sums wrap, unless a bias has 64."""
+    fields = {**node.options.fields, "quantized_bias_type": int(TensorType.INT32)}
+    return prepare_quantized(replace(node, options=replace(node.options, fields=fields)), arithmetic)
+
+
 KERNELS = (
+    *valid(micro(until="litert-2.1"), Kernel("FULLY_CONNECTED", "int16 int8 int32? -> int16", prepare_narrow, (1, 14))),
     *valid(
         micro(SPEC),
         Kernel("FULLY_CONNECTED", "int16 int8 int32 -> int16", as_wide_as_its_bias(prepare_quantized), (1, 14)),

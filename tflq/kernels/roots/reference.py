@@ -104,6 +104,8 @@ def prepare_rsqrt_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare a table of all codes."""
     x, y = same_type(node)
     check_elementwise(node)
+    if not (x.scale > 0 and y.scale > 0):
+        raise UndefinedResultError(node.op, "a scale of 0: several scales, of which the source reads none")
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
     table = np.empty(256, np.int8)
     inverse_roots(codes, int(x.zero_point), *inverse_multiplier(x, y), int(y.zero_point), -128, 127, table)

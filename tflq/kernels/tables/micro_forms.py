@@ -63,7 +63,12 @@ FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "MAXIMUM": ("float32|int8|int16|int32|int64 any -> any",),
         "MINIMUM": ("float32|int8|int16|int32|int64 any -> any",),
         "MIRROR_PAD": (_MOVED_8,),
-        "MUL": ("float32 float32 -> any", "int8 int8 -> int8", "int16 int16 -> int16", "int32 int32 -> int32"),
+        "MUL": (
+            "float32 float32 -> any",
+            "int8 int8 -> int8",
+            "int16 int16 -> int8|uint8|int16",
+            "int32 int32 -> int32",
+        ),
         "NEG": (_FLOATS,),
         "NOT_EQUAL": ("bool|float32|int8|int32|int64 any -> bool",),
         "PACK": ("float32|int8|int16|int32|int64* -> any",),

@@ -14,7 +14,7 @@ from types import MappingProxyType, ModuleType
 
 from tflq import kernels
 from tflq.interrupts import import_whole
-from tflq.kernels.delegation import codes_known, enabled, floats_left, over
+from tflq.kernels.delegation import enabled, floats_left, over
 from tflq.kernels.exactness import close
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Kernel
@@ -97,8 +97,8 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
         rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op))))
         return tuple(row for row in rows if row is not None)
 
-    codes, operators = codes_known(runtime), filter(partial(_has, runtime), OPERATORS)
-    return base.overlaid(KernelTable(operators, ours)).each(lambda row: refusing(row, codes))
+    operators = filter(partial(_has, runtime), OPERATORS)
+    return base.overlaid(KernelTable(operators, ours)).each(lambda row: refusing(row, runtime))
 
 
 def _has(runtime: Runtime, op: str) -> bool:

@@ -56,6 +56,15 @@ ROWS = (
         },
     ),
     Row(
+        "tflm-2026.2",
+        "TensorFlow Lite Micro with its reference kernels, as of February 2026: as `tflm-2026.9`, except that "
+        "16-bit FULLY_CONNECTED without a bias accumulates in 32 bits, in which sums wrap. The build of 8 August 2025 "
+        "does so, too; that of 16 January 2025 does not.",
+        "tflm-2026.9",
+        {"version": "0.dev20260203"},
+        {"release": "litert-2.1"},
+    ),
+    Row(
         "tflm-2026.9-cmsis-nn",
         "As `tflm-cmsis-nn`, in TensorFlow Lite Micro before the build of 13 October 2026. Measured with its source of "
         "20 August 2026, compiled by tools/build_micro.py.",
