@@ -8,7 +8,7 @@ samples, with all tensors or outputs only. Models are those of golden/ and, if T
     python tools/plant_faults.py --kind stale --verbose
     python tools/plant_faults.py --number 17 --verbose
 
-right: the answer names the fault. honest: it names nothing, and says so. Exit status 1 if an answer is certain and
+right: the answer names the fault. honest: it names none, and states that. Exit status 1 if an answer is certain and
 wrong, if some are wrong, or if fewer than 85 % are right.
 """
 
@@ -25,10 +25,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from mutate_device import ROOT, models
-
 from faultfuzz import arithmetic, floats, memory
 from faultfuzz.planted import Kind, Planted, drawn_run
+from mutate_device import ROOT, models
+
 from tflq.api.files import load
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.dump import dump_of

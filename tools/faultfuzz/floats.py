@@ -9,10 +9,9 @@ import numpy as np
 from device.operators import has
 from device.runtimes import as_computed_by
 from device.scaling import fixed
-from faultfuzz.planted import Array, Kind, Planted, Run, Values
+from faultfuzz.planted import Array, Kind, Planted, Run
 from tflq.api.files import load
 from tflq.conformance.one_operator import T, build
-from tflq.interpreter import make_plan, run
 from tflq.ir import view
 from tflq.profiles import by_name
 

@@ -247,18 +247,23 @@ def _tried(
     if not found:
         return None
     best, name, values = min(found, key=lambda one: one[0].differing)
+    if len(samples) > _SAMPLES:
+        whole = _wrong(model, values, profile, None)
+        plain = None if plain is None else _wrong(model, samples, profile, None)
+        best = best if whole is None else whole
     before = best.elements if plain is None else plain.differing
     if before - best.differing < _LIKELY or (plain is not None and best.elements < plain.elements):
         return None
-    also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == best.differing and n != name))
+    least = min(one[0].differing for one in found)
+    also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == least and n != name))
     dumps = tuple(dump_of(model, one) for one in values)
     return Mistake(name, side, before, best.differing, best.elements, dumps, also, tuple(right))
 
 
-def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile) -> Wrong | None:
+def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile, count: int | None = _SAMPLES) -> Wrong | None:
     """Return the number of elements that differ in the first samples; None if the values do not fit the model."""
     try:
-        dumps = [dump_of(model, one) for one in samples[:_SAMPLES]]
+        dumps = [dump_of(model, one) for one in samples[:count]]
         located = localize_samples(model, dumps, profile)
     except (TflqError, ValueError):
         return None
