@@ -16,9 +16,11 @@ from faultfuzz.planted import Array, Kind, Planted, Run, Values
 from tflq.ir import view
 
 _ENOUGH = 16
-#: Mistakes of the user that are the same as a device's in a model of one operator.
+#: Other names of the same function: mistakes of the user in a model of one operator, windows whose sides are alike.
 _ALSO = {
     "output written as NCHW": "|transposed dump: NCHW",
+    "zero point of the input ignored": "|zero point of the input ignored",
+    "stride ignored": "|strides of height and width swapped|stride of the (height|width) for both",
     "output's highest bit flipped": "|uint8 codes read as int8|codes of the results off by 128",
 }
 

@@ -10,6 +10,7 @@
 | `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                            |
 | `padding.py`          | only results whose windows reach beyond one side of the image                    |
 | `places.py`           | only some rows, columns, channels, lanes or images                               |
+| `approximation.py`    | floats near the right ones: approximated exponentials, fewer bits inside         |
 | `nearly.py`           | floats that a hypothesis reproduces up to their rounding                         |
 
 A detector is a function from a `Case` to a `Defect`, or None. The first ones reproduce results or exclude arithmetic,
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tflq.diagnosis.faults.addressing import misread, moved
+from tflq.diagnosis.faults.approximation import approximation
 from tflq.diagnosis.faults.bits import stuck_bits
 from tflq.diagnosis.faults.case import Case, case_of
 from tflq.diagnosis.faults.defect import Defect, DefectKind
@@ -39,7 +41,7 @@ Detector = Callable[[Case], "Defect | None"]
 _BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (foreign_block, padding, place, nearly)
+_AFTER: tuple[Detector, ...] = (foreign_block, padding, nearly, place, approximation)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:

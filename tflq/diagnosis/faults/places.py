@@ -41,9 +41,9 @@ def _slices(case: Case) -> Defect | None:
     whose = "its constants, or memory" if axis == "channel" else "memory or geometry, not of arithmetic"
     text = f"only {_words(axis, hit, size)} differ{'s' if len(hit) == 1 else ''}: a fault of {whose}"
     tell = "record all tensors and more samples: the same place each time shows an address"
-    return Defect(
-        DefectKind.PLACE, text, Certainty.LIKELY, case.tensor, _listed(axis, hit, size), case.equal_text(), tell
-    )
+    block = block_of(case)
+    place = _listed(axis, hit, size) + ("" if block is None else f": one block, {block_text(case, *block[:2])}")
+    return Defect(DefectKind.PLACE, text, Certainty.LIKELY, case.tensor, place, case.equal_text(), tell)
 
 
 def _lanes(case: Case) -> Defect | None:

@@ -189,7 +189,16 @@ def _reused(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistak
     tensor, other = next(iter(taken.items()))
     elements = sum(one[t].size for one in samples for t in taken if t in one)
     name = f"reused arena memory: the dump holds tensor {other} in place of tensor {tensor}"
-    return Mistake(name, Side.DUMP, elements, 0, elements)
+    return Mistake(name, Side.DUMP, elements, 0, elements, (), _skipped(model, tensor, other))
+
+
+def _skipped(model: Model, tensor: int, other: int) -> tuple[str, ...]:
+    """Return the rival where both hold the same bytes: an operator that was skipped left its input unchanged."""
+    graph = view(model)
+    maker = graph.maker(other)
+    if tensor not in graph.inputs or maker is None or tensor not in maker.inputs:
+        return ()
+    return (f"operator {maker.index} {maker.name} was skipped: its output holds its input unchanged",)
 
 
 def _with(samples: Sequence[Arrays], tensor: int, values: Sequence[Array]) -> list[dict[int, Array]]:
