@@ -16,6 +16,7 @@ import numpy as np
 from profile_docs import kept, table
 
 from tflq.api.files import load
+from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.usage import values
 from tflq.diagnosis.usage.inputs import mistaken
@@ -56,6 +57,7 @@ MEANINGS = {
     Fault.MODEL: "the operator that differs breaks a rule of the specification, so devices need not agree on it",
     Fault.DEVICE: "an operator computes what no known runtime computes: one of the devices' mistakes below",
     Fault.RUNTIME: "the device has the bits of another known runtime or release",
+    Fault.KNOWN: "the bits are those of known runtimes, and are a fault of theirs: sums that exceed their accumulators",
     Fault.NONE: "nothing differs",
     Fault.OPEN: "the evidence is too small, or several causes or none reproduce every bit",
 }
@@ -63,6 +65,25 @@ USERS = """## Mistakes of users
 
 `tflq why` tries them on inputs and dumps. N is a number.
 """
+DEFECTS = """## Faults that are no arithmetic
+
+`tflq explain` and `why` recognize them by the values of the dump, with their place. They are tried before mistakes of
+arithmetic, except padding, blocks of unknown contents and places: these are stated if no arithmetic reproduces a dump.
+"""
+#: The meaning of each kind of fault that is no arithmetic.
+OF_DEFECTS = {
+    DefectKind.NOTHING: "a constant, one result for all samples, the result of the sample before (stale), results that "
+    "change between equal runs (uninitialized), an operator that was skipped",
+    DefectKind.OVERFLOW: "sums exceed accumulators of 32 bits, which wrap or saturate; `why` names runtimes that do so",
+    DefectKind.OVERWRITTEN: "a block was overwritten after its readers had run: their results follow from right values",
+    DefectKind.BLOCK: "a block holds a constant, the sample before, another tensor, or unknown values",
+    DefectKind.ADDRESSING: "right elements in other places: shifted, reversed, with a wrong stride, in blocks of "
+    "channels, one image of a batch, bytes in the other order, stuck bits; also inputs that are read so",
+    DefectKind.PRECISION: "floats: float16 or bfloat16 inside, infinity or NaN with their channels, subnormal numbers "
+    "flushed to zero, a mistake that is reproduced up to the rounding of floats",
+    DefectKind.PADDING: "only results whose windows reach beyond one side of the image differ: padding was not made",
+    DefectKind.PLACE: "only some images, rows, columns, channels or lanes of a vector differ",
+}
 DEVICES = """## Mistakes of devices
 
 `tflq explain`, `why` and `conform` compute the results of a device with each of these mistakes. N is a number.
@@ -102,6 +123,11 @@ def faults() -> Iterator[str]:
 def verdicts() -> Iterator[str]:
     """Yield the rows of verdicts of `why`."""
     return table(("fault", "means"), ((anchor("why", f.name) + f.name.lower(), MEANINGS[f]) for f in Fault))
+
+
+def defects() -> Iterator[str]:
+    """Yield the rows of faults that are no arithmetic."""
+    return table(("fault", "means"), ((anchor("defect", k.value) + k.value, OF_DEFECTS[k]) for k in DefectKind))
 
 
 def general(name: str) -> str:
@@ -163,7 +189,14 @@ def _tried() -> Iterator[tuple[str, str]]:
 
 def page() -> str:
     """Return the page."""
-    parts = ((LINT, rules()), (WHY, verdicts()), (USERS, of_users()), (DEVICES, of_devices()), (RUNTIMES, faults()))
+    parts = (
+        (LINT, rules()),
+        (WHY, verdicts()),
+        (USERS, of_users()),
+        (DEFECTS, defects()),
+        (DEVICES, of_devices()),
+        (RUNTIMES, faults()),
+    )
     return "\n".join([HEAD, *(line for head, rows in parts for line in (head, *rows, ""))])
 
 

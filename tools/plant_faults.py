@@ -8,7 +8,7 @@ samples, with all tensors or outputs only. Models are those of golden/ and, if T
     python tools/plant_faults.py --kind stale --verbose
     python tools/plant_faults.py --number 17 --verbose
 
-right: the answer names the fault. honest: it names nothing, and says so. Exit status 1 if an answer is certain and
+right: the answer names the fault. honest: it names none, and states that. Exit status 1 if an answer is certain and
 wrong, if some are wrong, or if fewer than 85 % are right.
 """
 
@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from faultfuzz import arithmetic, floats, memory
+from faultfuzz import arithmetic, floats, further, memory
 from faultfuzz.planted import Kind, Planted, drawn_run
 from mutate_device import ROOT, models
 
@@ -39,7 +39,7 @@ from tflq.report.verbs.why.asked import Asked
 from tflq.report.verbs.why.report import paste
 from tflq.verification.evidence.dumps import dump_of
 
-KINDS: tuple[Kind, ...] = (*memory.KINDS, *arithmetic.KINDS, *floats.KINDS)
+KINDS: tuple[Kind, ...] = (*memory.KINDS, *arithmetic.KINDS, *floats.KINDS, *further.KINDS)
 #: Limits of models on elements of all tensors and on operators, and draws for one fault.
 _ELEMENTS, _OPERATORS, _DRAWS = 3 * 10**5, 130, 60
 _HONEST = re.compile(r"cannot tell|undetermined|no hypothesis|not decided|possibly", re.I)
@@ -118,7 +118,11 @@ def main() -> int:
     )
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    kinds = [kind for kind in KINDS if args.kind in kind.name or args.kind == kind.family]
+    kinds = [
+        kind
+        for kind in KINDS
+        if (not args.kind or any(w in kind.name or w == kind.family for w in args.kind.split(",")))
+    ]
     paths, table, began = subjects(), dict[str, Counter[str]](), time.time()
     for number in range(args.count) if args.number is None else [args.number]:
         fault = planted(number, args.seed, paths, kinds)

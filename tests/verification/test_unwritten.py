@@ -14,7 +14,6 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.processors import has_xnnpack_profile
 from support.single_op import T
-from tflq.verification.evidence.dumps import load_dumps
 from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter.unpacking import unpacked_tensors
 from tflq.ir import view
@@ -22,6 +21,7 @@ from tflq.profiles import by_name
 from tflq.report.verbs.verify.document import verify_document
 from tflq.report.verbs.verify.texts import coverage_texts
 from tflq.verification import Verdict, verify
+from tflq.verification.evidence.dumps import load_dumps
 from tflq.verification.golden import Golden
 from tflq.verification.results import Status
 

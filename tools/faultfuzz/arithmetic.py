@@ -16,13 +16,19 @@ from faultfuzz.planted import Array, Kind, Planted, Run, Values
 from tflq.ir import view
 
 _ENOUGH = 16
+#: Other names of the same function: mistakes of the user in a model of one operator, windows whose sides are alike.
+_ALSO = {
+    "output written as NCHW": "|transposed dump: NCHW",
+    "zero point of the input ignored": "|zero point of the input ignored",
+    "stride ignored": "|strides of height and width swapped|stride of the (height|width) for both",
+    "output's highest bit flipped": "|uint8 codes read as int8|codes of the results off by 128",
+}
 
 
 def _pattern(mistake: str) -> str:
     import re
 
-    other = "|transposed dump: NCHW" if mistake == "output written as NCHW" else ""
-    return _CAUSES.get(mistake, re.escape(mistake)) + other
+    return _CAUSES.get(mistake, re.escape(mistake)) + _ALSO.get(mistake, "")
 
 
 def listed(run: Run, rng: np.random.Generator, everywhere: bool = False) -> Planted | None:
@@ -86,7 +92,7 @@ def once(run: Run, rng: np.random.Generator) -> Planted | None:
     if samples is None:
         return None
     whole = bool(rng.random() < 0.5)
-    words = (r"single-rounding|rounds once|bits of \S+ and \d+ other|rounds half up, in fixed point|round once",)
+    words = (r"single.rounding|rounds once|bits of \S+ and \d+ other|rounds half up, in fixed point|round once",)
     kept = run.kept(samples, whole=whole)
     return Planted("single rounding", "arithmetic", run.model, run.path, run.profile, -1, kept, words, (), whole)
 
@@ -139,7 +145,7 @@ def _host_input(run: Run, rng: np.random.Generator, *, once_too: bool) -> Plante
     right = [words]
     if once_too:
         samples = _once_everywhere(wrong)
-        right = [rf"({words}).{{0,400}}(single-rounding|rounds once|round once|half up)"]
+        right = [rf"({words}).{{0,400}}(single.rounding|rounds once|half up|the bits of)"]
     if samples is None:
         return None
     own = run.samples[0]
@@ -168,16 +174,14 @@ def _host_output(run: Run, rng: np.random.Generator, *, once_too: bool) -> Plant
     if any(run.samples[0][t].dtype not in (np.int8, np.uint8) or run.samples[0][t].size < 8 for t in outputs):
         return None
     samples = _once_everywhere(run) if once_too else run.samples
-    if (
-        samples is None
-        or (all(np.array_equal(a[t], b[t]) for a, b in zip(samples, run.samples, strict=True) for t in outputs)
-        and once_too)
+    if samples is None or (
+        all(np.array_equal(a[t], b[t]) for a, b in zip(samples, run.samples, strict=True) for t in outputs) and once_too
     ):
         return None
     flipped = [{**one, **{t: (one[t].view(np.uint8) ^ 128).view(one[t].dtype) for t in outputs}} for one in samples]
     kept = run.kept(flipped, whole=False)
     words = r"uint8 codes|off by 128|other sign|highest bit"
-    right = (rf"({words}).{{0,400}}(single-rounding|rounds once|round once|half up)",) if once_too else (words,)
+    right = (rf"({words}).{{0,400}}(single.rounding|rounds once|half up|the bits of)",) if once_too else (words,)
     kind = "host output and single rounding" if once_too else "host output"
     return Planted(
         kind, "combination" if once_too else "host", run.model, run.path, run.profile, -1, kept, right, (), False

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from support.usage import Planted, coloured, device, pictures, planted
+from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.usage.search import Side, find_mistake
+from tflq.diagnosis.why import Fault, answer
+from tflq.interpreter import make_plan, run
 from tflq.ir import view
 from tflq.profiles import by_name
+from tflq.report.verbs.why.texts import headline
+from tflq.verification.evidence.dumps import dump_of
 from tflq.verification.evidence.inputs import expected_scaling, prepared
 
 REF = by_name("litert-ref")
@@ -81,3 +86,21 @@ def test_a_device_that_computes_wrongly_made_no_mistake_of_the_user() -> None:
 def test_scale_and_zero_point_imply_mean_and_std() -> None:
     model = coloured()
     assert expected_scaling(view(model).tensors[view(model).inputs[0]]) == (127.5, 127.5)
+
+
+@pytest.mark.parametrize("way", ["results", "input"])
+def test_a_mistake_beside_another_rounding_is_named_with_it(way: str) -> None:
+    """Codes of the other sign, at the output or the input of a device that rounds once."""
+    model = coloured()
+    graph = view(model)
+    draw = np.random.default_rng(3)
+    meant = [draw.integers(-128, 128, (1, 6, 6, 3)).astype(np.int8) for _ in range(40)]
+    fed = meant if way == "results" else [(x.view(np.uint8) ^ 128).view(np.int8) for x in meant]
+    once = make_plan(model, REF.with_single_rounding())
+    made = [np.array(run(once, {graph.inputs[0]: x}).values[graph.outputs[0]]) for x in fed]
+    read = made if way == "input" else [(y.view(np.uint8) ^ 128).view(np.int8) for y in made]
+    samples = tuple({graph.outputs[0]: y} for y in read)
+    found = answer(model, Evidence(samples, tuple(dump_of(model, one) for one in samples)), REF, meant)
+    assert found.fault == Fault.USER
+    assert "uint8" in headline(found)
+    assert "single rounding" in headline(found)

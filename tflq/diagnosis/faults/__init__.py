@@ -1,16 +1,17 @@
 """Faults that are no arithmetic: changes of right results, or results that were not computed.
 
-| module                | faults                                                                                      |
-|-----------------------|---------------------------------------------------------------------------------------------|
-| `nothing_computed.py` | constants, results of another sample, memory that was not written, operators that were skipped  |
-| `overflow.py`         | accumulators of 32 bits that the sums exceed                                                 |
-| `overwritten.py`      | one block of memory with other contents: overwritten after it was read, not written, stale   |
-| `addressing.py`       | right elements in other places: shifts, strides, images of a batch, orders of bytes          |
-| `bits.py`             | bits of codes that are stuck or cut off                                                     |
-| `nearly.py`           | floats that a hypothesis reproduces up to their rounding                                    |
-| `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                                        |
-| `padding.py`          | only results whose windows reach beyond one side of the image                                |
-| `places.py`           | only some rows, columns, channels or images                                                  |
+| module                | faults                                                                           |
+|-----------------------|----------------------------------------------------------------------------------|
+| `overflow.py`         | accumulators of 32 bits that the sums exceed                                     |
+| `nothing_computed.py` | constants, results of another sample, unwritten memory, skipped operators        |
+| `overwritten.py`      | one block of memory: overwritten after it was read, not written, stale           |
+| `bits.py`             | bits of codes that are stuck or cut off                                          |
+| `addressing.py`       | right elements in other places: shifts, strides, images of a batch, byte orders  |
+| `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                            |
+| `padding.py`          | only results whose windows reach beyond one side of the image                    |
+| `places.py`           | only some rows, columns, channels, lanes or images                               |
+| `approximation.py`    | floats near the right ones: approximated exponentials, fewer bits inside         |
+| `nearly.py`           | floats that a hypothesis reproduces up to their rounding                         |
 
 A detector is a function from a `Case` to a `Defect`, or None. The first ones reproduce results or exclude arithmetic,
 and are tried before hypotheses about it. The last ones only state where the results are wrong, and are tried if no
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tflq.diagnosis.faults.addressing import misread, moved
+from tflq.diagnosis.faults.approximation import approximation
 from tflq.diagnosis.faults.bits import stuck_bits
 from tflq.diagnosis.faults.case import Case, case_of
 from tflq.diagnosis.faults.defect import Defect, DefectKind
@@ -36,10 +38,10 @@ from tflq.diagnosis.faults.precision import precision
 __all__ = ["Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before"]
 
 Detector = Callable[[Case], "Defect | None"]
-_BEFORE: tuple[Detector, ...] = (nothing_computed, overflow, overwritten, stuck_bits, moved, precision)
+_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (foreign_block, padding, place, nearly)
+_AFTER: tuple[Detector, ...] = (foreign_block, padding, nearly, place, approximation)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:

@@ -49,11 +49,15 @@ def moved(case: Case) -> Defect | None:
 
 def _of_results(case: Case) -> Defect | None:
     shape = case.observed[0].shape
+    fitting = []
     for order in (*_orders(shape), *_found_shifts(case), *_found_rows(case)):
         bits = _evidence(order.source, case.expected, case.observed)
         if certainty_of(bits) != Certainty.NONE:
-            return _defect(case, f"results are misplaced: {order.name}", order, bits)
-    return None
+            fitting.append((np.count_nonzero(order.source >= 0), order, bits))
+    if not fitting:
+        return None
+    _, order, bits = max(fitting, key=lambda one: one[0])
+    return _defect(case, f"results are misplaced: {order.name}", order, bits)
 
 
 def _defect(case: Case, name: str, order: _Order | None, bits: float) -> Defect:

@@ -28,7 +28,8 @@ def stuck_bits(case: Case) -> Defect | None:
     if len(values) > 1 or evidence == Certainty.NONE:
         return None
     many = "s" if len(bits) > 1 else ""
-    name = f"bit{many} {', '.join(map(str, bits))} of every result {'are' if many else 'is'} {values.pop()}: stuck or cut off"
+    listed = ", ".join(map(str, bits))
+    name = f"bit{many} {listed} of every result {'are' if many else 'is'} {values.pop()}: stuck or cut off"
     cleared = "all other bits are right, so the arithmetic is"
     return Defect(DefectKind.ADDRESSING, name, evidence, case.tensor, "", cleared)
 

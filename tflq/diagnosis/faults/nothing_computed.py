@@ -1,4 +1,4 @@
-"""Nothing was computed: constants, results of another sample, memory that was not written, operators that were skipped."""
+"""Nothing was computed: constants, results of another sample, unwritten memory, skipped operators."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import numpy as np
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Array, Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind
+from tflq.diagnosis.faults.nothing_computed import is_constant
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator
 from tflq.errors import TflqError
 from tflq.ir import CARRIER, TensorType
@@ -37,6 +38,8 @@ def overflow(case: Case) -> Defect | None:
         leaving = _leaving(case, wraps)
         if leaving < _ENOUGH:
             continue
+        if is_constant(case) and case.observed[0].reshape(-1)[0] in _plain(case):
+            return None  # such a constant shows no sum
         rounding = next((name for name, stage in _STAGES.items() if _fits(case, stage, wraps)), None)
         if rounding is not None:
             return _defect(case, words, rounding, leaving)
@@ -49,7 +52,15 @@ def _defect(case: Case, words: str, rounding: str, leaving: int) -> Defect:
     how = f" and {rounding}" if rounding else ""
     cleared = f"accumulators of 32 bits that {words}{how} reproduce every element; sums in 64 bits are right"
     tell = "smaller scales of the input or the weights keep the sums below 2^31"
-    return Defect(DefectKind.OVERFLOW, name, Certainty.CERTAIN, case.tensor, place, cleared, tell)
+    certainty = Certainty.LIKELY if is_constant(case) else Certainty.CERTAIN
+    return Defect(DefectKind.OVERFLOW, name, certainty, case.tensor, place, cleared, tell)
+
+
+def _plain(case: Case) -> tuple[int, ...]:
+    """Return the codes that memory holds without a sum: 0, the zero point, and the ends of the type."""
+    q, limits = case.spec.quantization, np.iinfo(case.observed[0].dtype)
+    zero = int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
+    return (0, zero, int(limits.min), int(limits.max))
 
 
 def _leaving(case: Case, wraps: bool) -> int:

@@ -15,12 +15,13 @@ from tflq.diagnosis.faults.overwritten import block_of, block_text
 
 Ints = NDArray[np.int64]
 _ORDINALS = {2: "second", 3: "third"}
+_LANES = (2, 3, 4, 8, 16)
 _VECTORS = (64, 32, 16, 8, 4)
 
 
 def place(case: Case) -> Defect | None:
     """Return where all differences lie, if that is no chance."""
-    return _slices(case) or _block(case)
+    return _slices(case) or _lanes(case) or _block(case)
 
 
 def _slices(case: Case) -> Defect | None:
@@ -40,9 +41,24 @@ def _slices(case: Case) -> Defect | None:
     whose = "its constants, or memory" if axis == "channel" else "memory or geometry, not of arithmetic"
     text = f"only {_words(axis, hit, size)} differ{'s' if len(hit) == 1 else ''}: a fault of {whose}"
     tell = "record all tensors and more samples: the same place each time shows an address"
-    return Defect(
-        DefectKind.PLACE, text, Certainty.LIKELY, case.tensor, _listed(axis, hit, size), case.equal_text(), tell
-    )
+    block = block_of(case)
+    place = _listed(axis, hit, size) + ("" if block is None else f": one block, {block_text(case, *block[:2])}")
+    return Defect(DefectKind.PLACE, text, Certainty.LIKELY, case.tensor, place, case.equal_text(), tell)
+
+
+def _lanes(case: Case) -> Defect | None:
+    """Return the lanes of a vector to which all differing elements belong, counted in memory."""
+    at = np.flatnonzero(case.apart.reshape(-1))
+    for count in _LANES:
+        lanes = sorted(set((at % count).tolist()))
+        evidence = (len(at) - len(lanes)) * math.log2(count / len(lanes))
+        if 2 * len(lanes) <= count and certainty_of(evidence) != Certainty.NONE:
+            every = f"every {_ORDINALS.get(count, f'{count}th')} element"
+            name = f"only {every} in memory differs: {'a lane' if len(lanes) == 1 else 'lanes'} of a vector"
+            place = f"elements {', '.join(map(str, lanes))} of every {count}"
+            tell = "record more samples: a lane that is not written keeps its values"
+            return Defect(DefectKind.PLACE, name, Certainty.LIKELY, case.tensor, place, case.equal_text(), tell)
+    return None
 
 
 def _words(axis: str, hit: Ints, size: int) -> str:

@@ -11,6 +11,7 @@
 | `floats.py`       | dequantize, float operator, quantize: precisions, quotients, roundings                        |
 | `hybrids.py`      | float operators with narrow weights: groups that share a scale                                |
 | `dynamic.py`      | the same: zero points and scales of rows and images that are quantized on the way             |
+| `narrow_operands.py` | float operators: operands or weights of a narrower float type                              |
 | `positions.py`    | resized images: which input pixel an output pixel copies                                      |
 | `results.py`      | results of one sign only                                                                      |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
@@ -33,6 +34,7 @@ from tflq.diagnosis.mistakes.dynamic import mistaken_dynamic_ranges
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.mistakes.hybrids import mistaken_hybrids
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
+from tflq.diagnosis.mistakes.narrow_operands import mistaken_operands
 from tflq.diagnosis.mistakes.orders import mistaken_orders
 from tflq.diagnosis.mistakes.positions import mistaken_positions
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles, mistaken_stages, stages_made
@@ -61,6 +63,7 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         "floats": lambda: mistaken_floats(alone, profile),
         "orders of sums": lambda: mistaken_orders(alone, profile),
         "quantization on the way": lambda: mistaken_hybrids(alone, profile),
+        "narrow operands": lambda: mistaken_operands(alone, profile),
         "dynamic ranges": lambda: mistaken_dynamic_ranges(alone, profile),
         "positions": lambda: mistaken_positions(alone),
         "results": lambda: mistaken_results(profile),

@@ -190,7 +190,16 @@ def _reused(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistak
     tensor, other = next(iter(taken.items()))
     elements = sum(one[t].size for one in samples for t in taken if t in one)
     name = f"reused arena memory: the dump holds tensor {other} in place of tensor {tensor}"
-    return Mistake(name, Side.DUMP, elements, 0, elements)
+    return Mistake(name, Side.DUMP, elements, 0, elements, (), _skipped(model, tensor, other))
+
+
+def _skipped(model: Model, tensor: int, other: int) -> tuple[str, ...]:
+    """Return the rival where both hold the same bytes: an operator that was skipped left its input unchanged."""
+    graph = view(model)
+    maker = graph.maker(other)
+    if tensor not in graph.inputs or maker is None or tensor not in maker.inputs:
+        return ()
+    return (f"operator {maker.index} {maker.name} was skipped: its output holds its input unchanged",)
 
 
 def _with(samples: Sequence[Arrays], tensor: int, values: Sequence[Array]) -> list[dict[int, Array]]:
@@ -248,18 +257,23 @@ def _tried(
     if not found:
         return None
     best, name, values = min(found, key=lambda one: one[0].differing)
+    if len(samples) > _SAMPLES:
+        whole = _wrong(model, values, profile, None)
+        plain = None if plain is None else _wrong(model, samples, profile, None)
+        best = best if whole is None else whole
     before = best.elements if plain is None else plain.differing
     if before - best.differing < _LIKELY or (plain is not None and best.elements < plain.elements):
         return None
-    also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == best.differing and n != name))
+    least = min(one[0].differing for one in found)
+    also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == least and n != name))
     dumps = tuple(dump_of(model, one) for one in values)
     return Mistake(name, side, before, best.differing, best.elements, dumps, also, tuple(right))
 
 
-def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile) -> Wrong | None:
+def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile, count: int | None = _SAMPLES) -> Wrong | None:
     """Return the number of elements that differ in the first samples; None if the values do not fit the model."""
     try:
-        dumps = [dump_of(model, one) for one in samples[:_SAMPLES]]
+        dumps = [dump_of(model, one) for one in samples[:count]]
         located = localize_samples(model, dumps, profile)
     except (TflqError, ValueError):
         return None
