@@ -103,12 +103,17 @@ def cases(job: Job, count: int) -> list[Case]:
 def test_a_target_that_never_starts_ends_the_run(tmp_path: Path, how: str, calls: int) -> None:
     job, target = Job(tmp_path), Silent(how)
     with pytest.raises(RuntimeFailed, match="silent"):
-        finish(target, job, cases(job, 100), 50)
+        finish(target, job, cases(job, 100), 50, is_first=True)
     assert target.calls == calls
 
 
 def test_a_target_that_answered_a_case_is_asked_to_the_end(tmp_path: Path) -> None:
     job = Job(tmp_path)
     target = Silent("exit status 3", answered="00000-add")
-    endings = finish(target, job, cases(job, 20), 50)
+    endings = finish(target, job, cases(job, 20), 50, is_first=True)
     assert len(endings.by_case) == 19
+
+
+def test_a_target_that_was_called_before_is_asked_to_the_end(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    assert len(finish(Silent("exit status 3"), job, cases(job, 20), 50).by_case) == 20

@@ -165,7 +165,7 @@ def _run(
         for start in range(0, len(suite.cases), BATCH):
             part = suite.cases[start : start + BATCH]
             with watched(tell, f"running {target.name}", partial(_answered, job, part, start), len(suite.cases)):
-                ended = _asked(archive, job, target, part, batch)
+                ended = _asked(archive, job, target, part, batch, is_first=start == 0)
             judged += judge(job, archive, part, ended.by_case)
             endings += ended.afterwards
         job.ask_for(suite.cases)
@@ -191,12 +191,12 @@ def _named(
     return with_arithmetics(cases, joint), joint
 
 
-def _asked(archive: Archive, job: Job, target: Target, part: Sequence[Case], batch: int) -> Endings:
+def _asked(archive: Archive, job: Job, target: Target, part: Sequence[Case], batch: int, *, is_first: bool) -> Endings:
     """Unpack cases and have the target answer them."""
     job.ask_for(part)
     for case in part:
         job.add(case, archive)
-    return finish(target, job, part, max(1, batch))
+    return finish(target, job, part, max(1, batch), is_first=is_first)
 
 
 def _answered(job: Job, part: Sequence[Case], before: int) -> int:

@@ -182,16 +182,16 @@ def _calls(how: str) -> int:
     return 2 if how.startswith("exit status") else 8
 
 
-def finish(target: Target, job: Job, cases: Sequence[Case], batch: int) -> Endings:
+def finish(target: Target, job: Job, cases: Sequence[Case], batch: int, *, is_first: bool = False) -> Endings:
     """Have the target do all cases that are not done, `batch` of them in one call.
 
     A call that ends early is taken to have ended in the first case without outputs; the next call continues after it.
-    Partial outputs of a case are removed before the next call.
+    Partial outputs of a case are removed before the next call. `is_first`: the target was not called before.
 
     Raises:
         RuntimeFailed: The target never starts: its first calls end alike and answer nothing.
     """
-    endings, is_first = Endings(), not any(map(job.is_done, cases))
+    endings, is_first = Endings(), is_first and not any(map(job.is_done, cases))
     ended = endings.by_case
     waiting = [case for case in cases if not job.is_done(case)]
     while waiting:

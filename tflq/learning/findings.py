@@ -35,8 +35,9 @@ class Learned:
 
     `form` reproduces every answer; `also` are other forms that do, and that no question tried parts from it. `asked`
     and `fresh` count models with answers before and after the form was chosen, `fresh_elements` the outputs of the
-    fresh ones, `fresh_exact` those that the form reproduces. `tried` counts forms. `nearest` is the best form of an
-    unknown operator and `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.
+    fresh ones, `fresh_exact` those that the form reproduces. `covered` counts models of other geometries, options and
+    extreme sums, which count as fresh, too. `tried` counts forms. `nearest` is the best form of an unknown operator and
+    `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.
     """
 
     subject: Subject
@@ -47,6 +48,7 @@ class Learned:
     fresh: int = 0
     fresh_elements: int = 0
     fresh_exact: int = 0
+    covered: int = 0
     refused: int = 0
     tried: int = 0
     tables: tuple[Mapping[str, Any], ...] = ()

@@ -13,6 +13,7 @@ from tflq.diagnosis.certainty import inside
 from tflq.kernels.facts import OPERATORS
 from tflq.learning.answer import Answer
 from tflq.learning.channels import repeating_channels
+from tflq.learning.exceptions import exception
 from tflq.learning.findings import Learned, State
 from tflq.learning.forms import Form, Forms, is_by_range, requantizing
 from tflq.learning.probes import drawn, extreme
@@ -125,6 +126,7 @@ class _Course:
     known: list[Form] = field(default_factory=list)
     fresh: int = 0
     fresh_elements: int = 0
+    covered: int = 0
 
     @property
     def subject(self) -> Subject:
@@ -232,8 +234,26 @@ class _Course:
             self.keep(answers)
             if self.left and self.left[0] == best:
                 self.fresh, self.fresh_elements = len(told), sum(answer.elements for answer in told)
-                return self._finding(State.LEARNED, "")
+                return (yield from self._covered(best))
         return (yield from self._fallback())
+
+    def _covered(self, best: Form) -> Course:
+        """Claim a form if it reproduces every geometry and extreme; else state for what it holds."""
+        drafts = self.subject.covering(self.effort.seed)
+        if not drafts:
+            return self._finding(State.LEARNED, "")
+        told = [answer for answer in (yield drafts) if answer.is_answered]
+        self.covered = len(told)
+        wrong = [answer for answer in told if not self.forms.fits(best, [answer])]
+        right = [answer for answer in told if answer not in wrong]
+        self.answers += told
+        if wrong:
+            found = replace(self._finding(State.UNKNOWN, exception(wrong, right)), nearest=best)
+            pairs = [self.forms.matches(best, answer) for answer in self.answers]
+            return replace(found, share=(sum(same for same, _ in pairs), sum(elements for _, elements in pairs)))
+        self.left = [best, *(form for form in self.left[1:] if self.forms.fits(form, told))]
+        self.fresh, self.fresh_elements = self.fresh + len(told), self.fresh_elements + sum(a.elements for a in told)
+        return self._finding(State.LEARNED, "")
 
     def confirmed_by(self, answers: Sequence[Answer]) -> Learned:
         """Return what is known after answers that selected nothing; nothing can be asked."""
@@ -276,6 +296,7 @@ class _Course:
             fresh_elements=self.fresh_elements if is_learned else 0,
             fresh_exact=self.fresh_elements if is_learned else 0,
             tried=self.tried,
+            covered=self.covered,
             note=note,
         )
 

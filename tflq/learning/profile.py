@@ -58,6 +58,7 @@ def _operator(one: Learned) -> dict[str, Any]:
         "questions": one.asked,
         "fresh": one.fresh,
         "fresh_elements": one.fresh_elements,
+        "geometries": one.covered,
         "refused": one.refused,
         "tried": one.tried,
     }

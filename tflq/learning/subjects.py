@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tflq.conformance.draft import Draft
-from tflq.conformance.grids import contracting, directed, elementwise, moving, summing
+from tflq.conformance.grids import contracting, directed, elementwise, extremes, geometric, moving, summing
 
 #: Families of drafts that a device may run.
 _FAMILIES = (contracting, elementwise, summing, moving, directed)
+#: Families of drafts that a form must reproduce, too, before it is claimed: geometries, options and extreme sums.
+_COVERING = (geometric, extremes)
 #: Draws of drafts that are kept.
 _KEPT = 6
 
@@ -36,6 +38,10 @@ class Subject:
         found = [draft for family in _families_of(self) for draft in _draws(seed, family).get(self, ())]
         return spread(found, most)
 
+    def covering(self, seed: int) -> list[Draft]:
+        """Return drafts of every pair of values of two options, and of extreme sums; none for most operators."""
+        return list(_covering(seed).get(self, ()))
+
 
 #: Types of codes that can be learned.
 KINDS = ("int8", "uint8", "int16")
@@ -43,8 +49,17 @@ KINDS = ("int8", "uint8", "int16")
 
 @lru_cache(_KEPT * len(_FAMILIES))
 def _draws(seed: int, family: int) -> Mapping[Subject, tuple[Draft, ...]]:
+    return _by_subject(_FAMILIES[family].drafts(seed))
+
+
+@lru_cache(_KEPT)
+def _covering(seed: int) -> Mapping[Subject, tuple[Draft, ...]]:
+    return _by_subject(draft for family in _COVERING for draft in family.drafts(seed))
+
+
+def _by_subject(drafts: Iterable[Draft]) -> Mapping[Subject, tuple[Draft, ...]]:
     found: dict[Subject, list[Draft]] = {}
-    for draft in _FAMILIES[family].drafts(seed):
+    for draft in drafts:
         found.setdefault(Subject(draft.op, draft.types), []).append(draft)
     return {subject: tuple(drafts) for subject, drafts in found.items()}
 

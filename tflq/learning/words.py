@@ -197,6 +197,8 @@ def finding(one: Learned) -> str:
         return f"{len(one.tables)} tables of 256 codes, one for each pair of scales asked"
     if one.state is State.UNKNOWN and one.nearest is not None:
         same, elements = one.share
+        if one.covered:
+            return f"{described(one.nearest)}, {one.note}"
         if same == elements:
             return f"{described(one.nearest)}, as far as seen: {one.note}"
         return f"no form reproduces it; nearest {described(one.nearest)}: {_share(same, elements)}"

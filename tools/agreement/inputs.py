@@ -12,7 +12,7 @@ from tflq.errors import InputError
 from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.numerics.contract import Range
 from tflq.profiles import PROFILES
-from tflq.proof.reach import values_for
+from tflq.proof.reach import Values, values_for
 from tflq.verification.inputs import input_specs, make_inputs
 from tflq.verification.preparation import Preparation
 
@@ -116,11 +116,11 @@ class Drawn:
         free = self._rng.permutation(np.flatnonzero(weights))[:_FREE]
         values[free] = 0
         rest = target - int(weights @ values)
-        solution = values_for(weights[free], span, [(rest, rest + 1)])
+        solution = values_for(weights[free], Values.between(*span), [(rest, rest + 1)])
         if solution is not None:
             values[free] = solution[0]
             return values
-        solution = values_for(weights, span, [(target, target + 1)])
+        solution = values_for(weights, Values.between(*span), [(target, target + 1)])
         return None if solution is None else solution[0]
 
     def _shifted(self, product: Product, elements: Array) -> Array:

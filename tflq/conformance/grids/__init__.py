@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.conformance.draft import Draft
-from tflq.conformance.grids import contracting, directed, elementwise, extremes, moving, refused, summing
+from tflq.conformance.grids import contracting, directed, elementwise, extremes, geometric, moving, refused, summing
 
 #: Number of draws of scales per combination of parameters, by level.
 LEVELS = {"smoke": 1, "standard": 1, "exhaustive": 4}
@@ -16,6 +16,6 @@ def drafts(seed: int, level: str) -> Iterator[Draft]:
 
     Those of smoke are selected from standard's.
     """
-    for family in (contracting, elementwise, summing, moving, refused, extremes, directed):
+    for family in (contracting, elementwise, summing, moving, refused, extremes, directed, geometric):
         for turn in range(LEVELS[level]):
             yield from family.drafts(seed + turn)

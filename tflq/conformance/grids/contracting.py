@@ -123,7 +123,7 @@ def _windows(scales: Scales, activation: int) -> Iterator[Draft]:
         }
         height, width = 6, 5
         reach = [(k - 1) * dilation + 1 for k in kernel]
-        out = [_outputs(n, r, stride, padding) for n, r in zip((height, width), reach, strict=True)]
+        out = [outputs(n, r, stride, padding) for n, r in zip((height, width), reach, strict=True)]
         more = f"dilation {dilation}" if dilation > 1 else "groups or several filters a channel" if several > 1 else ""
         x = scales.image((1, height, width, 4))
         w = scales.weights((FILTERS, *kernel, 4 // several), 0)
@@ -135,7 +135,8 @@ def _windows(scales: Scales, activation: int) -> Iterator[Draft]:
         yield _draft("DEPTHWISE_CONV_2D", scales, _aim(scales, activation, more), x, w, y, chosen, 5)
 
 
-def _outputs(size: int, reach: int, stride: int, padding: int) -> int:
+def outputs(size: int, reach: int, stride: int, padding: int) -> int:
+    """Return the number of positions of a window along one axis."""
     return -(-size // stride) if padding == SAME else (size - reach) // stride + 1
 
 
