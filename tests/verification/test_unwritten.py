@@ -175,3 +175,13 @@ def test_memory_in_an_old_golden_is_not_compared(kind: str, tmp_path: Path) -> N
 )
 def test_structure(model: bytes, profile: str, expected: set[int]) -> None:
     assert unpacked_tensors(view(tflq.load(model)), by_name(profile)) == expected
+
+
+@has_xnnpack_profile
+def test_an_explanation_knows_what_a_golden_names(tmp_path: Path) -> None:
+    model = dense("float16")
+    tflq.record(model, "litert-xnnpack", all_tensors=True, path=tmp_path / "g.npz")
+    (dump,) = load_dumps(tflq.load(model), tmp_path / "g.npz")
+    assert dump.unwritten == {2}
+    assert "litert-xnnpack" in fit(tflq.load(model), [dump]).fitting
+    assert tflq.explain(model, tmp_path / "g.npz", "litert-xnnpack").verdict == Verdict.SAME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -199,9 +199,7 @@ def _completed(
     right = prepared(graph.tensors[graph.inputs[0]], given, scaling)
     if right is None:
         return dumps
-    return tuple(
-        Dump(d.source, {graph.inputs[0]: v, **d.tensors}, d.unknown) for d, v in zip(dumps, right, strict=True)
-    )
+    return tuple(replace(d, tensors={graph.inputs[0]: v, **d.tensors}) for d, v in zip(dumps, right, strict=True))
 
 
 def _weight(findings: Findings) -> Weight | None:

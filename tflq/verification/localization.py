@@ -217,7 +217,7 @@ class Localizer:
 
     def _settled(self, located: Located, sample: _Sample, gaps: Unwritten) -> Located:
         """Return an operator without results that the runtime never wrote; later ones read the computed values."""
-        settled = without_unwritten(located, gaps)
+        settled = without_unwritten(located, replace(gaps, seen=gaps.seen | sample.dump.unwritten))
         if settled.unwritten:
             sample.unwritten.update(settled.unwritten)
             sample.dump = sample.dump.without(settled.unwritten)
