@@ -19,7 +19,10 @@ from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter.unpacking import unpacked_tensors
 from tflq.ir import view
 from tflq.profiles import by_name
+from tflq.report.render import text as layout
+from tflq.report.verbs.record import record_report
 from tflq.report.verbs.verify.document import verify_document
+from tflq.report.verbs.verify.junit import junit
 from tflq.report.verbs.verify.texts import coverage_texts
 from tflq.verification import Verdict, verify
 from tflq.verification.golden import Golden
@@ -137,6 +140,10 @@ def test_a_golden_has_no_values_of_what_is_not_written(tmp_path: Path, name: str
     assert all(one.tensors.get(2) is None for one in golden.observations)
     report = verify(model, tmp_path / name)
     assert (report.verdict, len(report.coverage.unwritten)) == (Verdict.SAME, 1)
+    assert 'skipped="1"' in junit(report)
+    assert "all tensors except 1 that the runtime never writes" in layout.text_of(
+        layout.lines_of(record_report(golden, "m", "g"))
+    )
 
 
 def with_garbage(model: bytes, against: str = "litert-xnnpack") -> Golden:
