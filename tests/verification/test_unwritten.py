@@ -18,7 +18,10 @@ from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter.unpacking import unpacked_tensors
 from tflq.ir import view
 from tflq.profiles import by_name
+from tflq.report.render import text as layout
+from tflq.report.verbs.record import record_report
 from tflq.report.verbs.verify.document import verify_document
+from tflq.report.verbs.verify.junit import junit
 from tflq.report.verbs.verify.texts import coverage_texts
 from tflq.verification import Verdict, verify
 from tflq.verification.evidence.dumps import load_dumps
@@ -137,6 +140,10 @@ def test_a_golden_has_no_values_of_what_is_not_written(tmp_path: Path, name: str
     assert all(one.tensors.get(2) is None for one in golden.observations)
     report = verify(model, tmp_path / name)
     assert (report.verdict, len(report.coverage.unwritten)) == (Verdict.SAME, 1)
+    assert 'skipped="1"' in junit(report)
+    assert "all tensors except 1 that the runtime never writes" in layout.text_of(
+        layout.lines_of(record_report(golden, "m", "g"))
+    )
 
 
 def with_garbage(model: bytes, against: str = "litert-xnnpack") -> Golden:
@@ -175,3 +182,13 @@ def test_memory_in_an_old_golden_is_not_compared(kind: str, tmp_path: Path) -> N
 )
 def test_structure(model: bytes, profile: str, expected: set[int]) -> None:
     assert unpacked_tensors(view(tflq.load(model)), by_name(profile)) == expected
+
+
+@has_xnnpack_profile
+def test_an_explanation_knows_what_a_golden_names(tmp_path: Path) -> None:
+    model = dense("float16")
+    tflq.record(model, "litert-xnnpack", all_tensors=True, path=tmp_path / "g.npz")
+    (dump,) = load_dumps(tflq.load(model), tmp_path / "g.npz")
+    assert dump.unwritten == {2}
+    assert "litert-xnnpack" in fit(tflq.load(model), [dump]).fitting
+    assert tflq.explain(model, tmp_path / "g.npz", "litert-xnnpack").verdict == Verdict.SAME

@@ -149,7 +149,7 @@ class Fit:
     def fitting(self) -> tuple[str, ...]:
         """Profiles that reproduce every compared element, the nearest to the base first."""
         every = set(self.compared)
-        return tuple(name for name, column in self.matrix.items() if every and exact_operators(column) == every)
+        return tuple(name for name, column in self.matrix.items() if every and exact_operators(column) >= every)
 
     @property
     def rounds_once(self) -> bool:

@@ -15,8 +15,11 @@ from tflq.surgery.part import Part
 def computation(part: Part, profile: Profile) -> Hashable:
     """Return the key of a part's first operator: profiles with equal keys compute equal bits.
 
-    Rows that call subgraphs, or that are unknown before the model is bound, are unique to each profile.
+    Rows that call subgraphs, or that are unknown before the model is bound, are unique to each profile; so are parts of
+    several operators.
     """
+    if len(part.graph.ops) > 1:
+        return profile.name
     row = row_of(part, profile)
     if row is None or row.session or row.calls:
         return profile.name

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from tflq.interpreter.matrices import dequantizing
+from tflq.interpreter.matrices import matrices_of_codes
 from tflq.interpreter.squares import squaring
 from tflq.interpreter.unpacking import is_left
 from tflq.ir import GraphView, OperatorView, TensorType
 from tflq.kernels.delegation import VISITED
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.kernel import Operand
-from tflq.kernels.validity import xnnpack
+from tflq.kernels.validity import XNNPACK, xnnpack
 from tflq.profiles import Profile
 
 #: Operators of one operand, and of two, that can be part of a chain. Source: VisitUnaryNode, VisitBinaryNode.
@@ -53,8 +53,30 @@ def products(graph: GraphView, profile: Profile) -> frozenset[int]:
 
 def computed_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
     """Return the operators with which a profile computes operator `index` in one go, with other bits than alone."""
-    read = (*squaring(graph, index, profile), *dequantizing(graph, index, profile))
-    return (*read, *_chained(graph, profile).get(index, ()))
+    return together(graph, profile).get(index, ())
+
+
+def together(graph: GraphView, profile: Profile) -> dict[int, tuple[int, ...]]:
+    """Return, by operator, those before it with which a profile computes it in one go, with other bits than alone."""
+    if profile.runtime.resolver != XNNPACK:
+        return {}
+    chained = _chained(graph, profile)
+    codes = matrices_of_codes(graph, profile)
+    found = {
+        op.index: (
+            *squaring(graph, op.index, profile),
+            *((_maker(graph, op.inputs[1]),) if op.index in codes else ()),
+            *chained.get(op.index, ()),
+        )
+        for op in graph.ops
+    }
+    return {index: others for index, others in found.items() if others}
+
+
+def _maker(graph: GraphView, tensor: int) -> int:
+    maker = graph.maker(tensor)
+    assert maker is not None  # matrices_of_codes saw to it
+    return maker.index
 
 
 def _chained(graph: GraphView, profile: Profile) -> Mapping[int, tuple[int, ...]]:

@@ -26,14 +26,6 @@ def matrices_of_codes(graph: GraphView, profile: Profile) -> dict[int, int]:
     return {index: codes for index, codes in found.items() if codes is not None}
 
 
-def dequantizing(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
-    """Return the operator, if there is one, whose result operator `index` does not read, but its codes."""
-    if graph.op(index).name != _OP or index not in matrices_of_codes(graph, profile):
-        return ()
-    maker = graph.maker(graph.op(index).inputs[1])
-    return () if maker is None else (maker.index,)
-
-
 def of_codes(node: Node, kernel: Kernel, codes: Operand) -> Node:
     """Return the node that reads codes; the node itself if the kernel leaves it to another."""
     if not kernel.reads_codes or kernel.takes is None or not kernel.takes(node):

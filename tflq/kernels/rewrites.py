@@ -84,7 +84,7 @@ REWRITES = (
         "2025-10-29",
         Effect.BITS,
         None,
-        "not reproduced: only NaN differs, which the activation clamps. Seen since 1.4, there in xnn_subgraph_fusion",
+        "not reproduced: only -0 differs, which becomes +0. Seen since 1.4, there in xnn_subgraph_fusion",
     ),
     Rewrite(
         "the same activations after CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D or another clamp",

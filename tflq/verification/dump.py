@@ -20,13 +20,15 @@ ALL = slice(None)
 class Dump:
     """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model.
 
-    `variables` are the values of variable tensors before the run, if they differ from the model's.
+    `variables` are the values of variable tensors before the run, if they differ from the model's. `unwritten` are
+    tensors that the runtime never writes, as far as a recording names them.
     """
 
     source: str
     tensors: Mapping[int, Array]
     unknown: tuple[str, ...] = ()
     variables: Mapping[int, Array] = field(default_factory=dict)
+    unwritten: frozenset[int] = frozenset()
 
     def without(self, tensors: Iterable[int]) -> Dump:
         """Return the dump without some tensors."""
@@ -41,7 +43,10 @@ def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: sli
         InputError: The golden is for a model with other inputs or outputs, or without some of its tensors.
         ShapeError: An output has another shape than the tensor that was read for it.
     """
-    return dumps_of(model, golden.observations[samples], source)
+    observations = golden.observations[samples]
+    lost = [frozenset(t for s, t in golden.unwritten or () if s == one.signature) for one in observations]
+    dumps = dumps_of(model, observations, source)
+    return tuple(replace(dump, unwritten=tensors) for dump, tensors in zip(dumps, lost, strict=True))
 
 
 def dumps_of(model: Model, observations: Iterable[Observation], source: str = "") -> tuple[Dump, ...]:

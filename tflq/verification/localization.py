@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
+from tflq.interpreter.chains import together
 from tflq.interpreter.squares import squaring
 from tflq.interpreter.unpacking import makers_of
 from tflq.ir import Model, OperatorView, view
@@ -42,6 +43,21 @@ class _Sample:
     lost: dict[int, int] = field(default_factory=dict)
     state: State = field(default_factory=State)
     unwritten: set[int] = field(default_factory=set)
+
+    def copy(self) -> _Sample:
+        """Return a sample that changes by itself, except for the state of operators that have handles."""
+        return replace(
+            self,
+            computed=dict(self.computed),
+            variables=dict(self.variables),
+            lost=dict(self.lost),
+            unwritten=set(self.unwritten),
+        )
+
+    def take(self, other: _Sample) -> None:
+        """Take over what a copy has become."""
+        self.dump, self.computed, self.lost = other.dump, other.computed, other.lost
+        self.variables.update(other.variables)
 
     def left(self, part: Part, known: Container[int]) -> dict[int, Array]:
         """Return the final values of the part's variables that are not `known`: as dumped, else as computed."""
@@ -95,15 +111,18 @@ class Localizer:
         samples = [
             self._begun(dump, memory) for dump, memory in zip(dumps, memories or map(_fresh, dumps), strict=True)
         ]
+        fused = together(graph, self.profile)
         for index in range(len(graph.ops)):
             folded = gaps.possible.union(*(sample.unwritten for sample in samples)) & set(graph.op(index).inputs)
-            is_shared = self.parts and not folded
-            one = self.parts[index] if is_shared else alone(self.model, index, self.profile, folded)
+            joint = fused.get(index, ())
+            is_shared = self.parts and not folded and not joint
+            one = self.parts[index] if is_shared else alone(self.model, index, folded)
+            whole = alone(self.model, index, folded, joint) if joint else one
             plans: dict[object, Plan] = {}
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
             walked = enumerate(zip(samples, before, strict=True), first)
             yield tuple(
-                self._settled(self._located(one, sample, last, k, makers, plans), sample, gaps)
+                self._settled(self._nearest(one, whole, joint, sample, last, k, makers, plans), sample, gaps)
                 for k, (sample, last) in walked
             )
 
@@ -118,6 +137,39 @@ class Localizer:
 
     def _other(self, dump: Dump, tensor: int, known: Mapping[int, Array]) -> int | None:
         return None if self.overwritten is None else self.overwritten(dump, tensor, known)
+
+    def _nearest(
+        self,
+        one: Part,
+        whole: Part,
+        joint: Sequence[int],
+        sample: _Sample,
+        last: _Sample | None,
+        k: int,
+        makers: Mapping[int, int],
+        plans: dict[object, Plan],
+    ) -> Located:
+        """Return the comparison of an operator, or of the operators that the profile computes in one go with it.
+
+        These are compared together if the dump lacks a tensor between them, or if they then agree: a runtime that
+        gives every tensor out may compute them either way. Sums of squares come first as one.
+        """
+        if not joint:
+            return self._located(one, sample, last, k, makers, plans)
+        between = {t for i in joint for t in view(self.model).op(i).outputs if t >= 0}
+        parts = [(whole, dict[object, Plan]())]
+        if between <= set(sample.dump.tensors):
+            sums = squaring(view(self.model), one.index, self.profile)
+            parts.insert(1 if sums else 0, (one, plans))
+        trials = []
+        for part, own in parts:
+            trial = sample.copy()
+            trials.append((self._located(part, trial, last, k, makers, own), trial))
+            if not trials[-1][0].differs and trials[-1][0].differences:
+                break
+        located, kept = next((t for t in trials if t[0].differences and not t[0].differs), trials[0])
+        sample.take(kept)
+        return located
 
     def _located(
         self,
@@ -165,7 +217,7 @@ class Localizer:
 
     def _settled(self, located: Located, sample: _Sample, gaps: Unwritten) -> Located:
         """Return an operator without results that the runtime never wrote; later ones read the computed values."""
-        settled = without_unwritten(located, gaps)
+        settled = without_unwritten(located, replace(gaps, seen=gaps.seen | sample.dump.unwritten))
         if settled.unwritten:
             sample.unwritten.update(settled.unwritten)
             sample.dump = sample.dump.without(settled.unwritten)
@@ -314,13 +366,12 @@ def _fresh(_dump: Dump) -> Memory:
     return Memory()
 
 
-def alone(model: Model, index: int, profile: Profile | None = None, folded: Iterable[int] = ()) -> Part:
-    """Return one operator cut out of a model, with what `profile` computes in one go with it, still without inputs.
+def alone(model: Model, index: int, folded: Iterable[int] = (), joint: Iterable[int] = ()) -> Part:
+    """Return one operator cut out of a model, still without inputs.
 
-    The operators that make the tensors `folded` of constants are part of it.
+    The operators that make the tensors `folded` of constants, and those in `joint`, are part of it.
     """
-    fused = () if profile is None else squaring(view(model), index, profile)
-    return Part((index,), *cut(model, (*makers_of(view(model), folded), *fused, index)))
+    return Part((index,), *cut(model, (*makers_of(view(model), folded), *joint, index)))
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:

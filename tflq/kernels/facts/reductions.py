@@ -67,7 +67,7 @@ FACTS = (
         micro="taken",
         quantize=MOVES,
         needs=Needs(2, 3),
-        xnnpack_floats=UNCLAIMED,
+        xnnpack_floats=SINCE_2_1,
         passes=counts.pool,
     ),  # pooling.h MaxPool
     Fact(

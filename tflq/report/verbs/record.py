@@ -29,7 +29,7 @@ from tflq.report.documents import RECORD, model_document, runtime_document
 from tflq.report.numbers import counted
 from tflq.report.runtimes import runtime_text
 from tflq.statements import facts_of
-from tflq.verification.golden import Golden
+from tflq.verification.golden import Golden, named_tensors
 
 if TYPE_CHECKING:
     from tflq.report.graph.standard import ModelView
@@ -60,6 +60,8 @@ def golden_card(golden: Golden) -> Report:
 
 def _what(golden: Golden) -> str:
     kept = "all tensors" if golden.tensors else "outputs"
+    if golden.tensors and golden.unwritten:
+        kept += f" except {len(golden.unwritten)} that the runtime never writes"
     return f"{kept} of {counted(len(golden.observations), 'sample')}, {runtime_text(golden.runtime)}"
 
 
@@ -105,6 +107,7 @@ def record_document(model: ModelFacts, golden: Golden, path: str) -> dict[str, A
         "inputs": asdict(golden.inputs),
         "samples": len(golden.observations),
         "tensors": golden.tensors,
+        "not_written": named_tensors(golden.unwritten or ()),
         "notes": list(golden.notes),
         "facts": facts_of(golden.notes),
     }

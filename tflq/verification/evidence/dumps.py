@@ -146,7 +146,10 @@ def _is_archive_of_files(path: str | os.PathLike[str]) -> bool:
 
 def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump, ...]:
     """Return the samples of a recording. Raise an InputError if they are of another model."""
-    return tuple(_numbered(model, source, one.tensors, recorded=True) for one in dumps_of_golden(model, golden, source))
+    return tuple(
+        replace(_numbered(model, source, one.tensors, recorded=True), unwritten=one.unwritten)
+        for one in dumps_of_golden(model, golden, source)
+    )
 
 
 def stored_samples(model: Model, path: Path) -> tuple[dict[int, Array], ...]:

@@ -13,7 +13,7 @@ from tflq.report.runtimes import runtime_text
 from tflq.report.stages import stage_text
 from tflq.report.verbs.verify.texts import coverage_texts
 from tflq.verification.report import Report
-from tflq.verification.results import Status, TensorResult, Verdict
+from tflq.verification.results import NOT_WRITTEN, Status, TensorResult, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def junit(report: Report) -> str:
         name=printable(f"tflq verify {report.model.path or report.model.sha256}"),
         tests=str(len(cases) + nothing),
         failures=str(counts[Status.DIFFERS]),
-        skipped=str(counts[Status.NOT_COMPARED]),
+        skipped=str(counts[Status.NOT_COMPARED] + counts[Status.NOT_WRITTEN]),
         errors=str(int(nothing)),
     )
     properties = ElementTree.SubElement(suite, "properties")
@@ -87,8 +87,8 @@ def _write(node: ElementTree.Element, case: _Case) -> None:
         ElementTree.SubElement(node, "system-out").text = "\n".join(
             printable(text) for tensor in case.tensors if tensor.status == Status.CLOSE for text in _close(tensor)
         )
-    elif case.status == Status.NOT_COMPARED:
-        ElementTree.SubElement(node, "skipped", message=printable(case.gaps))
+    elif case.status in (Status.NOT_COMPARED, Status.NOT_WRITTEN):
+        ElementTree.SubElement(node, "skipped", message=printable(case.gaps or NOT_WRITTEN))
 
 
 def _failure(tensor: TensorResult, tensors: Sequence[TensorResult]) -> Iterator[str]:
