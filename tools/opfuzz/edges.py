@@ -68,7 +68,7 @@ def draw_edge(seed: int, number: int) -> Edge | None:
         if made is not None:
             model = made
             done.append(change_file.__name__)
-    shared = one_tensor(case, model) if draw.chance(0.1) else None
+    shared = one_tensor(case, model) if draw.chance(0.5) else None
     samples = case.samples
     if shared is not None:
         model, samples = shared, tuple(sample[:1] for sample in samples)
