@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import tflq
 from support import suites
+from support.single_op import T, build
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
@@ -132,3 +133,16 @@ def test_mobilenet_v2_is_decided() -> None:
     assert words.count(Word.UNDECIDED) <= 0.05 * len(words)
     for operator in found.operators:
         assert all(v.witness is not None for v in operator.verdicts if v.word == Word.DIFFERS)
+
+
+def test_what_one_runtime_refuses_is_never_equal() -> None:
+    """XNNPACK cannot define a move between two scales; LiteRT does not load a dimension that is not there."""
+    pool = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2}
+    moved = build(
+        "MAX_POOL_2D", [T("int8", (1, 3, 3, 2), 0.1, 0)], [T("int8", (1, 2, 2, 2), 0.2, 0)], ("Pool2DOptions", pool)
+    )
+    (first,) = pairs(tflq.load(moved), 0, [by_name("litert-ref"), by_name("litert-xnnpack")])
+    assert first.word == Word.UNDECIDED
+    beyond = build("RELU", [T("int8", (2, 3), 0.5, 0, axis=3)], [T("int8", (2, 3), 0.5, 0)], version=2)
+    (second,) = pairs(tflq.load(beyond), 0, [by_name("litert-ref"), by_name("litert-opt")])
+    assert second.word == Word.UNDECIDED
