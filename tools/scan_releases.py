@@ -100,7 +100,7 @@ def named(ops: Counter[str]) -> str:
     return ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
 
 
-def page(found: Sequence[Change], args: argparse.Namespace) -> Iterator[str]:
+def page(found: Sequence[Change]) -> Iterator[str]:
     """Yield the lines of the table."""
     titles = ("from", "to", "resolver", "compared", "bits", "accepted", "refused")
     rows = (
@@ -152,14 +152,19 @@ def main() -> int:
         print(f"no environment PACKAGE-VERSION in {args.folder}", file=sys.stderr)
         return 2
     edges = suite(args)
-    lines = [HEAD.format(count=len(edges), seed=args.seed), *page(list(scanned(found, edges)), args)]
+    lines = [HEAD.format(count=len(edges), seed=args.seed), *page(list(scanned(found, edges)))]
+    finish(lines, args.write)
     if args.profiles:
-        lines += [AGREEMENT, *agreement_lines(agreements(args.folder, edges))]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if args.write:
-        PAGE.write_text(text, encoding="utf-8")
+        finish([*lines, AGREEMENT, *agreement_lines(agreements(args.folder, edges))], args.write)
     return 0
+
+
+def finish(lines: Sequence[str], write: bool) -> None:
+    """Print the page, and write it if that is wanted."""
+    text = "\n".join(lines) + "\n"
+    print(text, flush=True)
+    if write:
+        PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import tflq
 from support import suites
 from support.graphs import Graph, Op
 from support.graphs import build as build_graph
-from support.single_op import T
+from support.single_op import T, build
 from tflq.cli.main import cli
 from tflq.ir.schema import data_text
 from tflq.profiles import by_name
@@ -157,3 +157,16 @@ def test_a_witness_holds_no_code_that_the_operator_before_never_gives() -> None:
     (even,) = prove(requantized(2.0, 1), [profile.name for profile in pair]).operators[1].verdicts
     witness = even.witness
     assert witness is None or set(np.ravel(next(iter(witness.inputs.values())))) <= {*range(-128, 127, 2), 127}
+
+
+def test_what_one_runtime_refuses_is_never_equal() -> None:
+    """XNNPACK cannot define a move between two scales; LiteRT does not load a dimension that is not there."""
+    pool = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2}
+    moved = build(
+        "MAX_POOL_2D", [T("int8", (1, 3, 3, 2), 0.1, 0)], [T("int8", (1, 2, 2, 2), 0.2, 0)], ("Pool2DOptions", pool)
+    )
+    (first,) = pairs(tflq.load(moved), 0, [by_name("litert-ref"), by_name("litert-xnnpack")])
+    assert first.word == Word.UNDECIDED
+    beyond = build("RELU", [T("int8", (2, 3), 0.5, 0, axis=3)], [T("int8", (2, 3), 0.5, 0)], version=2)
+    (second,) = pairs(tflq.load(beyond), 0, [by_name("litert-ref"), by_name("litert-opt")])
+    assert second.word == Word.UNDECIDED

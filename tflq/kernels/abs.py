@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir import TensorType
+from tflq.kernels.families.legacy_scales import by_first_scales
 from tflq.kernels.families.quantized_unary import check_elementwise
 from tflq.kernels.families.unary import prepare_function, prepare_unary, same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared
@@ -55,6 +56,6 @@ def eval_quantized(data: OpData, x: Array) -> Array:
 KERNELS = (
     Kernel("ABS", "float32 -> float32", prepare_function(np.abs), (1, 5)),
     Kernel("ABS", "int32 -> int32", prepare_function(np.abs), (1, 5)),
-    Kernel("ABS", "int8 -> int8", prepare_quantized, (1, 5)),
-    Kernel("ABS", "int16 -> int16", prepare_quantized, (1, 5)),
+    Kernel("ABS", "int8 -> int8", by_first_scales(prepare_quantized), (1, 5)),
+    Kernel("ABS", "int16 -> int16", by_first_scales(prepare_quantized), (1, 5)),
 )

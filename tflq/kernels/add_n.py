@@ -12,10 +12,13 @@ Source: LiteRT 2.3, add_n.cc; optimized_ops::AddN.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.operands import require_same_type
+from tflq.kernels.validity import micro
 from tflq.numerics.arithmetic import Arithmetic
 
 
@@ -44,4 +47,20 @@ def _finite(x: Array) -> Array:
     return np.clip(x, -limit, limit)
 
 
-KERNELS = tuple(Kernel("ADD_N", f"{t}* -> {t}", prepare, (1, 1)) for t in ("float32", "int32"))
+def prepare_open(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare sums that may be infinite. Source: tflite-micro (August 2026) add_n.cc, reference/add_n.h."""
+    return replace(prepare(node, arithmetic), eval=eval_open)
+
+
+def eval_open(_: None, first: Array, *others: Array) -> Array:
+    """Source: AddN. Rounding: float32 sums from the first on."""
+    total = first
+    for x in others:
+        total = total + x
+    return np.array(total)
+
+
+KERNELS = (
+    *(Kernel("ADD_N", f"{t}* -> {t}", prepare, (1, 1)) for t in ("float32", "int32")),
+    *valid(micro(), Kernel("ADD_N", "float32* -> float32", prepare_open, (1, 1))),
+)

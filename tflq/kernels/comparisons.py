@@ -15,15 +15,26 @@ Source: LiteRT 2.3 and TensorFlow 2.14, comparisons.cc EqualEval and its kin; re
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.ir import TensorType
 from tflq.kernels.families.comparison import kernels
-from tflq.kernels.kernel import valid
+from tflq.kernels.kernel import Kernel, Node, valid
 from tflq.kernels.notes import Fault, formulas
-from tflq.kernels.validity import tflite
+from tflq.kernels.validity import micro, tflite
+from tflq.numerics.arithmetic import Arithmetic
+
+
+def refuse_int16(node: Node, arithmetic: Arithmetic) -> NoReturn:
+    """Refuse the operator: its multipliers are computed for int8 only."""
+    raise UndefinedResultError(node.op, "int16 codes, whose multipliers tflite-micro does not compute")
+
 
 KERNELS = (
+    *valid(micro(), Kernel("GREATER", "int16 int16 -> bool", refuse_int16, (1, 2))),
     *kernels("EQUAL", np.equal, ("bool", "string"), (1, 5)),
     *kernels("NOT_EQUAL", np.not_equal, ("bool", "string"), (1, 4)),
     *kernels("GREATER", np.greater, ("int16",), (1, 2)),

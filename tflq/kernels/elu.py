@@ -18,7 +18,7 @@ from tflq.kernels.exactness import SAME_LIBM
 from tflq.kernels.families.unary import prepare_function, prepare_tabulated
 from tflq.kernels.families.xnnpack_floats import applying
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
-from tflq.kernels.validity import xnnpack
+from tflq.kernels.validity import micro, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import expm1f
 
@@ -33,6 +33,11 @@ def prepare_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     return prepare_tabulated(node, elu)
 
 
+def prepare_unclamped(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare a table of 256 codes; refuse results that are converted before they are clamped."""
+    return prepare_tabulated(node, elu, is_clamped=False)
+
+
 ROWS = (
     Kernel("ELU", "float32 -> float32", prepare_function(elu), (1, 1), exactness=SAME_LIBM),
     Kernel("ELU", "int8 -> int8", prepare_int8, (1, 1)),
@@ -40,6 +45,7 @@ ROWS = (
 
 KERNELS = (
     *ROWS,
+    *valid(micro(), Kernel("ELU", "int8 -> int8", prepare_unclamped, (1, 1))),
     *valid(
         xnnpack("litert-2.1", cpu="x86-64"),
         applying("ELU", ROWS, lambda _, arithmetic: arithmetic.xnnpack_functions.elu),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.kernels.exactness import SAME_LIBM
+from tflq.kernels.families.legacy_scales import by_first_scales
 from tflq.kernels.families.quantized_unary import check_elementwise
 from tflq.kernels.families.unary import prepare_function, prepare_tabulated, same_type
 from tflq.kernels.families.xnnpack_floats import applying
@@ -37,8 +38,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 ROWS = (
     Kernel("LOG", "float32 -> float32", prepare_function(logf), (1, 2), exactness=SAME_LIBM),
-    Kernel("LOG", "int8 -> int8", prepare_quantized, (1, 2)),
-    Kernel("LOG", "int16 -> int16", prepare_quantized, (1, 2)),
+    Kernel("LOG", "int8 -> int8", by_first_scales(prepare_quantized), (1, 2)),
+    Kernel("LOG", "int16 -> int16", by_first_scales(prepare_quantized), (1, 2)),
 )
 
 KERNELS = (

@@ -16,6 +16,7 @@ import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.delegation import RANK, check_definable, codes_known, has_shape, is_quantized
+from tflq.kernels.families.activation import without_function
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.kernels.validity import Runtime, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -83,11 +84,12 @@ def _takes_resize(node: Node) -> bool:
 
 
 def _takes_concatenation(node: Node) -> bool:
-    """Return whether two to five operands are joined along a dimension that they have; uint8 is compared before."""
-    axis = int(node.options["axis"])
+    """Return whether two to five operands are joined along a dimension that they have; uint8 has to have one scale."""
+    axis, y = int(node.options["axis"]), node.outputs[0]
     operands = [operand for operand in node.inputs if operand is not None]
     known = all(axis < len(operand.shape) for operand in operands)
-    return 2 <= len(operands) <= 5 and known and node.outputs[0].type == TensorType.INT8
+    alike = all(one.scale == y.scale and one.zero_point == y.zero_point for one in operands)
+    return 2 <= len(operands) <= 5 and known and (alike or y.type != TensorType.UINT8)
 
 
 def _takes_split(node: Node) -> bool:
@@ -142,7 +144,7 @@ def refusing(row: Kernel, runtime: Runtime) -> Kernel:
         is_taken = _is_taken(node, move, (*operands, *node.outputs), types)
         if is_taken:
             _check_move(node, operands)
-        return row.prepare(_undeclared(node) if is_taken else node, arithmetic)
+        return row.prepare(_as_taken(node) if is_taken else node, arithmetic)
 
     return replace(row, prepare=prepare)
 
@@ -153,9 +155,10 @@ def _is_taken(node: Node, move: Move, tensors: Sequence[Operand], types: tuple[T
     return known and max(len(one.shape) for one in tensors) <= RANK and move.takes(node)
 
 
-def _undeclared(node: Node) -> Node:
-    """Return the node without declared shapes of its outputs, which XNNPACK does not look at."""
-    return replace(node, outputs=tuple(replace(y, shape=()) for y in node.outputs))
+def _as_taken(node: Node) -> Node:
+    """Return the node without what is not looked at: declared shapes of outputs, the activation of CONCATENATION."""
+    free = replace(node, outputs=tuple(replace(y, shape=()) for y in node.outputs))
+    return without_function(free) if node.op == "CONCATENATION" else free
 
 
 def _check_move(node: Node, operands: Sequence[Operand]) -> None:

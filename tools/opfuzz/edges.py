@@ -28,8 +28,8 @@ WINDOWED = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L
 PAIRED = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "EQUAL", "LESS", "CONCATENATION")
 #: Types whose operators are drawn: data of codes or of float32.
 DATA = QUANTIZED | {"float32"}
-#: Changes that only resolvers of LiteRT define: TensorFlow Lite Micro takes declared shapes for the real ones.
-NOT_MICRO = frozenset({"shape_unknown", "shape_of_one"})
+#: Changes that only LiteRT defines: tflite-micro takes declared shapes for the real ones, and reads beyond ends.
+NOT_MICRO = frozenset({"shape_unknown", "shape_of_one", "short_buffer"})
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def draw_edge(seed: int, number: int) -> Edge | None:
         if made is not None:
             model = made
             done.append(change_file.__name__)
-    shared = one_tensor(case, model) if draw.chance(0.1) else None
+    shared = one_tensor(case, model) if draw.chance(0.5) else None
     samples = case.samples
     if shared is not None:
         model, samples = shared, tuple(sample[:1] for sample in samples)
@@ -333,17 +333,25 @@ def empty_first_buffer(draw: Draw, case: Case, model: Model) -> Model | None:
     return replace(model, buffers=(Buffer(np.zeros(0, np.uint8)), *model.buffers[1:]))
 
 
-def wrong_buffer_size(draw: Draw, case: Case, model: Model) -> Model | None:
-    """Return the model with a constant that has a byte or an element too many or too few."""
+def long_buffer(draw: Draw, case: Case, model: Model) -> Model | None:
+    """Return the model with a constant that has a byte or an element too many."""
+    return _resized(draw, model, draw.pick([1, 4]))
+
+
+def short_buffer(draw: Draw, case: Case, model: Model) -> Model | None:
+    """Return the model with a constant that has a byte or an element too few."""
+    return _resized(draw, model, draw.pick([-1, -4]))
+
+
+def _resized(draw: Draw, model: Model, step: int) -> Model | None:
     held = [i for i, buffer in enumerate(model.buffers) if buffer.data is not None and len(buffer.data) > 8]
     if not held:
         return None
     place = draw.pick(held)
     data = model.buffers[place].data
     assert data is not None
-    size = len(data) + draw.pick([1, -1, 4, -4])
     buffers = list(model.buffers)
-    buffers[place] = Buffer(np.resize(data, size))
+    buffers[place] = Buffer(np.resize(data, len(data) + step))
     return replace(model, buffers=tuple(buffers))
 
 
@@ -351,7 +359,8 @@ FILE_CHANGES: Sequence[Callable[[Draw, Case, Model], Model | None]] = (
     shape_unknown,
     shape_of_one,
     empty_first_buffer,
-    wrong_buffer_size,
+    long_buffer,
+    short_buffer,
 )
 
 

@@ -36,6 +36,7 @@ from tflq.kernels.families.contraction import (
     multipliers,
     output,
     require_symmetric,
+    require_zero,
     stage_of,
     weights_read_as_int8,
 )
@@ -89,11 +90,11 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, w, bias, y = node.input(0), node.input(1), node.input(2), node.outputs[0]
     accumulator = np.dtype(np.int32)
     weight_zero_point = filter_zero_point(node, x, w)
-    require_symmetric(node, bias)
+    require_zero(node, bias)
     if x.type != TensorType.UINT8:
         require_symmetric(node, w)
     if x.type == TensorType.INT16:
-        require_symmetric(node, x, y)
+        require_zero(node, x, y)
         accumulator = accumulator_16x8(node, bias)
     real = multipliers(node, arithmetic, x, w, bias, y, shape[3])
     target = output(node, stage_of(arithmetic, accumulator, real), y, bias.value, shape[3], accumulator)

@@ -37,7 +37,7 @@ from tflq.kernels.families.contraction import (
     filter_zero_point,
     multipliers,
     output,
-    require_symmetric,
+    require_zero,
     stage_of,
     weights_read_as_int8,
 )
@@ -96,9 +96,9 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     wide = x.type == TensorType.INT16
     weight_zero_point = filter_zero_point(node, x, w)
-    require_symmetric(node, bias)
+    require_zero(node, bias)
     if wide:
-        require_symmetric(node, x, y)
+        require_zero(node, x, y)
         said = int(node.options["depth_multiplier"])
         if said != times:
             raise UndefinedResultError(node.op, f"depth_multiplier is {said}, the shapes give {times}")

@@ -108,7 +108,12 @@ def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Calla
     """Return `prepare` as if the operator had no fused activation."""
 
     def prepare_open(node: Node, arithmetic: Arithmetic) -> Prepared:
-        fields = {**node.options.fields, "fused_activation_function": 0}
-        return prepare(replace(node, options=replace(node.options, fields=fields)), arithmetic)
+        return prepare(without_function(node), arithmetic)
 
     return prepare_open
+
+
+def without_function(node: Node) -> Node:
+    """Return the node without a fused activation."""
+    fields = {**node.options.fields, "fused_activation_function": 0}
+    return replace(node, options=replace(node.options, fields=fields))

@@ -126,6 +126,16 @@ def require_symmetric(node: Node, *operands: Operand | None) -> None:
             node.check(not np.any(points), "zero point", operand, expected=0, got=points.tolist()[:8])
 
 
+def require_zero(node: Node, *operands: Operand | None) -> None:
+    """Refuse operands of one scale with a zero point other than 0; several zero points are not looked at.
+
+    Source: conv.cc, depthwise_conv.cc, transpose_conv.cc Prepare, params.zero_point.
+    """
+    for operand in operands:
+        if operand is not None:
+            node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+
+
 def require_codes(node: Node, *operands: Operand) -> None:
     """Refuse operands whose zero point is no code of their type: products of codes count on it."""
     for operand in operands:

@@ -25,6 +25,24 @@ def as_read(operand: Operand) -> Operand:
     return replace(operand, quantization=_NONE) if several else operand
 
 
+def first_scale(operand: Operand) -> Operand:
+    """Return the operand with the first of its scales and zero points."""
+    q = operand.quantization
+    if q is None or len(q.scale) <= 1:
+        return operand
+    return replace(operand, quantization=replace(q, scale=q.scale[:1], zero_point=q.zero_point[:1]))
+
+
+def by_first_scales(prepare: Prepare) -> Prepare:
+    """Return a prepare that reads the first of several scales. Source: elementwise.cc GenericPrepare."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        inputs = tuple(None if operand is None else first_scale(operand) for operand in node.inputs)
+        return prepare(replace(node, inputs=inputs, outputs=tuple(map(first_scale, node.outputs))), arithmetic)
+
+    return prepared
+
+
 def one_scale(prepare: Prepare) -> Prepare:
     """Return a prepare that reads several scales of an operand as 0."""
 

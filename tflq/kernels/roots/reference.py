@@ -20,6 +20,7 @@ import numpy as np
 from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
+from tflq.kernels.families.legacy_scales import by_first_scales
 from tflq.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.kernels.families.unary import prepare_function, same_type
 from tflq.kernels.filling import Call, filling, in_turn
@@ -105,7 +106,7 @@ def prepare_rsqrt_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = same_type(node)
     check_elementwise(node)
     if not (x.scale > 0 and y.scale > 0):
-        raise UndefinedResultError(node.op, "a scale of 0: several scales, of which the source reads none")
+        raise UndefinedResultError(node.op, "a scale of 0")
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
     table = np.empty(256, np.int8)
     inverse_roots(codes, int(x.zero_point), *inverse_multiplier(x, y), int(y.zero_point), -128, 127, table)
@@ -178,10 +179,10 @@ RSQRT = (Kernel("RSQRT", "float32 -> float32", prepare_function(rsqrt), (1, 3)),
 
 KERNELS = (
     *SQRT,
-    Kernel("SQRT", "int8 -> int8", prepare_sqrt, (1, 2)),
-    Kernel("SQRT", "int16 -> int16", prepare_sqrt, (1, 2)),
+    Kernel("SQRT", "int8 -> int8", by_first_scales(prepare_sqrt), (1, 2)),
+    Kernel("SQRT", "int16 -> int16", by_first_scales(prepare_sqrt), (1, 2)),
     *RSQRT,
-    Kernel("RSQRT", "int8 -> int8", prepare_rsqrt_int8, (1, 3)),
-    Kernel("RSQRT", "int16 -> int16", prepare_rsqrt_int16, (1, 3)),
+    Kernel("RSQRT", "int8 -> int8", by_first_scales(prepare_rsqrt_int8), (1, 3)),
+    Kernel("RSQRT", "int16 -> int16", by_first_scales(prepare_rsqrt_int16), (1, 3)),
     *SQUARE,
 )

@@ -14,4 +14,12 @@ FAULTS = (
         "svdf.cc Prepare, EvalIntegerSVDF; tflite-micro svdf_common.cc has both widths",
         (when.tflite("tflite-2.14"),),
     ),
+    Fault(
+        "SVDF",
+        ("int8 int8 int8 int32? int8 -> int8",),
+        "tflite-micro, 2025 to October 2026",
+        "the zero point of an 8-bit state is added after saturation, so that large values of the state wrap",
+        "tflite-micro svdf_common.cc EvalInt8SvdfReference",
+        (when.micro(),),
+    ),
 )

@@ -20,7 +20,7 @@ Source: LiteRT 2.3 svdf.cc; reference/svdf.h EvalFloatSVDF, EvalHybridSVDF, Eval
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,12 +28,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tflq.errors import UndefinedResultError
+from tflq.kernels.families.legacy_scales import first_scale
 from tflq.kernels.families.recurrent.activation import RELU, function_of
 from tflq.kernels.families.recurrent.binding import Inputs, bind, optional_matrix
 from tflq.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.kernels.families.recurrent.rnn import check_state, is_asymmetric
 from tflq.kernels.filling import Call, Form, in_turn, updating
-from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.svdf.loops import step_floats, sum_features, sum_moments
 from tflq.kernels.validity import tflite
 from tflq.numerics.arithmetic import Arithmetic
@@ -147,7 +148,7 @@ def prepare_integer(
     y = node.outputs[0]
     for operand in (x, features, time, state, y):
         node.check(operand.is_quantized, "is not quantized", operand)
-    x, features, time, state, y = (_first(operand) for operand in (x, features, time, state, y))
+    x, features, time, state, y = (first_scale(operand) for operand in (x, features, time, state, y))
     data = IntegerData(
         features=np.ascontiguousarray(node.constant(FEATURES)),
         to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
@@ -157,13 +158,6 @@ def prepare_integer(
         state_zero_point=ZeroPoint(state_zero_point),
     )
     return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
-
-
-def _first(operand: Operand) -> Operand:
-    """Return the operand with the first of its scales, which is read of several. Source: svdf.cc Prepare."""
-    q = operand.quantization
-    assert q is not None  # all are quantized
-    return replace(operand, quantization=replace(q, scale=q.scale[:1], zero_point=q.zero_point[:1]))
 
 
 def prepare_rectified(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -14,10 +14,12 @@ from dataclasses import replace
 from tflq.ir import TensorType
 from tflq.kernels.facts import OPERATORS
 from tflq.kernels.families.activation import any_activation
-from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
+from tflq.kernels.families.legacy_scales import first_scale
+from tflq.kernels.kernel import Kernel, Node, Prepared
 from tflq.kernels.signature import Signature, Slot
 from tflq.kernels.table import Rows
-from tflq.kernels.tables.micro_forms import CONSTANT, FORMS, RANK
+from tflq.kernels.tables.micro_checks import CHECKS, check_constants, without_checks
+from tflq.kernels.tables.micro_forms import FORMS
 from tflq.numerics.arithmetic import Arithmetic
 
 #: The operators that it registers.
@@ -106,7 +108,7 @@ def prepared(row: Kernel) -> Kernel:
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         _check(node)
-        made = inner(with_first_scales(node), arithmetic)
+        made = inner(without_checks(with_first_scales(node)), arithmetic)
         for shape, y in zip(made.shapes, node.outputs, strict=False):
             if shape is not None and 0 in shape and len(shape) > 1:
                 node.reject("an output without elements counts as dynamic", y, expected="elements", got=list(shape))
@@ -116,13 +118,9 @@ def prepared(row: Kernel) -> Kernel:
 
 
 def _check(node: Node) -> None:
-    for position in CONSTANT.get(node.op, ()):
-        operand = node.optional(position)
-        if operand is not None and not operand.is_constant:
-            node.reject("tflite-micro asks for a constant", operand, expected="a constant", got="a computed tensor")
-    highest = RANK.get(node.op)
-    if highest is not None and len(node.input(0).shape) > highest:
-        node.reject("dimensions", node.input(0), expected=f"at most {highest}", got=len(node.input(0).shape))
+    check_constants(node)
+    for check in CHECKS.get(node.op, ()):
+        check(node)
 
 
 def with_first_scales(node: Node) -> Node:
@@ -142,11 +140,3 @@ def _weights(op: str) -> tuple[int, ...]:
     if weights is None or not fact.by_channel:
         return ()
     return (weights.weights,) if weights.bias is None else (weights.weights, weights.bias)
-
-
-def first_scale(operand: Operand) -> Operand:
-    """Return the operand with the first of its scales and zero points."""
-    q = operand.quantization
-    if q is None or len(q.scale) <= 1:
-        return operand
-    return replace(operand, quantization=replace(q, scale=q.scale[:1], zero_point=q.zero_point[:1]))

@@ -114,3 +114,9 @@ CONSTANT: Mapping[str, tuple[int, ...]] = MappingProxyType(
 )
 #: Operator -> the most dimensions of its first operand.
 RANK: Mapping[str, int] = MappingProxyType({"BROADCAST_TO": 5, "STRIDED_SLICE": 4, "TRANSPOSE": 5})
+#: Positions of an LSTM's operands: all that it may have, and those that have to be absent.
+LSTM_OPERANDS, LSTM_PRESENT, LSTM_ABSENT = 24, (*range(9), *range(12, 16)), (*range(9, 12), 16, 17, *range(20, 24))
+#: Operators with a bias of their own -> its position: no zero point is looked at, none of 16-bit data either.
+BIASED: Mapping[str, int] = MappingProxyType({"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "TRANSPOSE_CONV": 3})
+#: Operators that move codes of the first operand, whose scales and zero points are not compared.
+MOVED = frozenset({"BATCH_TO_SPACE_ND", "EXPAND_DIMS", "PACK", "UNPACK"})

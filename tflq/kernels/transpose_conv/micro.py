@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.transpose_conv import reference
@@ -65,15 +66,21 @@ def _cropped(whole: Callable[[Node, Arithmetic, Geometry], Prepared]) -> Callabl
     return prepare
 
 
+def refuse_int32_bias(node: Node, arithmetic: Arithmetic) -> NoReturn:
+    """Refuse the operator: the bias is read as 64 bits, beyond its end."""
+    raise UndefinedResultError(node.op, "16-bit activations with a 32-bit bias, which is read as 64 bits")
+
+
 prepare_quantized = _cropped(reference.prepare_quantized)
 prepare_float = _cropped(reference.prepare_float)
 
 _INTEGERS = (
     Kernel("TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", prepare_quantized, (1, 5)),
-    Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32|int64? -> int16", prepare_quantized, (1, 5)),
+    Kernel("TRANSPOSE_CONV", "int32 int8 int16 int64? -> int16", prepare_quantized, (1, 5)),
 )
 KERNELS = (
     *valid(micro(), Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, (1, 5))),
     *valid(micro(), *_INTEGERS),
+    *valid(micro(), Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32 -> int16", refuse_int32_bias, (1, 5))),
     *valid(cmsis_nn(), *reference.without_activations(*_INTEGERS)),
 )

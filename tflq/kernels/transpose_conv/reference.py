@@ -38,7 +38,7 @@ from tflq.kernels.families.contraction import (
     filter_zero_point,
     multipliers,
     output,
-    require_symmetric,
+    require_zero,
     stage_of,
 )
 from tflq.kernels.families.ordered_sums import convolve_transposed
@@ -81,9 +81,9 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
     accumulator = np.dtype(np.int32)
     weight_zero_point = filter_zero_point(node, x, w)
     if x.type != TensorType.UINT8:
-        require_symmetric(node, bias)
+        require_zero(node, bias)
     if x.type == TensorType.INT16:
-        require_symmetric(node, x, y)
+        require_zero(node, x, y)
         accumulator = accumulator_16x8(node, bias)
     stage = stage_of(arithmetic, accumulator, multipliers(node, arithmetic, x, w, bias, y, shape[3]))
     data = OpData(
