@@ -24,7 +24,9 @@ from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistak
 from tflq.errors import InputError, TflqError
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
-from tflq.profiles import Profile, by_name
+from tflq.kernels.notes import Fault as NoteOfFault
+from tflq.profiles import PROFILES, Profile, by_name
+from tflq.profiles.faults import known_faults
 from tflq.statements import Statement
 from tflq.verification.dump import Dump
 from tflq.verification.results import Located, Verdict
@@ -33,6 +35,8 @@ from tflq.verification.scaling import Scaling
 Array = NDArray[Any]
 #: An input that uses at most this share of its codes was probably prepared for another range.
 _FEW = 1 / 32
+#: Roundings make at most this many LSB.
+_FAR = 4
 #: Fewer elements of an input show nothing about the codes that it uses.
 _ENOUGH = 64
 
@@ -99,6 +103,20 @@ class Answer:
         return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
 
     @property
+    def known_fault(self) -> NoteOfFault | None:
+        """The known fault that exactly the fitting profiles have, in an operator that differs by more than rounding."""
+        if self.fit is None or self.findings is None or not self.fit.fitting or self.is_known:
+            return None
+        differing = {o.op for o in self.findings.differing if any(d.largest > _FAR for d in o.differences.values())}
+        fitting = {name for name in self.fit.fitting if name in PROFILES}
+        for known in known_faults():
+            having = set(known.profiles) & set(self.fit.matrix)
+            is_shared = bool(fitting) and fitting == having and self.base not in having
+            if known.fault.op in differing and is_shared and "refused" not in known.fault.symptom:
+                return known.fault
+        return None
+
+    @property
     def is_whole(self) -> bool:
         """True if nothing differs, or if one profile or a fault that is no arithmetic explains the whole."""
         fits = self.fit is not None and bool(self.fit.fitting)
@@ -158,7 +176,7 @@ class Answer:
     def _computing(self, findings: Findings) -> Fault:
         """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
         fits = self.fit is not None and bool(self.fit.fitting)
-        if fits and self.is_overflow:
+        if fits and (self.is_overflow or self.known_fault is not None):
             return Fault.KNOWN
         if fits:
             return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
@@ -205,7 +223,9 @@ def answer(
     warnings = tuple(_warnings(model, evidence.samples))
     if mistake is not None:
         weight = _weight_of_input(model, mistake, evidence, profile)
-        fitted, findings = _beside(model, mistake, profile) if mistake.after and mistake.dumps else (None, None)
+        beside = replace(mistake, dumps=dumps) if mistake.is_known and dumps is not None else mistake
+        is_open = bool(beside.dumps) and (mistake.is_known or bool(mistake.after))
+        fitted, findings = _beside(model, beside, profile) if is_open else (None, None)
         return Answer(profile.name, fitted, findings, mistake, weight, len(evidence.samples), warnings)
     plain = None if dumps is None else _plainly(model, _completed(model, dumps, given, scaling), profile, progress)
     if not is_recorded and (plain is None or not plain.is_whole):
@@ -223,6 +243,8 @@ def answer(
 def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | None, Findings | None]:
     """Return what explains the differences that remain without the user's mistake; None if nothing is likely to."""
     by_sample = localize_samples(model, mistake.dumps, profile)
+    if not any(o.differs for row in by_sample for o in row):
+        return None, None
     fitted = fit(model, mistake.dumps, profile, by_sample)
     findings = investigate(model, mistake.dumps, profile, by_sample=by_sample)
     explanation = findings.explanation

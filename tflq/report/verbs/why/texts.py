@@ -82,7 +82,9 @@ def headline(answer: Answer) -> str:
     if answer.verdict == Verdict.INCOMPLETE:
         return f"nothing that was compared differs from {answer.nearest or answer.base}"
     if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
-        return WORDS[answer.certainty] + _profiles_text(answer, answer.fit)
+        noted = answer.known_fault
+        known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
+        return WORDS[answer.certainty] + _profiles_text(answer, answer.fit) + known
     if answer.defect is not None:
         where = "" if answer.located is None else f" (operator {answer.located.index} {answer.located.op})"
         known = "" if answer.fit is None or not answer.is_overflow else owners_text(answer.fit)
