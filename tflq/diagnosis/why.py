@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -35,6 +35,8 @@ from tflq.verification.scaling import Scaling
 Array = NDArray[Any]
 #: An input that uses at most this share of its codes was probably prepared for another range.
 _FEW = 1 / 32
+#: Fewer elements of an output may be equal by chance.
+_FEW_ELEMENTS = 8
 #: Roundings make at most this many LSB.
 _FAR = 4
 #: Fewer elements of an input show nothing about the codes that it uses.
@@ -327,9 +329,23 @@ def _output(model: Model, profile: Profile, inputs: dict[int, Array]) -> Array:
     return np.asarray(run(plan, inputs).values[view(model).outputs[0]])
 
 
+def _constants(model: Model, samples: Sequence[dict[int, Array]]) -> Iterator[Statement]:
+    """Yield the outputs that have one value in all elements of all samples."""
+    graph = view(model)
+    for tensor in graph.outputs:
+        values = [np.asarray(one[tensor]).reshape(-1) for one in samples if tensor in one]
+        if sum(v.size for v in values) < _FEW_ELEMENTS or values[0].dtype.kind not in "iuf":
+            continue
+        every = np.unique(np.concatenate(values))
+        if len(every) == 1:
+            name = graph.tensors[tensor].name or tensor
+            text = f"output {name} is the constant {every[0]:g} in all {len(values)} samples: never written, perhaps"
+            yield Statement(text, "constant-output", tensor=tensor, name=str(name), value=float(every[0]))
+
+
 def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[Statement]:
-    """Return hints that an input was prepared for another range."""
-    found: list[Statement] = []
+    """Return hints that an input was prepared for another range, and that an output is a constant."""
+    found = list(_constants(model, samples))
     graph = view(model)
     for tensor in graph.inputs:
         spec = graph.tensors[tensor]
