@@ -14,10 +14,10 @@ from support.graphs import Graph, Op, build
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import run
 from support.single_op import T
-from tflq.diagnosis.dump import dump_of
 from tflq.diagnosis.profile_fit import fit
 from tflq.profiles import by_name
 from tflq.verification import Verdict, verify
+from tflq.verification.evidence.dumps import dump_of
 from tflq.verification.localization import Localizer
 from tflq.verification.results import Located, Mode
 

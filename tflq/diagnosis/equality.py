@@ -33,7 +33,7 @@ from tflq.surgery.part import Part
 
 MISTAKEN_STAGES = (GrammarStage, NarrowAccumulator)
 #: Limits on hypotheses, and on elements of all their runs, that are computed for a proof by all codes.
-_MEMBERS, _ELEMENTS = 12, 1 << 18
+_MEMBERS, _ELEMENTS = 32, 1 << 19
 #: The number of weights up to which all accumulators are compared for stages that proofs do not model.
 _CONSTANTS = 1 << 11
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -24,7 +24,9 @@ from tflq.errors import InputError, TflqError, TypeMismatchError
 from tflq.interpreter import make_plan, run
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, Model, TensorType, view
-from tflq.profiles import Profile, by_name
+from tflq.kernels.notes import Fault as NoteOfFault
+from tflq.profiles import PROFILES, Profile, by_name
+from tflq.profiles.faults import known_faults
 from tflq.statements import Statement
 from tflq.verification.dump import Dump
 from tflq.verification.evidence.inputs import has_scale, prepared
@@ -34,6 +36,10 @@ from tflq.verification.scaling import Scaling
 Array = NDArray[Any]
 #: An input that uses at most this share of its codes was probably prepared for another range.
 _FEW = 1 / 32
+#: Fewer elements of an output may be equal by chance.
+_FEW_ELEMENTS = 8
+#: Roundings make at most this many LSB.
+_FAR = 4
 #: Fewer elements of an input show nothing about the codes that it uses.
 _ENOUGH = 64
 
@@ -100,6 +106,20 @@ class Answer:
         return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
 
     @property
+    def known_fault(self) -> NoteOfFault | None:
+        """The known fault that exactly the fitting profiles have, in an operator that differs by more than rounding."""
+        if self.fit is None or self.findings is None or not self.fit.fitting or self.is_known:
+            return None
+        differing = {o.op for o in self.findings.differing if any(d.largest > _FAR for d in o.differences.values())}
+        fitting = {name for name in self.fit.fitting if name in PROFILES}
+        for known in known_faults():
+            having = set(known.profiles) & set(self.fit.matrix)
+            is_shared = bool(fitting) and fitting == having and self.base not in having
+            if known.fault.op in differing and is_shared and "refused" not in known.fault.symptom:
+                return known.fault
+        return None
+
+    @property
     def is_whole(self) -> bool:
         """True if nothing differs, or if one profile or a fault that is no arithmetic explains the whole."""
         fits = self.fit is not None and bool(self.fit.fitting)
@@ -159,7 +179,7 @@ class Answer:
     def _computing(self, findings: Findings) -> Fault:
         """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
         fits = self.fit is not None and bool(self.fit.fitting)
-        if fits and self.is_overflow:
+        if fits and (self.is_overflow or self.known_fault is not None):
             return Fault.KNOWN
         if fits:
             return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
@@ -206,7 +226,9 @@ def answer(
     warnings = tuple(_warnings(model, evidence.samples))
     if mistake is not None:
         weight = _weight_of_input(model, mistake, evidence, profile)
-        fitted, findings = _beside(model, mistake, profile) if mistake.after and mistake.dumps else (None, None)
+        beside = replace(mistake, dumps=dumps) if mistake.is_known and dumps is not None else mistake
+        is_open = bool(beside.dumps) and (mistake.is_known or bool(mistake.after))
+        fitted, findings = _beside(model, beside, profile) if is_open else (None, None)
         return Answer(profile.name, fitted, findings, mistake, weight, len(evidence.samples), warnings)
     plain = None if dumps is None else _plainly(model, _completed(model, dumps, given, scaling), profile, progress)
     if not is_recorded and (plain is None or not plain.is_whole):
@@ -224,6 +246,8 @@ def answer(
 def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | None, Findings | None]:
     """Return what explains the differences that remain without the user's mistake; None if nothing is likely to."""
     by_sample = localize_samples(model, mistake.dumps, profile)
+    if not any(o.differs for row in by_sample for o in row):
+        return None, None
     fitted = fit(model, mistake.dumps, profile, by_sample)
     findings = investigate(model, mistake.dumps, profile, by_sample=by_sample)
     explanation = findings.explanation
@@ -312,9 +336,23 @@ def _output(model: Model, profile: Profile, inputs: dict[int, Array]) -> Array:
     return np.asarray(run(plan, inputs).values[view(model).outputs[0]])
 
 
+def _constants(model: Model, samples: Sequence[dict[int, Array]]) -> Iterator[Statement]:
+    """Yield the outputs that have one value in all elements of all samples."""
+    graph = view(model)
+    for tensor in graph.outputs:
+        values = [np.asarray(one[tensor]).reshape(-1) for one in samples if tensor in one]
+        if sum(v.size for v in values) < _FEW_ELEMENTS or values[0].dtype.kind not in "iuf":
+            continue
+        every = np.unique(np.concatenate(values))
+        if len(every) == 1:
+            name = graph.tensors[tensor].name or tensor
+            text = f"output {name} is the constant {every[0]:g} in all {len(values)} samples: never written, perhaps"
+            yield Statement(text, "constant-output", tensor=tensor, name=str(name), value=float(every[0]))
+
+
 def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[Statement]:
-    """Return hints that an input was prepared for another range."""
-    found: list[Statement] = []
+    """Return hints that an input was prepared for another range, and that an output is a constant."""
+    found = list(_constants(model, samples))
     graph = view(model)
     for tensor in graph.inputs:
         spec = graph.tensors[tensor]

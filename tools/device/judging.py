@@ -77,9 +77,14 @@ class Judged:
         )
 
     @property
+    def is_left_open(self) -> bool:
+        """True if no hypothesis about arithmetic is named; a fault of memory may be."""
+        return self.verdict in ("undetermined", "partial") or not self.exact
+
+    @property
     def wrong(self) -> bool:
         """True if another cause was named as certain."""
-        return self.verdict == "explained" and not self.found
+        return self.verdict == "explained" and bool(self.exact) and not self.found
 
 
 def judged(case: Case) -> Judged:
@@ -134,7 +139,7 @@ def rates(results: Sequence[Judged]) -> dict[str, tuple[int, int]]:
         "settled": (sum(r.settled for r in planted), len(planted)),
         "pairs": (sum(r.found for r in pairs), len(pairs)),
         "not wrong": (sum(not r.wrong for r in results), len(results)),
-        "left open": (sum(r.verdict in ("undetermined", "partial") for r in outside), len(outside)),
+        "left open": (sum(r.is_left_open for r in outside), len(outside)),
         "same": (sum(r.verdict == "same" for r in same), len(same)),
     }
 
@@ -169,7 +174,7 @@ def lines(results: Sequence[Judged]) -> Iterator[str]:
 def faulty(results: Iterable[Judged]) -> Iterator[Judged]:
     """Yield cases that count against a rate."""
     for r in results:
-        open_ = r.kind != "outside" or r.verdict in ("undetermined", "partial", "same")
+        open_ = r.kind != "outside" or r.is_left_open or r.verdict == "same"
         if not r.located or r.wrong or not open_ or (r.planted and not r.alone):
             yield r
 

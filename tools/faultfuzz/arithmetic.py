@@ -19,6 +19,7 @@ _ENOUGH = 16
 #: Other names of the same function: mistakes of the user in a model of one operator, windows whose sides are alike.
 _ALSO = {
     "output written as NCHW": "|transposed dump: NCHW",
+    "clamp of the other type": "|results of one sign only",
     "zero point of the input ignored": "|zero point of the input ignored",
     "stride ignored": "|strides of height and width swapped|stride of the (height|width) for both",
     "output's highest bit flipped": "|uint8 codes read as int8|codes of the results off by 128",

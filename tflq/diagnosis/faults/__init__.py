@@ -21,7 +21,9 @@ hypothesis about arithmetic reproduces them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.addressing import misread, moved
 from tflq.diagnosis.faults.approximation import approximation
 from tflq.diagnosis.faults.bits import stuck_bits
@@ -35,8 +37,13 @@ from tflq.diagnosis.faults.padding import padding
 from tflq.diagnosis.faults.places import place
 from tflq.diagnosis.faults.precision import precision
 
-__all__ = ["Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before"]
+__all__ = ["RECORD", "Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before"]
 
+#: How to compare every operator by itself.
+RECORD = (
+    "record all tensors of the device (preserve_all_tensors, or each right after its operator): "
+    "outputs alone do not show which operator it is"
+)
 Detector = Callable[[Case], "Defect | None"]
 _BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
 #: Detectors that run the operator many times.
@@ -53,8 +60,14 @@ def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
 
 
 def defect_after(case: Case) -> Defect | None:
-    """Return a fault of which only the place is known."""
-    return _first(_AFTER, case)
+    """Return a fault of which only the place is known.
+
+    If the operator's inputs were computed, not dumped, operators before it may be at fault: nothing is likely then.
+    """
+    found = _first(_AFTER, case)
+    if found is None or not case.is_assumed:
+        return found
+    return replace(found, certainty=Certainty.NONE, tell=RECORD)
 
 
 def _first(detectors: Sequence[Detector], case: Case) -> Defect | None:

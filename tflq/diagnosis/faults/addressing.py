@@ -120,17 +120,27 @@ def _orders(shape: Sequence[int]) -> Iterator[_Order]:
         if size % count == 0:
             yield _Order(f"{text} (endianness)", places.reshape(-1, count)[:, ::-1].reshape(-1))
     yield from _blocks(places)
-    letters = {4: "NHWC", 3: "NHC", 2: "NC"}.get(len(shape), "")
-    for order in permutations(range(len(shape))) if letters else ():
-        if order in _ARITHMETIC:
-            continue
-        if sum(n > 1 for n in shape) > 1:
-            name = "".join(letters[i] for i in order)
-            stored = np.ascontiguousarray(places.transpose(order)).reshape(-1)
-            yield _Order(f"transposed, stored as {name} in place of {letters}", stored)
-            back: Any = np.argsort(order)
-            read = places.reshape([shape[i] for i in order]).transpose(back).reshape(-1)
-            yield _Order(f"transposed, read as {name} in place of {letters}", read)
+    yield from _transposed(places)
+
+
+def _transposed(places: Ints) -> Iterator[_Order]:
+    """Yield other orders of the axes, each different one once, without those that hypotheses about arithmetic try."""
+    letters = {4: "NHWC", 3: "NHC", 2: "NC"}.get(places.ndim, "")
+    orders = list(permutations(range(places.ndim))) if letters else []
+    known = {source.tobytes() for order in orders if order in _ARITHMETIC for source in _both(places, order)}
+    for order in orders:
+        name = "".join(letters[i] for i in order)
+        for verb, source in zip(("stored", "read"), _both(places, order), strict=True):
+            if source.tobytes() not in known:
+                known.add(source.tobytes())
+                yield _Order(f"transposed, {verb} as {name} in place of {letters}", source)
+
+
+def _both(places: Ints, order: tuple[int, ...]) -> tuple[Map, Map]:
+    """Return the elements in memory of an array stored in an order of axes, and read in it."""
+    back: Any = np.argsort(order)
+    read = places.reshape([places.shape[i] for i in order]).transpose(back)
+    return np.ascontiguousarray(places.transpose(order)).reshape(-1), np.ascontiguousarray(read).reshape(-1)
 
 
 def _along(axis: str, size: int) -> Iterator[tuple[str, Ints]]:

@@ -15,6 +15,8 @@ from tflq.diagnosis.faults.overwritten import block_of, block_text
 
 Ints = NDArray[np.int64]
 _ORDINALS = {2: "second", 3: "third"}
+#: The share of an axis that may be wrong, and of wrong elements there.
+_MOST, _DENSE = 0.5, 0.5
 _LANES = (2, 3, 4, 8, 16)
 _VECTORS = (64, 32, 16, 8, 4)
 
@@ -30,7 +32,7 @@ def _slices(case: Case) -> Defect | None:
     for k, name in enumerate(AXES.get(case.apart.ndim, ())):
         others = tuple(i for i in range(case.apart.ndim) if i != k)
         hit, size = np.flatnonzero(case.apart.any(axis=others)), case.apart.shape[k]
-        if 0 < len(hit) < size:  # a fault of arithmetic would show in other slices, too
+        if 0 < len(hit) <= size * _MOST and _share(case, len(hit) * case.apart.size // size) >= _DENSE:
             bits = (case.apart.sum() - len(hit)) * math.log2(size / len(hit))
             found.append((float(bits), name, hit, size))
     if not found:
@@ -52,13 +54,20 @@ def _lanes(case: Case) -> Defect | None:
     for count in _LANES:
         lanes = sorted(set((at % count).tolist()))
         evidence = (len(at) - len(lanes)) * math.log2(count / len(lanes))
-        if 2 * len(lanes) <= count and certainty_of(evidence) != Certainty.NONE:
+        is_dense = _share(case, len(lanes) * case.apart.size // count) >= _DENSE
+        if 2 * len(lanes) <= count and is_dense and certainty_of(evidence) != Certainty.NONE:
             every = f"every {_ORDINALS.get(count, f'{count}th')} element"
             name = f"only {every} in memory differs: {'a lane' if len(lanes) == 1 else 'lanes'} of a vector"
             place = f"elements {', '.join(map(str, lanes))} of every {count}"
             tell = "record more samples: a lane that is not written keeps its values"
             return Defect(DefectKind.PLACE, name, Certainty.LIKELY, case.tensor, place, case.equal_text(), tell)
     return None
+
+
+def _share(case: Case, places: int) -> float:
+    """Return the share of wrong elements among some places, in samples that differ: memory is wrong throughout."""
+    wrong = [int(np.count_nonzero(mask)) for mask in case.masks if mask.any()]
+    return sum(wrong) / (len(wrong) * places)
 
 
 def _words(axis: str, hit: Ints, size: int) -> str:
@@ -87,6 +96,8 @@ def _block(case: Case) -> Defect | None:
     if block is None:
         return None
     low, high, bits = block
+    if high - low > _MOST * case.apart.size or _share(case, high - low) < _DENSE:
+        return None
     name = "only one block of memory differs: it was overwritten, or not written"
     tell = "record all tensors: whether later operators read the right values shows when it happened"
     certainty = Certainty.LIKELY if certainty_of(bits) != Certainty.NONE else Certainty.NONE

@@ -100,7 +100,13 @@ def _overflowing(case: Case) -> Defect | None:
         return None
     tell = "look at the largest sums: float16 overflows from 65504, float32 does not here"
     return Defect(
-        DefectKind.PRECISION, f"results overflow: {lost}", Certainty.LIKELY, case.tensor, _channels(case), "", tell
+        DefectKind.PRECISION,
+        f"results are not finite: {lost}",
+        Certainty.LIKELY,
+        case.tensor,
+        _channels(case),
+        "",
+        tell,
     )
 
 

@@ -7,6 +7,8 @@
 | `tensors.py`      | the operator's own model: zero points, biases, filters, activations                          |
 | `taps.py`         | taps of contractions: codes, zero points, accumulators that saturate                         |
 | `channels.py`     | single channels and items: offsets, weights, biases, batches of which one item is computed    |
+| `pairs_of_products.py` | pairs of products that saturate at 16 bits                                               |
+| `raw_codes.py`    | codes taken for numbers; exponentials by a table                                              |
 | `averages.py`     | means of windows and axes: quotients, counts, codes                                          |
 | `floats.py`       | dequantize, float operator, quantize: precisions, quotients, roundings                        |
 | `hybrids.py`      | float operators with narrow weights: groups that share a scale                                |
@@ -36,7 +38,9 @@ from tflq.diagnosis.mistakes.hybrids import mistaken_hybrids
 from tflq.diagnosis.mistakes.layouts import mistaken_layouts, reorderings
 from tflq.diagnosis.mistakes.narrow_operands import mistaken_operands
 from tflq.diagnosis.mistakes.orders import mistaken_orders
+from tflq.diagnosis.mistakes.pairs_of_products import mistaken_pairs
 from tflq.diagnosis.mistakes.positions import mistaken_positions
+from tflq.diagnosis.mistakes.raw_codes import mistaken_codes
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles, mistaken_stages, stages_made
 from tflq.diagnosis.mistakes.results import mistaken_results
 from tflq.diagnosis.mistakes.taps import mistaken_taps, taps_together
@@ -59,6 +63,8 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         "stages": lambda: _profiles(alone, profile),
         "constants": lambda: _constants(alone, profile),
         "taps": lambda: mistaken_taps(alone, profile),
+        "pairs of products": lambda: mistaken_pairs(alone, profile),
+        "raw codes": lambda: mistaken_codes(alone),
         "averages": lambda: mistaken_averages(alone, profile),
         "floats": lambda: mistaken_floats(alone, profile),
         "orders of sums": lambda: mistaken_orders(alone, profile),

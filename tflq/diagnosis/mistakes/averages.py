@@ -16,7 +16,7 @@ from tflq.errors import UnsupportedError
 from tflq.kernels.families import pooling
 from tflq.kernels.families.reduction import sum_int32
 from tflq.kernels.mean_sum.reference import MeanData, SumData
-from tflq.numerics.divisions import DIVISIONS, QUOTIENTS
+from tflq.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Divide
 from tflq.numerics.stages import StageOf
 from tflq.profiles import Profile
 from tflq.surgery.part import Part
@@ -46,6 +46,9 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
                         f"average of {kind} rounded {rounding}{count}",
                         _average(prepared.data, rounding, zero, counts_all),
                     )
+        for how, quotient in _RECIPROCALS.items():
+            for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
+                yield f"average of {kind} {how}", _average(prepared.data, how, zero, False, of=quotient)
         for rounding in QUOTIENTS:
             for width in _WIDTHS if _overflows(alone, prepared.data.window.taps) else ():
                 for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
@@ -116,8 +119,43 @@ def _misread(profile: Profile) -> Device:
     return device
 
 
+def _by_reciprocal(divide: Divide) -> Divide:
+    """Return the quotient by a reciprocal of 16 bits, rounded to nearest."""
+
+    def quotient(total: Ints, count: Ints) -> Ints:
+        return divide(total * ((65536 + (count >> 1)) // count), np.full_like(total, 16))
+
+    return quotient
+
+
+def _by_float(kind: type[np.floating[Any]], rounding: Callable[[Array], Array]) -> Divide:
+    """Return the quotient by a reciprocal of a float type, the product in float32."""
+
+    def quotient(total: Ints, count: Ints) -> Ints:
+        factor = (np.float32(1) / count.astype(np.float32)).astype(kind).astype(np.float32)
+        return np.asarray(rounding(total.astype(np.float32) * factor).astype(np.int64))
+
+    return quotient
+
+
+#: Quotients by a reciprocal.
+_RECIPROCALS: dict[str, Divide] = {
+    **{f"by a reciprocal of 16 bits, rounded {name}": _by_reciprocal(divide) for name, divide in DIVISIONS.items()},
+    **{
+        f"by a reciprocal in {kind.__name__}, rounded {name}": _by_float(kind, ROUNDINGS[name])
+        for kind in (np.float16, np.float32)
+        for name in ("half to even", "half away from zero", "half up")
+    },
+}
+
+
 def _average(
-    data: pooling.OpData, rounding: str, zero: int, counts_all: bool, narrowed: Callable[[Ints], Ints] | None = None
+    data: pooling.OpData,
+    rounding: str,
+    zero: int,
+    counts_all: bool,
+    narrowed: Callable[[Ints], Ints] | None = None,
+    of: Divide | None = None,
 ) -> Device:
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
@@ -125,7 +163,7 @@ def _average(
         total = _sums(x.astype(np.int32) - np.int32(zero), data)
         total = total if narrowed is None else narrowed(total)
         count = np.full_like(total, data.window.taps) if counts_all else _sums(np.ones(x.shape, np.int32), data)
-        quotient = QUOTIENTS[rounding](total, np.maximum(count, 1)) + zero
+        quotient = (of or QUOTIENTS[rounding])(total, np.maximum(count, 1)) + zero
         return {tensor: np.clip(quotient, *data.clamp).astype(dumped.dtype)}
 
     return device

@@ -23,6 +23,8 @@ from tflq.surgery.edit import with_option, with_tensor
 from tflq.surgery.part import Part
 
 Array = NDArray[Any]
+#: Rows above and below, columns left and right.
+_Sides = tuple[tuple[int, int], tuple[int, int]]
 _Reorder = Callable[[Array, tuple[int, ...]], Array]
 
 #: Operators whose results depend on elements of many places.
@@ -217,6 +219,64 @@ def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     for name, value in fills.items():
         for side, place in ((False, ""), (True, ", SAME padding on the other side")):
             yield f"padding stored as {name}{place}", _padded(profile, image, window, value, side)
+
+    for name, fill in _CONTENTS.items():
+        for sides, place in (
+            ((True, True), ""),
+            ((True, False), ", below and above"),
+            ((False, True), ", at the sides"),
+        ):
+            yield f"padding {name}{place}", _padded_with(profile, image, window, zero, fill, sides)
+
+
+def _read_on(x: Array, sides: _Sides) -> Array:
+    """Return the image with what lies in memory before and behind each row in place of padding; 0 beyond the ends."""
+    n, h, w, c = x.shape
+    (top, bottom), (left, right) = sides
+    rows = np.arange(-top, h + bottom)[:, None] * w + np.arange(-left, w + right)[None, :]
+    flat = x.reshape(n, h * w, c)
+    inside = (rows >= 0) & (rows < h * w)
+    return np.where(inside[None, :, :, None], flat[:, rows.clip(0, h * w - 1)], x.dtype.type(0))
+
+
+def _by_mode(mode: Any) -> Callable[[Array, _Sides], Array]:
+    return lambda x, sides: np.pad(x, ((0, 0), *sides, (0, 0)), mode=mode)
+
+
+#: Contents that devices read in place of padding.
+_CONTENTS: dict[str, Callable[[Array, _Sides], Array]] = {
+    "not made: rows are read on into the next": _read_on,
+    "repeats the edge": _by_mode("edge"),
+    "reflects the image": _by_mode("reflect"),
+    "wraps around": _by_mode("wrap"),
+}
+
+
+def _padded_with(
+    profile: Profile,
+    image: int,
+    window: Window,
+    zero: int,
+    fill: Callable[[Array, _Sides], Array],
+    chosen: tuple[bool, bool],
+) -> Device:
+    """Return the operator without padding over an image with other contents around it, on the chosen axes."""
+    down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
+    across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
+    vertical = window.pad_top, max(0, down - window.height - window.pad_top)
+    horizontal = window.pad_left, max(0, across - window.width - window.pad_left)
+    none = (0, 0)
+
+    def device(alone: Part) -> Values:
+        x = alone.inputs[image]
+        inner = (vertical if chosen[0] else none, horizontal if chosen[1] else none)
+        outer = (none if chosen[0] else vertical, none if chosen[1] else horizontal)
+        x = np.pad(fill(x, inner), ((0, 0), *outer, (0, 0)), constant_values=zero)
+        model = with_option(alone.model, "padding", int(Padding.VALID))
+        other = replace(alone, model=model, inputs={**alone.inputs, image: np.ascontiguousarray(x)})
+        return other.run(other.plan(profile))
+
+    return device
 
 
 def _padded(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:

@@ -56,6 +56,23 @@ def _multiplier(change: Callable[[Reals], Reals]) -> Mistake:
     return lambda right: lambda real: right(change(_reals(real)))
 
 
+def _changed(change: Callable[[Reals], Reals], stage: StageOf) -> Mistake:
+    """Return a stage of changed multipliers that ignores the right rounding."""
+    return lambda right: lambda real: stage(change(_reals(real)))
+
+
+def _in_float16(real: Reals) -> Reals:
+    return real.astype(np.float16).astype(np.float64)
+
+
+#: How multipliers become powers of two.
+_POWERS: dict[str, Callable[[Reals], Reals]] = {
+    "rounded": lambda real: np.exp2(np.rint(np.log2(np.abs(real)))),
+    "rounded up": lambda real: np.exp2(np.ceil(np.log2(np.abs(real)))),
+    "cut off": lambda real: np.exp2(np.floor(np.log2(np.abs(real)))),
+}
+
+
 def _accumulator(bits: int, *, wraps: bool) -> Mistake:
     return lambda right: lambda real: NarrowAccumulator(right(real), bits, wraps)
 
@@ -106,6 +123,16 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
             mode = f" (RISC-V's vxrm {_MODES[first]})" if first == last and first in _MODES else ""
             yield f"rounds twice: the product {first}, the shift {last}{mode}", _rounding(fixed(last, first))
     yield "multiplier rounded to float32", _multiplier(lambda real: real.astype(np.float32).astype(np.float64))
+    for name in ("half to even", "half up", "half away from zero"):
+        narrow = f"multiplier rounded to float16, multiplies in float32, rounds {name}"
+        yield narrow, _changed(_in_float16, real(name, "float32"))
+    for way, change in _POWERS.items():
+        for name in ("half up", "towards minus infinity", "half to even"):
+            yield f"multiplier {way} to a power of two, rounds {name}", _changed(change, fixed(name))
+    for name in DIVISIONS:
+        yield f"multiplier of 24 bits, rounds {name}", _rounding(fixed(name, mantissa=24))
+        both = f"two multiplications, of 24 and of 16 bits, each rounds {name}"
+        yield both, _rounding(fixed(name, name, mantissa=24))
     yield "multiplier of 16 bits", _multiplier(_shortened)
     yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)
     for cut in (False, True):

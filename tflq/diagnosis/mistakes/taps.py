@@ -149,7 +149,7 @@ _READINGS: dict[str, Reading] = {
 
 def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield every mistake in the taps of a contraction."""
-    contraction = _right_contraction(alone, profile)
+    contraction = right_contraction(alone, profile)
     if contraction is not None:
         for name, reading in _readings(contraction, alone):
             yield name, _device(contraction, reading)
@@ -157,7 +157,7 @@ def mistaken_taps(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Iterator[Mistaken]:
     """Yield two mistakes in the taps of a contraction at once; one has a `leading` name."""
-    contraction = _right_contraction(alone, profile)
+    contraction = right_contraction(alone, profile)
     known = [] if contraction is None else list(_readings(contraction, alone))
     for (first, one), (second, other) in combinations(known, 2):
         both = one.joined(other) if first in leading or second in leading else None
@@ -165,7 +165,7 @@ def taps_together(alone: Part, profile: Profile, leading: Container[str]) -> Ite
             yield f"{first}; and {second}", _device(contraction, both)
 
 
-def _right_contraction(alone: Part, profile: Profile) -> Contraction | None:
+def right_contraction(alone: Part, profile: Profile) -> Contraction | None:
     """Return the operator in this form, if it computes the same as the profile."""
     prepared = alone.plan(profile).steps[0].prepared
     name = alone.op.builtin
@@ -180,7 +180,7 @@ def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Read
     yield from _beyond_codes(alone)
     for name, window in wrong_windows(contraction.window).items():
         yield name, Reading(window=window)
-    x = _input(alone)
+    x = input_of(alone)
     for bits in (16, 24, 32):
         if contraction.reach(x) >= 1 << bits - 1:
             for first in (False, True):
@@ -228,7 +228,7 @@ def wrong_windows(window: Window) -> dict[str, Window]:
 def _device(contraction: Contraction, reading: Reading) -> Device:
     def device(alone: Part) -> Mapping[int, Array]:
         (tensor,) = alone.got
-        return {tensor: contraction.codes(_input(alone), reading)}
+        return {tensor: contraction.codes(input_of(alone), reading)}
 
     return device
 
@@ -237,11 +237,12 @@ def _is_right(contraction: Contraction, alone: Part, profile: Profile) -> bool:
     """Return whether the form without a mistake agrees with the profile."""
     (tensor,) = alone.got
     right = alone.run(alone.plan(profile))[tensor]
-    codes = contraction.codes(_input(alone), Reading())
+    codes = contraction.codes(input_of(alone), Reading())
     return codes.dtype == right.dtype and np.array_equal(codes, right)
 
 
-def _input(alone: Part) -> Array:
+def input_of(alone: Part) -> Array:
+    """Return the operator's first input."""
     return alone.inputs[alone.op.inputs[0]]
 
 

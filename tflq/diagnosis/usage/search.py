@@ -28,7 +28,7 @@ _SAMPLES = 4
 #: Shares of differing elements: of the worst operator with a mistake, and of all operators at most without it.
 _WRONG, _RIGHT = 0.05, 0.005
 #: Roundings make at most this many LSB; shares of elements beyond that without a mistake, and how many times fewer.
-_LSB, _STILL_FAR, _NEARER = 4, 0.05, 4
+_LSB, _STILL_FAR, _NEARER = 4, 0.35, 1.5
 #: Number of mistakes that are combined with others.
 _FEW = 3
 #: Numbers of elements that a mistake explains: for a certain one, and for a likely one.

@@ -48,12 +48,20 @@ _COLUMNS = (("#", ">"), ("operator", "<"), ("differing", ">"), ("largest", ">"),
 _PAGE_COLUMNS = (*_COLUMNS[:2], ("status", "<"), *_COLUMNS[2:])
 
 
-def explain_report(findings: Findings, model: str = "MODEL", dump: str = "DUMP", options: Sequence[str] = ()) -> Report:
-    """Build the report of what was found of the dump at `dump`; `options` are words of the command that read it."""
+def explain_report(
+    findings: Findings, model: str = "MODEL", dump: str = "DUMP", options: Sequence[str] = (), whole: str = ""
+) -> Report:
+    """Build the report of what was found of the dump at `dump`; `options` are words of the command that read it.
+
+    `whole` is the answer that holds for all operators together, if there is one: it leads the cause of one of them.
+    """
     about = ("model ", Code(model), ", dump ", Code(dump), f", profile {findings.profile}, {findings.mode.value}")
     word, _ = verdict_words(findings)
     return Report(
-        "explain", list(_blocks(findings, model, dump, options)), about=about, title=f"{word.rstrip(':')}: {model}"
+        "explain",
+        list(_blocks(findings, model, dump, options, whole)),
+        about=about,
+        title=f"{word.rstrip(':')}: {model}",
     )
 
 
@@ -68,24 +76,24 @@ def discrimination_card(found: Discrimination) -> Report:
     return Report("explain", [Verdict(what), Brief(where, then), *map(Text, groups)])
 
 
-def _blocks(findings: Findings, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
+def _blocks(findings: Findings, model: str, dump: str, options: Sequence[str], whole: str = "") -> Iterator[Block]:
     """Yield the findings on one signature, and in text those on the others after it."""
     if findings.signature:
         yield Text(findings.signature, "strong")
-    yield from _of_one(findings, model, dump, options)
+    yield from _of_one(findings, model, dump, options, whole)
     for other in findings.signatures:
         if other.signature != findings.signature:
             yield InText([Text(other.signature, "strong"), *_of_one(other, model, dump, options)])
 
 
-def _of_one(findings: Findings, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
+def _of_one(findings: Findings, model: str, dump: str, options: Sequence[str], whole: str = "") -> Iterator[Block]:
     word, text = verdict_words(findings)
     explanation = findings.explanation if findings.first is not None else None
     headline = f"{text}; {cause_headline(explanation)}" if explanation is not None else ""
     yield Verdict(text, STYLES[findings.verdict], word, headline=headline)
     yield _brief(findings)
     yield from _first(findings)
-    yield Section("cause", "Cause", list(_cause(findings)))
+    yield Section("cause", "Cause", list(_cause(findings, whole)))
     if findings.element is not None:
         yield element_blocks(findings.element, findings.sample)
     yield Next(list(next_steps(model, dump, findings, options)))
@@ -149,7 +157,9 @@ def _difference_blocks(findings: Findings, where: Located) -> Iterator[Block]:
 # --- The cause -------------------------------------------------------------------------------------------------------
 
 
-def _cause(findings: Findings) -> Iterator[Block]:
+def _cause(findings: Findings, whole: str = "") -> Iterator[Block]:
+    if whole:
+        yield Text(f"of the whole: {whole}", "strong")
     if findings.explanation is not None and findings.first is not None:
         yield from cause_blocks(findings.explanation)
     yield from joint_section(findings.joint)

@@ -33,7 +33,9 @@ def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report
         *map(Note, answer.warnings[:2]),
     ]
     if answer.findings is not None:
-        details = explain_report(answer.findings, asked.model, asked.dump, asked.options).blocks
+        is_of_all = answer.mistake is not None or (answer.fit is not None and bool(answer.fit.fitting))
+        whole = f"{headline(answer)} ({certainty_text(answer)})" if is_of_all and answer.fault != Fault.NONE else ""
+        details = explain_report(answer.findings, asked.model, asked.dump, asked.options, whole).blocks
         blocks.append(Section("details", "Details", list(details)) if verbose else OnPage(lambda _view: details))
     about = ("model ", Code(asked.model), ", evidence ", Code(asked.evidence))
     return Report("why", blocks, about=about, title=f"why: {asked.model}")

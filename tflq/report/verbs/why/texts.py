@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tflq.diagnosis.causes import Cause
 from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.faults import RECORD
 from tflq.diagnosis.faults.defect import DefectKind
 from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Fit
@@ -19,6 +20,7 @@ from tflq.report.differences import how_far
 from tflq.report.numbers import counted
 from tflq.report.verbs.explain.cause import cause_text
 from tflq.report.verbs.why.asked import Asked
+from tflq.statements import Statement
 from tflq.verification.results import Located, Verdict
 
 #: Advice on a mistake, by the beginning of its name.
@@ -76,22 +78,34 @@ def headline(answer: Answer) -> str:
         named = alternatives([answer.mistake.name, *answer.mistake.also])
         return WORDS[answer.certainty] + named + beside_text(answer)
     if answer.verdict == Verdict.NOTHING:
-        return "nothing could be compared"
+        return "; ".join(["nothing could be compared", *_constants(answer)])
     if answer.fault == Fault.NONE:
         return f"nothing differs from {answer.nearest or answer.base}"
     if answer.verdict == Verdict.INCOMPLETE:
-        return f"nothing that was compared differs from {answer.nearest or answer.base}"
+        return "; ".join(
+            [f"nothing that was compared differs from {answer.nearest or answer.base}", *_constants(answer)]
+        )
     if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
-        return WORDS[answer.certainty] + _profiles_text(answer, answer.fit)
+        noted = answer.known_fault
+        known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
+        return WORDS[answer.certainty] + _profiles_text(answer, answer.fit) + known
     if answer.defect is not None:
         where = "" if answer.located is None else f" (operator {answer.located.index} {answer.located.op})"
         known = "" if answer.fit is None or not answer.is_overflow else owners_text(answer.fit)
         return f"{WORDS[answer.certainty]}{answer.defect.name}{where}{known}"
     causes = cause_names(answer)
     where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
-    named = WORDS[answer.certainty] + alternatives(causes) if causes else "no hypothesis reproduces every bit"
+    nothing = "no hypothesis reproduces every bit"
+    if is_of_outputs(answer):
+        nothing = f"cannot tell from outputs alone: {nothing}"
+    named = WORDS[answer.certainty] + alternatives(causes) if causes else nothing
     named += where
     return f"the model breaks a rule; {named}" if answer.fault == Fault.MODEL else named
+
+
+def _constants(answer: Answer) -> list[Statement]:
+    """Return the outputs that are constants."""
+    return [w for w in answer.warnings if isinstance(w, Statement) and w.kind == "constant-output"]
 
 
 def beside_text(answer: Answer) -> str:
@@ -113,6 +127,12 @@ def _profiles_text(answer: Answer, fit: Fit) -> str:
     first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
     where = f"; in {answer.located.op} as {alternatives(first)}" if first and answer.located is not None else ""
     return ", or ".join([bits, *foreign_names(answer)]) + where
+
+
+def is_of_outputs(answer: Answer) -> bool:
+    """Return whether inputs of the explained operator were computed, so that operators before it may be at fault."""
+    explanation = None if answer.findings is None else answer.findings.explanation
+    return explanation is not None and bool(explanation.assumed)
 
 
 def owners_text(fit: Fit) -> str:
@@ -284,6 +304,8 @@ def advice(answer: Answer, asked: Asked) -> str:
         return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
     if answer.fault == Fault.DEVICE:
         return f"report it to the device's makers: `{asked.command} --paste` prints the text"
+    if answer.fault == Fault.OPEN and is_of_outputs(answer):
+        return RECORD
     if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
         return "; ".join(asked.on_dump("explain", "--discriminate", "apart.npz")) or "give more samples with --inputs"
     return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"
