@@ -84,6 +84,7 @@ COMMANDS = (
     "why MODEL wrong.npy --inputs x.npy",
     "why MODEL wrong.npy --inputs pixels.npy --mean 0 --std 255 --profile tflm",
     "why MODEL s0.npz",
+    "why MODEL wrong.npy",
     "profiles --model MODEL",
     "prove MODEL --between litert-ref litert-ref-arm64",
     "extract MODEL 4 -o part.tflite",

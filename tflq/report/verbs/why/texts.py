@@ -77,7 +77,7 @@ def headline(answer: Answer) -> str:
     if answer.mistake is not None:
         named = alternatives([answer.mistake.name, *answer.mistake.also])
         return WORDS[answer.certainty] + named + beside_text(answer)
-    if answer.verdict == Verdict.NOTHING:
+    if answer.verdict == Verdict.NOTHING or (answer.verdict == Verdict.INCOMPLETE and not _is_compared(answer)):
         return "; ".join(["nothing could be compared", *_constants(answer)])
     if answer.fault == Fault.NONE:
         return f"nothing differs from {answer.nearest or answer.base}"
@@ -214,6 +214,11 @@ def nearest_text(answer: Answer) -> str:
     return "; ".join([*parts, *([f"none for {', '.join(unknown)}"] if unknown else [])])
 
 
+def _is_compared(answer: Answer) -> bool:
+    """Return whether a result of an operator was compared with a profile's."""
+    return answer.findings is not None and any(one.differences for one in answer.findings.operators)
+
+
 def where_text(answer: Answer) -> str:
     """Return the first divergent operator, how far it differs, and how many operators do."""
     mistake, findings = answer.mistake, answer.findings
@@ -308,4 +313,6 @@ def advice(answer: Answer, asked: Asked) -> str:
         return RECORD
     if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
         return "; ".join(asked.on_dump("explain", "--discriminate", "apart.npz")) or "give more samples with --inputs"
+    if not _is_compared(answer) and not asked.is_target and "--inputs" not in asked.options:
+        return f"give what the device was fed: `{asked.command} --inputs SOURCE`"
     return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"
