@@ -326,6 +326,6 @@ def test_one_operator_in_float_wins_back_what_is_said(tmp_path: Path) -> None:
     assert again["comparison"]["sqnr"] >= found["comparison"]["sqnr"] + 0.5
     assert again["output"]["size"] > found["output"]["size"]
     text = tflq(*words, "--sensitivity", "-f", "-o", tmp_path / "a.tflite").stdout
-    named = f"costs most of {won['tried']} operators tried: {won['operator']} {won['op']}; "
+    named = f"gains most in float, of {won['tried']} operators tried: {won['operator']} {won['op']}; "
     assert f"{named}--keep-float {won['operator']} gives outputs of" in text
-    assert "costs most" not in tflq(*words, "-f", "-o", tmp_path / "a.tflite").stdout
+    assert "gains most" not in tflq(*words, "-f", "-o", tmp_path / "a.tflite").stdout

@@ -105,7 +105,9 @@ def _stepped(execution: Execution) -> Stepped:
 
 def _said(reason: str, feeds: Feeds) -> str:
     """Return a failure of the runtime with what it means: the runtime itself, or the inputs."""
-    if " of model 0" in reason and "invoking" in reason:
+    if "invoking" not in reason:  # no input was looked at
+        return reason
+    if " of model 0" in reason:
         reason = f"the runtime itself cannot run the unchanged model on these inputs: {reason}"
     if feeds.facts.seed is not None and any(word in reason for word in _OUTSIDE):
         reason += "; these inputs were generated: give valid ones with --inputs (inputs=)"

@@ -92,10 +92,10 @@ def size_text(making: Making) -> str:
 
 
 def win_text(won: WinBack) -> str:
-    """Return the operator that costs most, the option that leaves it in float, and what that gives, as measured."""
+    """Return the operator that gains most in float, the option that leaves it there, and what that gives, as measured."""
     bytes_ = f"{abs(won.added):,} bytes {'more' if won.added >= 0 else 'less'}"
     return (
-        f"costs most of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
+        f"gains most in float, of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
         f"--keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
         f"{won.gained:.1f} dB more, for {bytes_}, in this configuration"
     )
