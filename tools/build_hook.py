@@ -1,8 +1,8 @@
 """Put machine code into a wheel while it is built, for hatchling.
 
-TFLQ_MACHINE_CODE chooses: `host` (the default), a part for this machine, in a few seconds; `all`, for every level;
-`none`. Without machine code everything works the same: functions are compiled when they are first called. So no failure
-ends a build, unless all was asked for.
+TFLQ_MACHINE_CODE chooses: `host` (the default), a part for this machine, the same on every machine of its level; `all`,
+for every level; `none`. Without machine code everything works the same: functions are compiled when they are first
+called. So no failure ends a build, unless all was asked for.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: Seconds of processor time that a process collects for `host`, and seconds after which it is ended.
-_SECONDS, _LIMIT = 11, 60
+#: Number of models, the most common first, whose code is made for `host`, and seconds after which none is.
+_PIECES, _LIMIT = 16, 300
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -32,7 +32,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         folder = Path(self._made.name)
         command = [sys.executable, str(Path(self.root, "tools/ship_code.py")), "--folder", str(folder)]
         if chosen == "host":
-            command += ["--host", "--seconds", str(_SECONDS)]
+            command += ["--host", "--pieces", str(_PIECES)]
         try:
             limit = _LIMIT if chosen == "host" else None
             subprocess.run(command, check=True, timeout=limit, stdin=subprocess.DEVNULL, stdout=sys.stderr)

@@ -1,11 +1,11 @@
 """Make the machine code that comes with tflq, for levels of processors.
 
     python tools/ship_code.py                       every level, complete: for wheels
-    python tools/ship_code.py --host --seconds 12   the level of this machine, as much as is made in the time
+    python tools/ship_code.py --host --pieces 40    the level of this machine, of the first models only
 
 A level is compiled by processes of its own from the models of golden/, see tflq/jit/collecting.py. No processor of the
-level is needed, so one machine makes the code for all. The files are written to --folder, by default to
-tflq/machine_code of this checkout.
+level is needed, so one machine makes the code for all. How fast it is decides nothing: equal words give equal files.
+The files are written to --folder, by default to tflq/machine_code of this checkout.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,8 +55,8 @@ def work() -> Iterator[tuple[Path, str]]:
             yield model, profile
 
 
-def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> None:
-    """Write the code of a level for each `turns`-th piece of work, as a file."""
+def collect(name: str, file: Path, turn: int, turns: int, pieces: int) -> None:
+    """Write the code of a level for each `turns`-th of the first `pieces` of work, or of all (0), as a file."""
     from tflq.api.files import load
     from tflq.api.warming import warm
     from tflq.errors import TflqError
@@ -64,18 +64,14 @@ def collect(name: str, file: Path, turn: int, turns: int, seconds: float) -> Non
     from tflq.jit.shipped import pack
     from tflq.jit.targets import LEVELS
 
-    start = time.process_time()
     own = tuple(level for level in LEVELS if level.name in os.environ["TFLQ_OWN_LEVELS"].split(","))
     collection = Collection(next(level for level in LEVELS if level.name == name), own)
-    for number, (model, profile) in enumerate(work()):
-        if time.process_time() - start > seconds:
-            break
+    for number, (model, profile) in enumerate(islice(work(), pieces or None)):
         if number % turns == turn:
-            rest = min(_LONGEST, max(1.0, seconds - (time.process_time() - start)))
             # Arithmetic on memory that was never written may fail in any way.
-            with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(rest):
+            with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(_LONGEST):
                 warm([model, *([one_pixel(load(model))] if model.stem == POINTWISE else [])], profile)
-    if seconds == float("inf"):
+    if not pieces:
         for name in CONTRACTIONS[turn::turns]:
             for variant in variants(load(ROOT / f"golden/singleop/models/{name}.tflite")):
                 for profile in PROFILES:
@@ -150,7 +146,7 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def make(names: list[str], folder: Path, jobs: int, seconds: float) -> None:
+def make(names: list[str], folder: Path, jobs: int, pieces: int) -> None:
     """Make the files of levels, each by `jobs` processes."""
     from tflq.jit.shipped import pack, unpacked
     from tflq.jit.targets import LEVELS, levels
@@ -162,7 +158,7 @@ def make(names: list[str], folder: Path, jobs: int, seconds: float) -> None:
         if level.machine == "x86_64":
             own |= {"NUMBA_CPU_NAME": level.cpu, "NUMBA_CPU_FEATURES": level.words}
         parts = [folder / f".{name}.{turn}" for turn in range(jobs)]
-        rest = [str(jobs), str(seconds)]
+        rest = [str(jobs), str(pieces)]
         started = [
             subprocess.Popen([sys.executable, __file__, "--collect", name, str(part), str(turn), *rest], env=own)
             for turn, part in enumerate(parts)
@@ -185,19 +181,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", action="store_true", help="only the level of this machine")
     parser.add_argument("--levels", default="", help="only these, separated by commas")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="processor time of each process")
+    parser.add_argument("--pieces", type=int, default=0, help="models and profiles, the most common first; 0: all")
     parser.add_argument("--folder", type=Path, default=ROOT / "tflq/machine_code")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--collect", nargs=5, help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.collect:
-        level, file, turn, turns, seconds = words.collect
-        collect(level, Path(file), int(turn), int(turns), float(seconds))
+        level, file, turn, turns, pieces = words.collect
+        collect(level, Path(file), int(turn), int(turns), int(pieces))
         return
     from tflq.jit.targets import LEVELS, levels
 
     chosen = [level.name for level in (levels()[:1] if words.host else LEVELS)]
-    make(words.levels.split(",") if words.levels else chosen, words.folder, words.jobs, words.seconds)
+    make(words.levels.split(",") if words.levels else chosen, words.folder, words.jobs, words.pieces)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import ship_code
 import tflq
 from support import suites
 from support.running import run
+from tflq.jit.shipped import unpacked
+from tflq.jit.targets import levels
 
 
 def test_the_first_models_are_there_and_come_first() -> None:
@@ -56,3 +58,14 @@ def test_variants_are_images_and_pixels_of_every_number_of_channels() -> None:
     shapes = [one.subgraphs[0].tensors[one.subgraphs[0].outputs[0]].shape for one in ship_code.variants(model)]
     assert shapes[:2] == [(1, 8, 8, ship_code.CHANNELS[0]), (1, 1, 1, ship_code.CHANNELS[0])]
     assert len(shapes) == 2 * len(ship_code.CHANNELS)
+
+
+@pytest.mark.slow
+def test_equal_words_give_equal_files(tmp_path: Path) -> None:
+    """An installation depends on no clock. Functions of one piece are compiled twice, in processes of their own."""
+    level = levels()[0].name
+    for number in (1, 2):
+        ship_code.make([level], tmp_path / str(number), number, 2)
+    one, two = ((tmp_path / str(number) / f"{level}.code").read_bytes() for number in (1, 2))
+    assert one == two
+    assert unpacked(one)

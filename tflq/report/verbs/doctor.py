@@ -19,7 +19,8 @@ def doctor_report(examination: Examination) -> Report:
 def _blocks(examination: Examination) -> Iterator[Block]:
     versions = f"tflq {examination.tflq}, Python {examination.python}, NumPy {examination.numpy}"
     yield Fact(f"{versions}, numba {examination.numba}, {examination.platform}")
-    yield Fact(f"integer products by: {examination.kernels}; machine code in {examination.machine_code}")
+    came = f"; {examination.shipped} came with tflq" if examination.shipped else "; none came with tflq"
+    yield Fact(f"integer products by: {examination.kernels}; machine code in {examination.machine_code}{came}")
     rows = [(r.name, r.version or "not there", r.profile, r.reason) for r in examination.runtimes]
     yield Table([("runtime", "<"), ("version", "<"), ("profile", "<"), ("", "<")], rows)
     yield _self_test(examination)

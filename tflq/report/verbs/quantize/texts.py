@@ -92,7 +92,7 @@ def size_text(making: Making) -> str:
 
 
 def win_text(won: WinBack) -> str:
-    """Return the operator that gains most in float, the option that leaves it there, and what that gives, as measured."""
+    """Return the operator that gains most in float, the option that leaves it there, and what that gives."""
     bytes_ = f"{abs(won.added):,} bytes {'more' if won.added >= 0 else 'less'}"
     return (
         f"gains most in float, of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
