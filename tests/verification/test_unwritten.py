@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -192,3 +193,13 @@ def test_an_explanation_knows_what_a_golden_names(tmp_path: Path) -> None:
     assert dump.unwritten == {2}
     assert "litert-xnnpack" in fit(tflq.load(model), [dump]).fitting
     assert tflq.explain(model, tmp_path / "g.npz", "litert-xnnpack").verdict == Verdict.SAME
+
+
+@pytest.mark.parametrize("kind", ["float16", "int8", "channels"])
+def test_an_older_runtime_is_tested_alike(kind: str) -> None:
+    python = os.environ.get("TFLQ_TFLITE_2_14_PYTHON", "")
+    if not python:
+        pytest.skip("TFLQ_TFLITE_2_14_PYTHON names no Python that has tflite_runtime")
+    report = verify(dense(kind), "tflite-runtime-xnnpack", python=python)
+    assert report.coverage.unwritten == ("tensor 2 of operator 0 DEQUANTIZE",)
+    assert not [one for one in report.operators if one.op == "DEQUANTIZE" and one.status == Status.DIFFERS]
