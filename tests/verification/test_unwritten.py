@@ -75,6 +75,18 @@ def left(name: str = "POW") -> bytes:
     return build(Graph(tensors, [0], [4], ops))
 
 
+def gathered() -> bytes:
+    """Float16 weights of a dense layer that an operator reads, too, which XNNPACK does not take: they are written."""
+    rows = T("int32", (2,), value=np.array([1, 0], np.int32))
+    tensors = [X, weights("float16", 4, 8), T("float32", (4, 8)), T("float32", (2, 4)), rows, T("float32", (2, 8))]
+    ops = [
+        Op("DEQUANTIZE", [1], [2], version=3),
+        Op("FULLY_CONNECTED", [0, 2, -1], [3], DENSE),
+        Op("GATHER", [2, 4], [5], ("GatherOptions", {"axis": 0})),
+    ]
+    return build(Graph(tensors, [0], [3, 5], ops))
+
+
 def reshaped() -> bytes:
     """A float16 constant that is reshaped and transposed before it is read."""
     shape, axes = (T("int32", (n,), value=np.array(v, np.int32)) for n, v in ((2, (4, 2)), (2, (1, 0))))
@@ -108,6 +120,7 @@ def given_out(kind: str) -> bytes:
         (shared(), 1),
         (reshaped(), 1),
         (left(), 0),
+        (gathered(), 0),
         (given_out("float16"), 1),
         (given_out("int8"), 1),
     ],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.reuse import overwritten_by
 from tflq.errors import TflqError
-from tflq.interpreter.unpacking import unpacked_tensors
+from tflq.interpreter.unpacking import unpackable_tensors
 from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part, part_of, reads
@@ -68,7 +68,7 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
     """
     graph = view(model)
     makers = graph.last_writers
-    folded = (unpacked_tensors(graph, profile) | dump.unwritten) & set(graph.op(index).inputs)
+    folded = (unpackable_tensors(graph, profile) | dump.unwritten) & set(graph.op(index).inputs)
     dump = dump.without(folded)
     known = readable(dump, makers, index)
     if not set(reads(model, (index,))) <= set(known):
