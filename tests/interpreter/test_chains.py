@@ -11,6 +11,7 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.running import assert_same, run
 from support.single_op import T, litert
+from tflq.interpreter import make_plan
 from tflq.interpreter.chains import computed_with, products
 from tflq.ir import view
 from tflq.profiles import by_name
@@ -64,6 +65,14 @@ def chained(kind: str, seed: int, outputs: list[int]) -> bytes:
 def test_squares_are_the_runtimes(kind: str, seed: int) -> None:
     model, x = square(kind, seed, (0, 1, 3)[seed % 3]), every_code(kind)
     assert_same(run(model, [x], "litert-xnnpack"), litert(model, [x], "BUILTIN"), "square")
+
+
+def test_squares_promise_no_more_than_was_compared() -> None:
+    model = tflq.load(square("int8", 1))
+    words = {name: make_plan(model, by_name(name)).steps[0].promise.word for name in ("litert-xnnpack", "litert-js")}
+    assert words == {"litert-xnnpack": "exact", "litert-js": "close"}
+    arm = [make_plan(tflq.load(square("int8", n)), by_name("litert-xnnpack-arm64")).steps[0] for n in range(12)]
+    assert {step.promise.word for step in arm} == {"exact", "close"}  # fused or not: some tables are the same
 
 
 def test_squares_are_not_products() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.reuse import overwritten_by
 from tflq.errors import TflqError
+from tflq.interpreter.unpacking import unpackable_tensors
 from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part, part_of, reads
@@ -53,24 +54,28 @@ def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
 
 
 def trusted(dump: Dump, operators: Iterable[Located]) -> Dump:
-    """Return the dump without overwritten tensors."""
-    return dump.without(t for o in operators for t in o.overwritten)
+    """Return the dump without tensors that were overwritten or never written."""
+    return dump.without(t for o in operators for t in (*o.overwritten, *o.unwritten))
 
 
 def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Part:
     """Return operator `index` on the dump's inputs; missing ones are computed from earlier tensors.
+
+    Tensors that the runtime unpacks from constants, and never writes, are computed, and constants of the part.
 
     Raises:
         InputError: An input is neither in the dump nor computable.
     """
     graph = view(model)
     makers = graph.last_writers
+    folded = (unpackable_tensors(graph, profile) | dump.unwritten) & set(graph.op(index).inputs)
+    dump = dump.without(folded)
     known = readable(dump, makers, index)
     if not set(reads(model, (index,))) <= set(known):
         known = {**_computed_before(model, dump, index, profile), **known}
     results = graph.op(index).writes
     got = {t: dump.tensors[t] for t in results if t in dump.tensors and makers[t] == index}
-    return replace(part_of(model, (index,), known), got=got, variables=dump.variables)
+    return replace(part_of(model, (index,), known).fixing(folded), got=got, variables=dump.variables)
 
 
 def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:

@@ -48,13 +48,23 @@ def unpacked_tensors(graph: GraphView, profile: Profile) -> frozenset[int]:
 
     A tensor whose readers XNNPACK may or may not take is among them: its values show whether it was written.
     """
+    operands: dict[int, Operand] = {}
+    unpacked = unpackable_tensors(graph, profile, operands)
+    return frozenset(t for t in unpacked if not any(_runs(graph, op, operands, profile) for op in graph.readers(t)))
+
+
+def unpackable_tensors(
+    graph: GraphView, profile: Profile, operands: dict[int, Operand] | None = None
+) -> frozenset[int]:
+    """Return the tensors that operators of XNNPACK read as constants under a profile, written or not.
+
+    `operands` gets the operands of the operators that make them.
+    """
     if profile.runtime.resolver != XNNPACK or profile.runtime.library:
         return frozenset()
-    if not any(op.name in UNPACKING for op in graph.ops):
-        return frozenset()
-    operands: dict[int, Operand] = {}
-    unpacked = {t: op.index for op in graph.ops for t in _unpacked(graph, op, operands)}
-    return frozenset(t for t in unpacked if not any(_runs(graph, op, operands, profile) for op in graph.readers(t)))
+    known: dict[int, Operand] = {} if operands is None else operands
+    ops = (op for op in graph.ops if op.name in UNPACKING)
+    return frozenset(t for op in ops for t in _unpacked(graph, op, known))
 
 
 def _unpacked(graph: GraphView, op: OperatorView, operands: dict[int, Operand]) -> Iterator[int]:

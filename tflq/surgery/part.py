@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.interpreter import Plan, State, Trace, make_plan, run
-from tflq.ir import GraphView, Model, OperatorView, view
+from tflq.ir import GraphView, Model, OperatorView, view, with_graph
 from tflq.profiles import Profile
 from tflq.surgery.cut import cut
+from tflq.surgery.edit import with_constant
 
 Array = NDArray[Any]
 
@@ -63,6 +64,18 @@ class Part:
         if self.runs is not None:
             self.runs.append((plan, self.inputs))
         return run(plan, self.inputs, state, keep_all=True)
+
+    def fixing(self, tensors: Collection[int]) -> Part:
+        """Return the part with some inputs, by original index, as constants of its model."""
+        model, fixed = self.model, [i for i in self.inputs if self.tensors[i] in tensors]
+        for i in fixed:
+            model = with_constant(model, i, self.inputs[i])
+        if not fixed:
+            return self
+        record = view(model).record
+        record = replace(record, inputs=tuple(i for i in record.inputs if i not in fixed))
+        inputs = {i: value for i, value in self.inputs.items() if i not in fixed}
+        return replace(self, model=with_graph(model, record), inputs=inputs)
 
     def values(self, trace: Trace) -> dict[int, Array]:
         """Return a trace's tensors by original index."""
