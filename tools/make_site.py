@@ -36,6 +36,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "runtimes.md",
         "scoreboard.md",
         "versions.md",
+        "releases.md",
         "faults.md",
         "operators.md",
         "profiles.md",

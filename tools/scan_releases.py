@@ -9,6 +9,7 @@ release is added with one command, which makes its environment, runs the suite a
 
 The suite are models at the edges of Prepare's conditions (tools/prepare_edges.py), drawn from a seed. Every model runs
 in two processes, one of them with poisoned memory; where they disagree, its result is undefined and not compared.
+FOLDER/outcomes.json keeps what was seen, so that only new releases run.
 `--profiles` compares each profile with its runtime, too. `--write` writes docs/releases.md.
 """
 
@@ -26,7 +27,7 @@ from profile_docs import table
 
 from opfuzz.edges import Edge, draw_edge
 from opfuzz.releases import releases
-from opfuzz.scanning import PACKAGES, Change, Environment, Outcomes, changes, environments, outcomes
+from opfuzz.scanning import PACKAGES, Change, Environment, Kept, Outcomes, changes, environments, outcomes
 from opfuzz.session import numbers, operators
 from opfuzz.sides import WRONG, Answer, Side
 
@@ -81,13 +82,15 @@ def suite(args: argparse.Namespace) -> list[Edge]:
     return list(itertools.islice((edge for edge in drawn if edge is not None), args.count))
 
 
-def scanned(found: Sequence[Environment], edges: Sequence[Edge]) -> Iterator[Change]:
-    """Yield the changes of every resolver, in the order of releases."""
+def scanned(found: Sequence[Environment], edges: Sequence[Edge], kept: Kept) -> Iterator[Change]:
+    """Yield the changes of every resolver, in the order of releases. Outcomes that are kept are not made again."""
     for resolver in dict.fromkeys(name for _, names in PACKAGES.values() for name in names):
         line: list[Outcomes] = []
         for one in found:
             if resolver in PACKAGES[one.package][1]:
-                made = outcomes(one, resolver, edges)
+                made = kept.get(one, resolver) or outcomes(one, resolver, edges)
+                if made is not None:
+                    kept.put(made)
                 print(f"{one.name} {resolver}: {'does not start' if made is None else 'done'}", file=sys.stderr)
                 line += [] if made is None else [made]
         yield from changes(line, edges)
@@ -152,7 +155,8 @@ def main() -> int:
         print(f"no environment PACKAGE-VERSION in {args.folder}", file=sys.stderr)
         return 2
     edges = suite(args)
-    lines = [HEAD.format(count=len(edges), seed=args.seed), *page(list(scanned(found, edges)))]
+    kept = Kept(args.folder / "outcomes.json", f"seed {args.seed}, {len(edges)} models, {' '.join(args.ops)}")
+    lines = [HEAD.format(count=len(edges), seed=args.seed), *page(list(scanned(found, edges, kept)))]
     finish(lines, args.write)
     if args.profiles:
         finish([*lines, AGREEMENT, *agreement_lines(agreements(args.folder, edges))], args.write)

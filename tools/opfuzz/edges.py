@@ -32,7 +32,7 @@ DATA = QUANTIZED | {"float32"}
 NOT_MICRO = frozenset({"shape_unknown", "shape_of_one", "short_buffer"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edge:
     """A file at an edge. `changes` names what was changed, `samples` holds the values of its inputs."""
 
