@@ -41,7 +41,7 @@ kernels accept: strides larger than images, scales beyond 2^8 and below 2^-20, u
 biases of another scale, sums near the ends of int32, several scales where one is usual, any activation and version.
 Numbers in brackets count models. *bits* are other outputs, *accepted* runs now, *refused* is refused now. What aborts,
 or differs between two processes of one release, is not compared. Float outputs are compared by bits, too. Releases that
-change nothing are listed, so that a profile can stand for several.
+change nothing are listed, so that one profile can describe several.
 
 `tools/scan_releases.py FOLDER --write` writes this page (seed {seed}); `--add PACKAGE==VERSION` adds a release.
 [versions.md](versions.md) has the formulas behind the changes, and [profiles.md](profiles.md) the profiles.

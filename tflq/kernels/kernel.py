@@ -34,7 +34,7 @@ class Operand:
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
     even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. If `is_unpacked`, an
-    operator unpacks it from a constant. `is_open`: the file says that a dimension is not known.
+    operator unpacks it from a constant. `is_open`: a dimension is not known in the file.
     """
 
     index: int

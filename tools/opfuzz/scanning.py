@@ -67,7 +67,7 @@ def environments(folder: Path) -> list[Environment]:
 
 @dataclass
 class Outcomes:
-    """What a runtime does with each edge, by the edge's number."""
+    """The outcome of each edge in a runtime, by the edge's number."""
 
     name: str
     resolver: str
@@ -138,7 +138,7 @@ def _outcome(answered: list[list[Array]] | str | None) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What differs between two neighbouring releases of one resolver: numbers of edges by operator."""
+    """Differences between two neighbouring releases of one resolver: numbers of edges by operator."""
 
     before: str
     after: str

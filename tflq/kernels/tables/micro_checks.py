@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro's Prepare asks for beyond LiteRT's, and what it does not look at.
+"""Checks of TensorFlow Lite Micro's Prepare beyond LiteRT's, and those of LiteRT that it lacks.
 
 Source: tflite-micro (August 2026) kernels/: pooling_common.cc, broadcast_to.cc, strided_slice_common.cc,
 transpose_common.cc, softmax_common.cc, lstm_eval.cc ValidateTensors, conv_common.cc; each was asked of the package of

@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro's kernels accept beyond and below what LiteRT's do, as data.
+"""Forms, constants and ranks that TensorFlow Lite Micro's kernels accept, as data.
 
 Source: tflite-micro (August and October 2026), the type switches and Prepare of its kernels; each form was asked of
 the package of 23 October 2026.
