@@ -15,7 +15,7 @@ import numpy as np
 from tflq.kernels.delegation import UNCLAIMED, delegate, has_bias_scales, has_filter_scales, has_shape, is_quantized
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
-from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
+from tflq.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
 from tflq.kernels.transpose_conv.reference import prepare_quantized, scatter
@@ -57,7 +57,9 @@ def filter_fits(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     w, x = node.input(1), node.input(2)
-    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(
+        node, prepare_quantized(with_fitting_bias(node, 2, 1, 3), arithmetic), gemm(arithmetic, x), x, w, w.shape[0]
+    )
 
 
 BYTES = tuple(
