@@ -37,6 +37,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "scoreboard.md",
         "versions.md",
         "xnnpack.md",
+        "releases.md",
         "faults.md",
         "operators.md",
         "profiles.md",

@@ -9,6 +9,7 @@ release is added with one command, which makes its environment, runs the suite a
 
 The suite are models at the edges of Prepare's conditions (tools/prepare_edges.py), drawn from a seed. Every model runs
 in two processes, one of them with poisoned memory; where they disagree, its result is undefined and not compared.
+FOLDER/outcomes.json keeps what was seen, so that only new releases run.
 `--profiles` compares each profile with its runtime, too. `--write` writes docs/releases.md.
 """
 
@@ -26,7 +27,7 @@ from profile_docs import table
 
 from opfuzz.edges import Edge, draw_edge
 from opfuzz.releases import releases
-from opfuzz.scanning import PACKAGES, Change, Environment, Outcomes, changes, environments, outcomes
+from opfuzz.scanning import PACKAGES, Change, Environment, Kept, Outcomes, changes, environments, outcomes
 from opfuzz.session import numbers, operators
 from opfuzz.sides import WRONG, Answer, Side
 
@@ -40,7 +41,7 @@ kernels accept: strides larger than images, scales beyond 2^8 and below 2^-20, u
 biases of another scale, sums near the ends of int32, several scales where one is usual, any activation and version.
 Numbers in brackets count models. *bits* are other outputs, *accepted* runs now, *refused* is refused now. What aborts,
 or differs between two processes of one release, is not compared. Float outputs are compared by bits, too. Releases that
-change nothing are listed, so that a profile can stand for several.
+change nothing are listed, so that one profile can describe several.
 
 `tools/scan_releases.py FOLDER --write` writes this page (seed {seed}); `--add PACKAGE==VERSION` adds a release.
 [versions.md](versions.md) has the formulas behind the changes, and [profiles.md](profiles.md) the profiles.
@@ -81,13 +82,15 @@ def suite(args: argparse.Namespace) -> list[Edge]:
     return list(itertools.islice((edge for edge in drawn if edge is not None), args.count))
 
 
-def scanned(found: Sequence[Environment], edges: Sequence[Edge]) -> Iterator[Change]:
-    """Yield the changes of every resolver, in the order of releases."""
+def scanned(found: Sequence[Environment], edges: Sequence[Edge], kept: Kept) -> Iterator[Change]:
+    """Yield the changes of every resolver, in the order of releases. Outcomes that are kept are not made again."""
     for resolver in dict.fromkeys(name for _, names in PACKAGES.values() for name in names):
         line: list[Outcomes] = []
         for one in found:
             if resolver in PACKAGES[one.package][1]:
-                made = outcomes(one, resolver, edges)
+                made = kept.get(one, resolver) or outcomes(one, resolver, edges)
+                if made is not None:
+                    kept.put(made)
                 print(f"{one.name} {resolver}: {'does not start' if made is None else 'done'}", file=sys.stderr)
                 line += [] if made is None else [made]
         yield from changes(line, edges)
@@ -152,7 +155,8 @@ def main() -> int:
         print(f"no environment PACKAGE-VERSION in {args.folder}", file=sys.stderr)
         return 2
     edges = suite(args)
-    lines = [HEAD.format(count=len(edges), seed=args.seed), *page(list(scanned(found, edges)))]
+    kept = Kept(args.folder / "outcomes.json", f"seed {args.seed}, {len(edges)} models, {' '.join(args.ops)}")
+    lines = [HEAD.format(count=len(edges), seed=args.seed), *page(list(scanned(found, edges, kept)))]
     finish(lines, args.write)
     if args.profiles:
         finish([*lines, AGREEMENT, *agreement_lines(agreements(args.folder, edges))], args.write)

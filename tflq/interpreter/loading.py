@@ -1,4 +1,4 @@
-"""What a runtime refuses when it loads a file, before it prepares an operator.
+"""Files that a runtime refuses to load, before it prepares an operator.
 
 Source: LiteRT 2.3 interpreter_builder.cc ParseQuantization, Subgraph::SetTensorParametersReadOnly; TensorFlow 2.7 to
 2.14, the same. TensorFlow Lite Micro looks at neither.

@@ -22,12 +22,14 @@ from tflq.kernels.table import KernelTable, Rows, find
 from tflq.kernels.validity import Runtime, When, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
+#: The last of the fused activations that XNNPACK has.
+ACTIVATIONS = 3
 #: The largest rank that XNNPACK knows.
 RANK = 6
 
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 #: Types of codes -> the smallest and the largest.
-_CODES = {TensorType.INT8: (-128, 127), TensorType.UINT8: (0, 255)}
+_CODES = {TensorType.INT8: (-128, 127), TensorType.UINT8: (0, 255), TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1)}
 
 #: Operators that the delegate knows; it takes nodes of them, and of no others. Source: Subgraph::VisitNode.
 _VISITED = (
@@ -55,7 +57,7 @@ def over(row: Kernel, base: KernelTable) -> Kernel:
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         static = all(node.input(position).is_constant for position in row.shape_operands)
-        taken = row.takes is None or (static and row.takes(node))
+        taken = row.takes is None or (static and has_activation(node) and row.takes(node))
         chosen = row if taken else row_of(node, beneath, row.sparse)
         if taken and row.takes is not None:
             check_definable(node, (*filter(None, node.inputs), *node.outputs))
@@ -169,6 +171,14 @@ def is_taken(node: Node, rows: Rows) -> bool | None:
     if row is None or row.takes is None:
         return None
     return all(node.input(position).is_constant for position in row.shape_operands) and row.takes(node)
+
+
+def has_activation(node: Node) -> bool:
+    """Return whether XNNPACK has the fused activation: NONE, RELU, RELU_N1_TO_1, RELU6.
+
+    Source: ConvertActivationToOutputRange.
+    """
+    return int(node.options.get("fused_activation_function", 0)) <= ACTIVATIONS
 
 
 def is_static(operand: Operand) -> bool:

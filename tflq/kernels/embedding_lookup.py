@@ -48,6 +48,9 @@ class Scaled:
 
 def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare to copy rows as they are."""
+    scales = node.input(1).quantization
+    if scales is not None and len(scales.scale) > 1:
+        node.reject("several scales", node.input(1), expected="a result of floats", got=node.outputs[0].type.label)
     table = checked_table(node)
     node.check(not is_blockwise(table), "quantization", table, expected="per tensor or row", got="scales of blocks")
     require_same_type(node, table, node.outputs[0])

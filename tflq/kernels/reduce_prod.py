@@ -64,6 +64,8 @@ def prepare_integer(node: Node, arithmetic: Arithmetic) -> Prepared:
     reduced = reduced_axes(node)
     if math.prod(x.shape) == 0:
         raise UndefinedResultError("QuantizedReduceProd", "no elements to multiply: the output stays unwritten")
+    if not y.scale > 0:
+        raise UndefinedResultError(node.op, "a scale of 0")
     scaling = float(x.scale) / math.pow(float(y.scale), 1.0 / reduced.count)
     clamp = type_range(x.type.label)
     data = OpData(reduced, x.zero_point, quantize_multiplier(scaling), y.zero_point, clamp)

@@ -13,13 +13,16 @@ Source: LiteRT 2.3, resize_nearest_neighbor.cc; reference/resize_nearest_neighbo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflq.kernels.families.element_types import BITS_8, BITS_16, BITS_32
 from tflq.kernels.families.nearest_positions import eval_nearest
 from tflq.kernels.families.resizing import ratio, resized_shape
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.operands import require_same_type
+from tflq.kernels.validity import micro
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.rounding import round_half_away
 
@@ -47,6 +50,15 @@ def nearest(size: int, new_size: int, align: bool, half: bool) -> Array:
     return np.maximum(positions, 0) if half and size else positions
 
 
+def prepare_at_corners(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare without the option half_pixel_centers. Source: tflite-micro (2025) resize_nearest_neighbor.cc."""
+    fields = {**node.options.fields, "half_pixel_centers": False}
+    return prepare(replace(node, options=replace(node.options, fields=fields)), arithmetic)
+
+
 _X = f"{BITS_8}|{BITS_16}|{BITS_32}"
 
-KERNELS = (Kernel("RESIZE_NEAREST_NEIGHBOR", f"{_X} int32 -> {_X}", prepare, (1, 4), shape_operands=(1,)),)
+_ROW = Kernel("RESIZE_NEAREST_NEIGHBOR", f"{_X} int32 -> {_X}", prepare, (1, 4), shape_operands=(1,))
+_AT_CORNERS = Kernel("RESIZE_NEAREST_NEIGHBOR", _ROW.types, prepare_at_corners, (1, 4), shape_operands=(1,))
+
+KERNELS = (_ROW, *valid(micro(until="litert-2.1"), _AT_CORNERS))

@@ -15,22 +15,28 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.ir import TensorType
-from tflq.kernels.delegation import RANK, check_definable, codes_known, has_shape, is_quantized
+from tflq.kernels.delegation import RANK, check_definable, codes_known, has_activation, has_shape, is_quantized
 from tflq.kernels.families.activation import without_function
 from tflq.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.kernels.validity import Runtime, xnnpack
 from tflq.numerics.arithmetic import Arithmetic
 
-#: The fused activations that XNNPACK has: none, RELU, RELU_N1_TO_1, RELU6.
-_ACTIVATIONS = 3
-
 
 def _takes_max_pool(node: Node) -> bool:
-    """Return whether no stride exceeds the window. A window of one pixel is a clamp, whose scales may differ."""
+    """Return whether no stride exceeds the window. A window of one pixel is a clamp of its own."""
     sizes = [int(node.options[f"filter_{side}"]) for side in ("height", "width")]
     strides = [int(node.options[f"stride_{side}"]) for side in ("h", "w")]
     fits = all(0 < stride <= size for stride, size in zip(strides, sizes, strict=True))
-    return fits and max(sizes) > 1 and int(node.options["fused_activation_function"]) <= _ACTIVATIONS
+    return fits and max(sizes) > 1 and has_activation(node)
+
+
+def _check_clamp(node: Node) -> None:
+    """Refuse a pool of one pixel between other scales, which XNNPACK clamps and scales."""
+    x, y = node.input(0), node.outputs[0]
+    sizes = [int(node.options[f"filter_{side}"]) for side in ("height", "width")]
+    alike = x.scale == y.scale and x.zero_point == y.zero_point
+    if max(sizes) == 1 and y.type != TensorType.FLOAT32 and not alike:
+        node.reject("XNNPACK's pools of one pixel between scales are not modelled", y, expected=_of(x), got=_of(y))
 
 
 def _takes_pad(node: Node) -> bool:
@@ -144,6 +150,8 @@ def refusing(row: Kernel, runtime: Runtime) -> Kernel:
         is_taken = _is_taken(node, move, (*operands, *node.outputs), types)
         if is_taken:
             _check_move(node, operands)
+        elif node.op == "MAX_POOL_2D" and is_quantized(operands[0]) and operands[0].type in types:
+            _check_clamp(node)
         return row.prepare(_as_taken(node) if is_taken else node, arithmetic)
 
     return replace(row, prepare=prepare)

@@ -11,17 +11,29 @@ from functools import cache
 from tflq.errors import UnknownNameError
 from tflq.kernels.notes import Formula
 from tflq.kernels.tables.rows import formulas
+from tflq.kernels.validity import RELEASES as KERNELS
 from tflq.kernels.validity import Runtime
 from tflq.profiles import by_name
+from tflq.profiles.table import ALIASES, ROWS
 
-#: Releases that profiles model, oldest first. A profile's name is release, dash, resolver.
-RELEASES = (
-    "tf-2.3",
-    "tf-2.5",
-    *(f"tflite-2.{minor}" for minor in range(7, 15)),
-    *(f"litert-{version}" for version in ("1.0", "1.2", "1.4", "2.0", "2.1", "2.2", "2.3")),
-)
 RESOLVERS = ("ref", "opt", "xnnpack")
+
+
+def _releases() -> tuple[str, ...]:
+    """Return the releases that profiles and their other names model, from 2.3 of TensorFlow on, oldest first."""
+    lines = ("tf", "tflite", "litert")
+    numbers = {}
+    for name in (*ROWS, *ALIASES):
+        found = re.fullmatch(rf"({'|'.join(lines)})-(\d+)\.(\d+)-({'|'.join(RESOLVERS)})", name)
+        if found is not None:
+            numbers[name.rpartition("-")[0]] = (lines.index(found[1]), int(found[2]), int(found[3]))
+    oldest, newest = _OLDEST, numbers[KERNELS[-1]]
+    return tuple(sorted((r for r, n in numbers.items() if oldest <= n <= newest), key=numbers.__getitem__))
+
+
+_OLDEST = (0, 2, 3)
+#: Releases that profiles model, oldest first. A profile's name is release, dash, resolver.
+RELEASES = _releases()
 
 
 @dataclass(frozen=True, slots=True)

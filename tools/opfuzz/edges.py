@@ -32,7 +32,7 @@ DATA = QUANTIZED | {"float32"}
 NOT_MICRO = frozenset({"shape_unknown", "shape_of_one", "short_buffer"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edge:
     """A file at an edge. `changes` names what was changed, `samples` holds the values of its inputs."""
 
@@ -167,7 +167,7 @@ def per_channel(draw: Draw, case: Case) -> Case | None:
 
 
 def other_dimension(draw: Draw, case: Case) -> Case | None:
-    """Return the case with scales said to lie along another dimension."""
+    """Return the case with scales along another dimension."""
     return _in_one(draw, case, lambda t: replace(t, axis=draw.int(0, 3)))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from opfuzz.case import Array
@@ -65,11 +67,33 @@ def environments(folder: Path) -> list[Environment]:
 
 @dataclass
 class Outcomes:
-    """What a runtime does with each edge, by the edge's number."""
+    """The outcome of each edge in a runtime, by the edge's number."""
 
     name: str
     resolver: str
     by_number: dict[int, str] = field(default_factory=dict)
+
+
+class Kept:
+    """Outcomes in a file, so that only new releases run; those of another suite are dropped."""
+
+    def __init__(self, path: Path, suite: str) -> None:
+        self._path, self._suite = path, suite
+        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        self._known: dict[str, dict[str, str]] = known.get("outcomes", {}) if known.get("suite") == suite else {}
+
+    def get(self, one: Environment, resolver: str) -> Outcomes | None:
+        """Return the outcomes of a runtime; None if they are not known."""
+        known = self._known.get(f"{one.name} {resolver}")
+        if known is None:
+            return None
+        return Outcomes(one.name, resolver, {int(number): outcome for number, outcome in known.items()})
+
+    def put(self, made: Outcomes) -> None:
+        """Keep the outcomes of a runtime."""
+        self._known[f"{made.name} {made.resolver}"] = {str(n): outcome for n, outcome in made.by_number.items()}
+        document = {"suite": self._suite, "outcomes": self._known}
+        self._path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def outcomes(one: Environment, resolver: str, edges: Sequence[Edge]) -> Outcomes | None:
@@ -86,12 +110,17 @@ def outcomes(one: Environment, resolver: str, edges: Sequence[Edge]) -> Outcomes
         is_micro = one.package == "tflite-micro"
         if is_micro and not edge.is_for_micro:
             continue
-        asked = with_real_shapes(edge) if is_micro else edge
+        asked = _declared(edge) if is_micro else edge
         answers = [_outcome(remote.outputs(asked.content, asked.samples)) for remote in (first, second)]
         made.by_number[edge.number] = answers[0] if answers[0] == answers[1] else UNDEFINED
     first.close()
     second.close()
     return made
+
+
+@cache
+def _declared(edge: Edge) -> Edge:
+    return with_real_shapes(edge)
 
 
 def _outcome(answered: list[list[Array]] | str | None) -> str:
@@ -109,7 +138,7 @@ def _outcome(answered: list[list[Array]] | str | None) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What differs between two neighbouring releases of one resolver: numbers of edges by operator."""
+    """Differences between two neighbouring releases of one resolver: numbers of edges by operator."""
 
     before: str
     after: str

@@ -1,4 +1,4 @@
-"""An edge in a real runtime and in the profile that stands for it."""
+"""An edge in a real runtime and in its profile."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Answer(Enum):
     EQUAL = "equal"
     CLOSE = "not claimed"  # both run; the profile promises closeness only
     REFUSED = "refused alike"
-    NOT_MODELLED = "not modelled"  # the runtime runs, and the profile says that it does not know how
-    UNDEFINED = "undefined"  # the runtime aborts, or two of its processes disagree, or the profile says so
+    NOT_MODELLED = "not modelled"  # the runtime runs, and the profile reports that it cannot
+    UNDEFINED = "undefined"  # the runtime aborts, or two of its processes disagree, or the profile reports it
     DIFFERENT = "DIFFERS"
     ONLY_LIVE = "RUNS, and the profile refuses"
     ONLY_PROFILE = "REFUSED, and the profile runs"

@@ -119,6 +119,24 @@ def test_sums_of_2026_2_wrap_without_a_bias() -> None:
     assert run(model, [x], "tflm") == run(model, [x], "tflm-2026.9") == 20808  # from later builds
 
 
+def test_options_that_2026_2_ignores() -> None:
+    """Recorded from the build of 3 February 2026: no fused activation, and corners for centers."""
+    x = T("int8", (1, 1, 1, 1), 1.0, 0)
+    weights = T("int8", (1, 1, 1, 1), 1.0, 0, value=np.array([[[[1]]]], np.int8))
+    shape = T("int32", (4,), value=np.array([1, 1, 1, 1], np.int32))
+    options = ("TransposeConvOptions", {"padding": 1, "stride_h": 1, "stride_w": 1, "fused_activation_function": 1})
+    model = build("TRANSPOSE_CONV", [shape, weights, x], [x], options, version=4)
+    code = np.full((1, 1, 1, 1), -5, np.int8)
+    assert (run(model, [code], "tflm-2026.2"), run(model, [code], "tflm")) == (-5, 0)
+    image = T("int8", (1, 1, 3, 1), 1.0, 0)
+    size = T("int32", (2,), value=np.array([1, 2], np.int32))
+    resize = ("ResizeNearestNeighborOptions", {"align_corners": False, "half_pixel_centers": True})
+    model = build("RESIZE_NEAREST_NEIGHBOR", [image, size], [T("int8", (1, 1, 2, 1), 1.0, 0)], resize, version=3)
+    codes = np.array([1, 2, 3], np.int8).reshape(1, 1, 3, 1)
+    assert run(model, [codes], "tflm-2026.2").ravel().tolist() == [1, 2]
+    assert run(model, [codes], "tflm").ravel().tolist() == [1, 3]
+
+
 def test_the_data_name_operators_that_are_registered() -> None:
     table = by_name("tflm").kernels
     for op in (*FORMS, *CONSTANT, *RANK):

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.errors import UndefinedResultError
 from tflq.ir import CARRIER, TensorType
-from tflq.kernels.conv_2d.reference import prepare_quantized
+from tflq.kernels.conv_2d.reference import prepare_float, prepare_quantized
 from tflq.kernels.families.bias_width import as_wide_as_its_bias
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
 from tflq.kernels.validity import SPEC, cmsis_nn, micro
@@ -41,6 +41,16 @@ def prepare_optional(node: Node, arithmetic: Arithmetic) -> Prepared:
     return replace(bound, data=Unbiased(bound), eval=eval_unbiased)
 
 
+def prepare_float_optional(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare with a bias of zeros if there is none."""
+    if node.optional(2) is not None:
+        return prepare_float(node, arithmetic)
+    channels = node.input(1).shape[0]
+    zeros = Operand(-1, "", TensorType.FLOAT32, (channels,), value=np.zeros(channels, np.float32))
+    bound = prepare_float(replace(node, inputs=(*node.inputs[:2], zeros)), arithmetic)
+    return replace(bound, data=Unbiased(bound), eval=eval_unbiased)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Unbiased:
     """A convolution that was prepared with a bias of zeros."""
@@ -50,7 +60,7 @@ class Unbiased:
 
 def eval_unbiased(data: Unbiased, x: Array, w: Array, bias: None = None) -> Array | tuple[Array, ...]:
     """Convolve without a bias."""
-    return data.inner.eval(data.inner.data, x, w, np.zeros(w.shape[0], np.int64))
+    return data.inner.eval(data.inner.data, x, w, np.zeros(w.shape[0], x.dtype))
 
 
 KERNELS = (
@@ -58,6 +68,7 @@ KERNELS = (
         micro(),
         Kernel("CONV_2D", "int8 int8|int4 int32? -> int8", prepare_optional, (1, 8)),
         Kernel("CONV_2D", "int16 int8 int64? -> int16", prepare_optional, (1, 8)),
+        Kernel("CONV_2D", "float32 float32 float32? -> float32", prepare_float_optional, (1, 8)),
     ),
     *valid(micro(SPEC), Kernel("CONV_2D", "int16 int8 int32 -> int16", as_wide_as_its_bias(prepare_quantized), (1, 8))),
     *valid(cmsis_nn(), Kernel("CONV_2D", "int16 int8 int32 -> int16", refuse_int32_bias, (1, 8))),

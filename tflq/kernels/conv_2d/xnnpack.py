@@ -28,7 +28,7 @@ from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.hybrid_sums import HybridSums
 from tflq.kernels.families.negative_padding import unread
 from tflq.kernels.families.operand_rows import Patches
-from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
+from tflq.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
 from tflq.kernels.geometry.windows import Window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
@@ -57,7 +57,7 @@ def takes(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     x, w = node.input(0), node.input(1)
-    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

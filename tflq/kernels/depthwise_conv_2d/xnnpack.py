@@ -16,7 +16,7 @@ from tflq.kernels.delegation import (
 )
 from tflq.kernels.depthwise_conv_2d.reference import prepare_quantized
 from tflq.kernels.families.negative_padding import unread
-from tflq.kernels.families.xnnpack_scaling import depthwise, rescaled
+from tflq.kernels.families.xnnpack_scaling import depthwise, rescaled, with_fitting_bias
 from tflq.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -46,7 +46,9 @@ def takes(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     x, w = node.input(0), node.input(1)
-    return rescaled(node, prepare_quantized(node, arithmetic), depthwise(arithmetic, x), x, w, w.shape[3])
+    return rescaled(
+        node, prepare_quantized(with_fitting_bias(node), arithmetic), depthwise(arithmetic, x), x, w, w.shape[3]
+    )
 
 
 _ROWS = tuple(

@@ -19,7 +19,7 @@ FACTS = (
     Fact("BROADCAST_TO", both="2.5:3", micro="uint8", rounds_once=True, moves=(0,), quantize=MOVES, needs=Needs(3, 3)),
     Fact(
         "CONCATENATION",
-        opt="1.15:2 2.3:3 2.14:4 2.1:5",
+        opt="1.15:2 2.3:3 2.14:4 2.1:6",
         ref="1.15:1 2.5:3 2.1:5",
         micro="taken",
         later="2.14 int4 float16",
@@ -40,8 +40,8 @@ FACTS = (
     Fact("DILATE", both="1.0:1", traced=False, kept_float=COPIES_CODES),
     Fact(
         "DYNAMIC_UPDATE_SLICE",
-        opt="2.9:1 1.0:2 1.4:4 2.1:5",
-        ref="2.9:1 2.1:5",
+        opt="2.9:1 1.0:2 1.4:4 2.1:6",
+        ref="2.9:1 2.1:6",
         micro="taken",
         later="2.14 uint8 int16 uint32",
         rounds_once=True,
@@ -191,7 +191,7 @@ FACTS = (
     ),
     Fact(
         "SLICE",
-        opt="1.15:3 2.5:5 2.14:6 2.1:7",
+        opt="1.15:3 2.5:5 2.14:6 2.1:8",
         ref="1.15:1 2.5:5 2.1:7",
         micro="taken",
         later="2.14 int4 uint64 float16 float64 complex64",
@@ -276,8 +276,8 @@ FACTS = (
     ),
     Fact(
         "TRANSPOSE",
-        opt="1.15:3 2.3:4 2.5:5 2.12:6 1.4:7",
-        ref="1.15:1 2.5:5 2.1:7",
+        opt="1.15:3 2.3:4 2.5:5 2.12:6 1.4:7 2.1:9",
+        ref="1.15:1 2.5:5 2.1:8",
         micro="taken",
         later="2.14 uint32 uint64 float16 float64 complex64",
         rounds_once=True,

@@ -144,7 +144,7 @@ FACTS = (
     Fact("SKIP_GRAM", both="1.15:1"),
     Fact(
         "SOFTMAX",
-        opt="1.15:2 2.3:3",
+        opt="1.15:2 2.3:3 2.1:4",
         ref="1.15:1 2.5:3",
         micro="taken",
         later="2.14 float16",

@@ -64,3 +64,13 @@ def gemm(arithmetic: Arithmetic, x: Operand) -> StageOf:
 def depthwise(arithmetic: Arithmetic, x: Operand) -> StageOf:
     """Return the scaling of depthwise convolutions."""
     return arithmetic.xnnpack_product if x.type == TensorType.UINT8 else FloatRoundingEven.of
+
+
+def with_fitting_bias(node: Node, x: int = 0, w: int = 1, bias: int = 2) -> Node:
+    """Return the node with the bias's scale that goes with one scale of the weights: XNNPACK compares none."""
+    operand, scale = node.optional(bias), np.float32(node.input(x).scale) * np.float32(node.input(w).scale)
+    if operand is None or operand.quantization is None or len(operand.quantization.scale) != 1 or not scale:
+        return node
+    fitting = replace(operand.quantization, scale=np.array([scale], np.float32))
+    inputs = tuple(replace(operand, quantization=fitting) if one is operand else one for one in node.inputs)
+    return replace(node, inputs=inputs)

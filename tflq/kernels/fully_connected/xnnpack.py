@@ -20,7 +20,7 @@ from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.hybrid import is_blockwise
 from tflq.kernels.families.hybrid_sums import HybridSums
-from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
+from tflq.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
 from tflq.kernels.fully_connected.dense import prepare_quantized
@@ -75,7 +75,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, w = node.input(0), node.input(1)
     if w.type == TensorType.INT4:
         check_sums(node)
-    return rescaled(node, prepare_quantized(node, arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
 
 
 def check_sums(node: Node) -> None:

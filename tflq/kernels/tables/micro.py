@@ -72,7 +72,7 @@ def _narrowed(rows: Rows) -> Iterator[Kernel]:
 def narrowed(signature: Signature, form: Signature) -> Signature | None:
     """Return the types of a signature that a form has, too; None if none are left. What is open in one is the other's.
 
-    A repeated operand of the form stands for all that follow.
+    A repeated operand of the form covers all that follow.
     """
     inputs = _all(signature.inputs, form.inputs)
     outputs = _all(signature.outputs, form.outputs)

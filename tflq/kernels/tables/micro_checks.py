@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro's Prepare asks for beyond LiteRT's, and what it does not look at.
+"""Checks of TensorFlow Lite Micro's Prepare beyond LiteRT's, and those of LiteRT that it lacks.
 
 Source: tflite-micro (August 2026) kernels/: pooling_common.cc, broadcast_to.cc, strided_slice_common.cc,
 transpose_common.cc, softmax_common.cc, lstm_eval.cc ValidateTensors, conv_common.cc; each was asked of the package of
@@ -62,6 +62,30 @@ def _product(node: Node) -> None:
             node.reject("zero point", operand, expected=0, got=int(operand.zero_point))
 
 
+def _strided_slice(node: Node) -> None:
+    """Refuse fewer entries than dimensions, new axes and an ellipsis."""
+    x, begin = node.input(0), node.input(1)
+    if begin.shape != (len(x.shape),):
+        node.reject("shape", begin, expected=[len(x.shape)], got=list(begin.shape))
+    for mask in ("new_axis_mask", "ellipsis_mask"):
+        if int(node.options[mask]):
+            node.reject(mask, x, expected=0, got=int(node.options[mask]))
+
+
+def _dense(node: Node) -> None:
+    """Refuse 4-bit weights with a scale for each unit."""
+    w = node.input(1)
+    if w.type == TensorType.INT4 and w.quantization is not None and len(w.quantization.scale) > 1:
+        node.reject("number of scales", w, expected=1, got=len(w.quantization.scale))
+
+
+def _depthwise(node: Node) -> None:
+    """Refuse 16-bit results with a zero point, which are not modelled."""
+    y = node.outputs[0]
+    if y.type == TensorType.INT16 and y.zero_point:
+        node.reject("16-bit results with a zero point are not modelled", y, expected=0, got=int(y.zero_point))
+
+
 def _transpose(node: Node) -> None:
     """Refuse dimensions that are counted from the back."""
     if int(np.min(node.constant(1), initial=0)) < 0:
@@ -84,9 +108,12 @@ def _lstm(node: Node) -> None:
 CHECKS: Mapping[str, tuple[Callable[[Node], None], ...]] = {
     "AVERAGE_POOL_2D": (_pool,),
     "BROADCAST_TO": (_broadcast,),
+    "DEPTHWISE_CONV_2D": (_depthwise,),
+    "FULLY_CONNECTED": (_dense,),
     "MAX_POOL_2D": (_pool,),
     "MUL": (_product,),
     "SOFTMAX": (_softmax,),
+    "STRIDED_SLICE": (_strided_slice,),
     "TRANSPOSE": (_transpose,),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (_lstm,),
 }

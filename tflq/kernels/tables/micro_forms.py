@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro's kernels accept beyond and below what LiteRT's do, as data.
+"""Forms, constants and ranks that TensorFlow Lite Micro's kernels accept, as data.
 
 Source: tflite-micro (August and October 2026), the type switches and Prepare of its kernels; each form was asked of
 the package of 23 October 2026.
@@ -27,7 +27,7 @@ FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "BATCH_TO_SPACE_ND": (_MOVED_8,),
         "CAST": ("bool|float32|int8|int16|int32|uint32 -> bool|float32|int8|int16|int32|uint32",),
         "CONCATENATION": ("bool|float32|int8|int16|int32|int64* -> any",),
-        "CONV_2D": ("float32 float32 float32 -> any", "int8 int8|int4 int32 -> any", "int16 int8 int32|int64 -> any"),
+        "CONV_2D": ("float32 float32 float32? -> any", "int8 int8|int4 int32 -> any", "int16 int8 int32|int64 -> any"),
         "COS": (_FLOATS,),
         "CUMSUM": (_MOVED_8,),
         "DEPTHWISE_CONV_2D": (
@@ -119,4 +119,4 @@ LSTM_OPERANDS, LSTM_PRESENT, LSTM_ABSENT = 24, (*range(9), *range(12, 16)), (*ra
 #: Operators with a bias of their own -> its position: no zero point is looked at, none of 16-bit data either.
 BIASED: Mapping[str, int] = MappingProxyType({"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "TRANSPOSE_CONV": 3})
 #: Operators that move codes of the first operand, whose scales and zero points are not compared.
-MOVED = frozenset({"BATCH_TO_SPACE_ND", "EXPAND_DIMS", "PACK", "UNPACK"})
+MOVED = frozenset({"BATCH_TO_SPACE_ND", "EXPAND_DIMS", "MIRROR_PAD", "PACK", "UNPACK"})

@@ -78,8 +78,10 @@ _INTEGERS = (
     Kernel("TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", prepare_quantized, (1, 5)),
     Kernel("TRANSPOSE_CONV", "int32 int8 int16 int64? -> int16", prepare_quantized, (1, 5)),
 )
+_FLOATS = Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, (1, 5))
 KERNELS = (
-    *valid(micro(), Kernel("TRANSPOSE_CONV", "int32 float32 float32 float32? -> float32", prepare_float, (1, 5))),
+    *valid(micro(), _FLOATS),
+    *valid(micro(until="litert-2.1"), *reference.without_activations(*_INTEGERS)),
     *valid(micro(), *_INTEGERS),
     *valid(micro(), Kernel("TRANSPOSE_CONV", "int32 int8 int16 int32 -> int16", refuse_int32_bias, (1, 5))),
     *valid(cmsis_nn(), *reference.without_activations(*_INTEGERS)),

@@ -27,7 +27,7 @@ from tflq.kernels.delegation import (
 )
 from tflq.kernels.families.activation import clamp_in_place, float_range
 from tflq.kernels.families.contraction import bias_of
-from tflq.kernels.families.xnnpack_scaling import gemm, rescaled
+from tflq.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
 from tflq.kernels.geometry.windows import Window, window
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
 from tflq.kernels.transpose_conv.reference import prepare_quantized, scatter
@@ -88,7 +88,8 @@ def spread(node: Node) -> tuple[Window, Shape]:
 def prepare_earlier(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     w, x = node.input(1), node.input(2)
-    return rescaled(node, prepare_quantized(node, arithmetic, geometry), gemm(arithmetic, x), x, w, w.shape[0])
+    prepared = prepare_quantized(with_fitting_bias(node, 2, 1, 3), arithmetic, geometry)
+    return rescaled(node, prepared, gemm(arithmetic, x), x, w, w.shape[0])
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -57,9 +57,10 @@ ROWS = (
     ),
     Row(
         "tflm-2026.2",
-        "TensorFlow Lite Micro with its reference kernels, as of February 2026: as `tflm-2026.9`, except that "
-        "16-bit FULLY_CONNECTED without a bias accumulates in 32 bits, in which sums wrap. The build of 8 August 2025 "
-        "does so, too; that of 16 January 2025 does not.",
+        "TensorFlow Lite Micro with its reference kernels, as of February 2026: as `tflm-2026.9`, except that 16-bit "
+        "FULLY_CONNECTED without a bias accumulates in 32 bits, in which sums wrap, integer TRANSPOSE_CONV has "
+        "no fused activation, and RESIZE_NEAREST_NEIGHBOR no half_pixel_centers. The build of 8 August 2025 gives the "
+        "same bits; that of 16 January 2025 accumulates in 64 bits.",
         "tflm-2026.9",
         {"version": "0.dev20260203"},
         {"release": "litert-2.1"},
