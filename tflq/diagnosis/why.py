@@ -264,7 +264,12 @@ def _plainly(
     fitted = fit(model, dumps, profile, by_sample)
     progress("causes", 2, 3)
     findings = investigate(model, dumps, profile, by_sample=by_sample)
-    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not _is_told(findings):
+    is_same = (
+        fitted.best == profile.name
+        and findings.explanation is not None
+        and fitted.unknown[:1] == (findings.explanation.index,)
+    )
+    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not is_same and not _is_told(findings):
         findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
     return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps))
 
