@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.addressing import AXES
 from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.diagnosis.faults.orders import AXES
 from tflq.diagnosis.faults.overwritten import block_of, block_text
 
 Ints = NDArray[np.int64]
