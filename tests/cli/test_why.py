@@ -16,8 +16,10 @@ from support.usage import Planted, planted
 from support.usage import device as devices_results
 from tflq.api.files import load, save
 from tflq.cli.main import cli
+from tflq.interpreter import make_plan, run
 from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.ir.schema import data_text
+from tflq.profiles import by_name
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 ADD = str(SINGLE / "models" / "tie_add_i8_0.tflite")
@@ -274,3 +276,42 @@ def test_no_recorded_device_is_certainly_another() -> None:
         if not named & true and not any(re.search(p, name, re.IGNORECASE) for p in patterns for name in named):
             wrong.append((entry["dump"], found["answer"]))
     assert not wrong
+
+
+def test_a_constant_output_is_named_without_inputs(tmp_path: Path) -> None:
+    np.save(tmp_path / "out.npy", np.full((4, 10), -128, np.int8))
+    model = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+    result = tflq("why", model, tmp_path / "out.npy")
+    assert "is the constant -128 in all 4 samples" in result.stdout.splitlines()[0]
+
+
+def test_a_fault_that_is_no_arithmetic_in_text_and_document(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    golden = dict(np.load(SAME))
+    for key in [k for k in golden if "_out" in k]:
+        golden[key] = np.roll(golden[key].reshape(-1), 3).reshape(golden[key].shape)
+    np.savez(tmp_path / "d.npz", **{k: v for k, v in golden.items() if k.startswith("s")})
+    text = tflq("why", ADD, tmp_path / "d.npz", "--verbose").stdout
+    assert "results are misplaced: shifted" in text.splitlines()[0]
+    assert "is the right value of another place" in text
+    found = json.loads(tflq("why", ADD, tmp_path / "d.npz", "--json").stdout)
+    jsonschema.validate(found, json.loads(data_text("why.schema.json")))
+    jsonschema.validate(found["findings"], json.loads(data_text("explain.schema.json")))
+    defect = found["findings"]["explanation"]["defect"]
+    assert defect["kind"] == "addressing"
+    assert found["causes"] == [defect["name"]]
+
+
+def test_outputs_alone_are_said_to_hide_the_operator(tmp_path: Path) -> None:
+    """A few codes of a network's output are wrong: no cause is named, and what would show more is."""
+    model = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"
+    loaded = load(model)
+    graph = view(loaded)
+    shape = graph.tensors[graph.inputs[0]].shape
+    x = np.random.default_rng(1).integers(-128, 128, shape).astype(np.int8)
+    y = np.array(run(make_plan(loaded, by_name("litert-ref")), {graph.inputs[0]: x}).values[graph.outputs[0]])
+    y.reshape(-1)[[3, 11, 40]] ^= 64
+    np.savez(tmp_path / "d.npz", **{f"t{graph.inputs[0]}": x, f"t{graph.outputs[0]}": y})
+    result = tflq("why", model, tmp_path / "d.npz")
+    assert "cannot tell from outputs alone" in result.stdout.splitlines()[0]
+    assert "record all tensors of the device" in result.stdout

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.causes import Cause, Explanation
-from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, proved
-from tflq.diagnosis.faults import Defect, case_of, defect_after, defect_before
+from tflq.diagnosis.faults import Defect, case_of, defect_after, shown_defect
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trusted
 from tflq.diagnosis.outcomes import results
@@ -34,8 +33,6 @@ from tflq.verification.results import Located, Mode, Status, Verdict, over_sampl
 
 Array = NDArray[Any]
 Index = tuple[int, ...]
-#: Number of differing operators that are searched for faults that are no arithmetic.
-_LOOKED_AT = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +169,9 @@ def investigate(
     defect = None
     if index is not None and mode == Mode.ISOLATED:
         with _noted(faults, "faults that are no arithmetic"):
-            defect = _defect(findings, model, samples, by_sample, profile, op, index)
+            wanted = [o for o in findings.differing if o.index == op or (op is None and not is_noise(o))]
+            every = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
+            defect = shown_defect(model, every, wanted, profile, index)
             index = index if defect is None else defect[0]
     findings = replace(findings, growths=growths, faults=tuple(faults))
     if index is None and element is not None:
@@ -187,29 +186,6 @@ def investigate(
     every = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
     known = None if defect is None else defect[1]
     return _explained(explained, model, dumps[sample], others, index, profile, element, known, every)
-
-
-def _defect(
-    findings: Findings,
-    model: Model,
-    samples: Sequence[Dump],
-    by_sample: BySample,
-    profile: Profile,
-    op: int | None,
-    chosen: int,
-) -> tuple[int, Defect] | None:
-    """Return the operator with a fault that is no arithmetic, and that fault: a certain one first."""
-    wanted = [o for o in findings.differing if o.index == op or (op is None and not is_noise(o))]
-    dumps = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
-    found = []
-    for operator in wanted[:_LOOKED_AT]:
-        case = case_of(model, dumps, operator.index, profile, assumed=bool(operator.assumed))
-        defect = None if case is None else defect_before(case, is_chosen=operator.index == chosen)
-        if defect is not None and defect.certainty == Certainty.CERTAIN:
-            return operator.index, defect
-        if defect is not None:
-            found.append((operator.index, defect))
-    return next(iter(found), None)
 
 
 def _explained(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tflq.errors import TflqError
 from tflq.inspection.difference import difference, unequal
 from tflq.ir import GraphView, Model, view
+from tflq.kernels.facts import OPERATORS
 from tflq.profiles import Profile
 from tflq.surgery.part import part_of
 from tflq.verification.dump import Dump
@@ -50,11 +51,19 @@ def overwritten_by(
     for other in sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t]):
         in_place = makers[other] == last
         shared = _shared(mine, dump.tensors[other], suspect, in_place) if other in dump.tensors else None
-        if shared is not None and known is None and 2 * (shared.stop - shared.start) < mine.nbytes:
-            continue  # nothing shows that the other bytes of an input are right
+        if shared is not None and known is None and _is_open(graph, tensor, other, shared, mine.nbytes):
+            continue
         if shared is not None and not _follows(model, dump, profile, tensor, other, shared, computed):
             return other
     return None
+
+
+def _is_open(graph: GraphView, tensor: int, other: int, shared: slice, size: int) -> bool:
+    """Return whether shared bytes of a graph input show nothing: few of them, or of an operator that moves elements."""
+    maker = graph.maker(other)
+    fact = None if maker is None else OPERATORS.get(maker.builtin)
+    moves = fact is not None and fact.moves != () and maker is not None and tensor in maker.inputs
+    return moves or 2 * (shared.stop - shared.start) < size
 
 
 def _last_reader(graph: GraphView, tensor: int) -> int:

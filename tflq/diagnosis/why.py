@@ -3,201 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.causes import CauseVerdict
+from tflq.diagnosis.answers import Answer, Fault, Weight
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
-from tflq.diagnosis.faults.defect import OF_READING, Defect, DefectKind
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
-from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
 from tflq.errors import InputError, TflqError, TypeMismatchError
 from tflq.interpreter import make_plan, run
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, Model, TensorType, view
-from tflq.kernels.notes import Fault as NoteOfFault
-from tflq.profiles import PROFILES, Profile, by_name
-from tflq.profiles.faults import known_faults
+from tflq.profiles import Profile, by_name
 from tflq.statements import Statement
 from tflq.verification.dump import Dump
 from tflq.verification.evidence.inputs import has_scale, prepared
-from tflq.verification.results import Located, Verdict
 from tflq.verification.scaling import Scaling
+
+__all__ = ["Answer", "Fault", "Weight", "answer"]
 
 Array = NDArray[Any]
 #: An input that uses at most this share of its codes was probably prepared for another range.
 _FEW = 1 / 32
 #: Fewer elements of an output may be equal by chance.
 _FEW_ELEMENTS = 8
-#: Roundings make at most this many LSB.
-_FAR = 4
 #: Fewer elements of an input show nothing about the codes that it uses.
 _ENOUGH = 64
-
-
-class Fault(str, Enum):
-    """The party whose work causes the difference."""
-
-    USER = "user"  # inputs or dumps were prepared otherwise than the model expects
-    MODEL = "model"  # the operator breaks a rule of the specification, so devices need not agree
-    DEVICE = "device"  # an operator computes what no known runtime does
-    RUNTIME = "no one: another runtime's arithmetic"  # the bits of a known profile
-    KNOWN = "another runtime"  # the bits of a known profile, which are a fault of its runtime
-    NONE = "none"  # nothing differs
-    OPEN = "not decided"
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """The effect on the outputs: rows whose arg-max changes, of those compared, and the largest change.
-
-    `effect` is a share of the output's largest magnitude.
-    """
-
-    flipped: int
-    rows: int
-    effect: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """Everything about one piece of evidence.
-
-    `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
-    `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
-    were compared with each other. `breach` names the rule that the model breaks in the operator that differs. `known`
-    is the runtime that the evidence was recorded from, if it is known; its profile has the same name.
-    """
-
-    base: str
-    fit: Fit | None
-    findings: Findings | None
-    mistake: Mistake | None
-    weight: Weight | None
-    samples: int
-    warnings: tuple[str, ...] = ()
-    runtimes: RuntimesApart | None = None
-    breach: Statement | None = None
-    known: str = ""
-
-    @property
-    def is_known(self) -> bool:
-        """True if the profile of the runtime that the evidence was recorded from reproduces everything."""
-        return self.fit is not None and self.known in self.fit.fitting
-
-    @property
-    def defect(self) -> Defect | None:
-        """The fault that is no arithmetic, if that is the cause."""
-        explanation = None if self.findings is None else self.findings.explanation
-        return explanation.defect if explanation is not None and explanation.is_a_defect else None
-
-    @property
-    def is_overflow(self) -> bool:
-        """True if sums exceed the accumulators, so that profiles fit because their runtimes have that fault, too."""
-        return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
-
-    @property
-    def known_fault(self) -> NoteOfFault | None:
-        """The known fault that exactly the fitting profiles have, in an operator that differs by more than rounding."""
-        if self.fit is None or self.findings is None or not self.fit.fitting or self.is_known:
-            return None
-        differing = {o.op for o in self.findings.differing if any(d.largest > _FAR for d in o.differences.values())}
-        fitting = {name for name in self.fit.fitting if name in PROFILES}
-        for known in known_faults():
-            having = set(known.profiles) & set(self.fit.matrix)
-            is_shared = bool(fitting) and fitting == having and self.base not in having
-            if known.fault.op in differing and is_shared and "refused" not in known.fault.symptom:
-                return known.fault
-        return None
-
-    @property
-    def is_whole(self) -> bool:
-        """True if nothing differs, or if one profile or a fault that is no arithmetic explains the whole."""
-        fits = self.fit is not None and bool(self.fit.fitting)
-        return self.is_explained and (fits or self.defect is not None or self.verdict != Verdict.DIFFERS)
-
-    @property
-    def is_explained(self) -> bool:
-        """True if nothing differs, or a cause is likely."""
-        return self.verdict in (Verdict.SAME, Verdict.CLOSE) or self.certainty != Certainty.NONE
-
-    @property
-    def located(self) -> Located | None:
-        """The operator that the answer is about: the explained one, or the first that differs."""
-        return None if self.findings is None else self.findings.explained or self.findings.first
-
-    @property
-    def nearest(self) -> str | None:
-        """The profile that explains most; None if none can be named."""
-        if self.fit is None or self.fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING):
-            return None
-        if self.is_known:
-            return self.known
-        return self.base if self.base in self.fit.ties else self.fit.best
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict: same, differs, close, incomplete, or nothing compared."""
-        if self.mistake is not None:
-            return Verdict.DIFFERS
-        return Verdict.NOTHING if self.findings is None else self.findings.verdict
-
-    @property
-    def certainty(self) -> Certainty:
-        """The certainty of what the headline names: a mistake, a profile, or the cause in one operator."""
-        if self.mistake is not None:
-            if self.fit is not None and self.fit.fitting:
-                return self.fit.certainty
-            return Certainty.CERTAIN if self.mistake.is_certain else Certainty.LIKELY
-        if self.verdict != Verdict.DIFFERS or self.findings is None:
-            return Certainty.NONE
-        if self.fit is not None and self.fit.fitting and not self.is_overflow:
-            return Certainty.CERTAIN if self.is_known else self.fit.certainty
-        explanation = self.findings.explanation
-        return Certainty.NONE if explanation is None else explanation.certainty
-
-    @property
-    def fault(self) -> Fault:
-        """The party at fault; undecided without a likely cause, unless an operator fits no profile at all."""
-        if self.mistake is not None:
-            return Fault.USER
-        if self.findings is None or self.findings.verdict != Verdict.DIFFERS:
-            return Fault.NONE if self.verdict in (Verdict.SAME, Verdict.CLOSE) else Fault.OPEN
-        computing = self._computing(self.findings)
-        is_models = self.breach is not None and computing in (Fault.DEVICE, Fault.OPEN)
-        return Fault.MODEL if is_models else computing
-
-    def _computing(self, findings: Findings) -> Fault:
-        """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
-        fits = self.fit is not None and bool(self.fit.fitting)
-        if fits and (self.is_overflow or self.known_fault is not None):
-            return Fault.KNOWN
-        if fits:
-            return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
-        explanation = findings.explanation
-        if self.defect is not None:
-            is_devices = self.certainty != Certainty.NONE and self.defect.kind not in OF_READING
-            return Fault.DEVICE if is_devices else Fault.OPEN
-        if explanation is None or explanation.assumed:
-            return Fault.OPEN
-        if explanation.exact:
-            if self.certainty == Certainty.NONE:
-                return Fault.OPEN
-            if explanation.exact[0].kind != Kind.PROFILE:
-                return Fault.DEVICE
-            return Fault.OPEN if self.fit is None or self.fit.unknown else Fault.RUNTIME
-        unknown = self.fit is not None and explanation.index in self.fit.unknown
-        is_named = explanation.verdict not in (CauseVerdict.UNTOLD, CauseVerdict.AMBIGUOUS)
-        return Fault.DEVICE if unknown and is_named else Fault.OPEN
 
 
 def answer(
@@ -265,7 +102,12 @@ def _plainly(
     fitted = fit(model, dumps, profile, by_sample)
     progress("causes", 2, 3)
     findings = investigate(model, dumps, profile, by_sample=by_sample)
-    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not _is_told(findings):
+    is_same = (
+        fitted.best == profile.name
+        and findings.explanation is not None
+        and fitted.unknown[:1] == (findings.explanation.index,)
+    )
+    if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not is_same and not _is_told(findings):
         findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
     return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps))
 

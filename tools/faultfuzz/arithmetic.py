@@ -29,7 +29,7 @@ _ALSO = {
 def _pattern(mistake: str) -> str:
     import re
 
-    return _CAUSES.get(mistake, re.escape(mistake)) + _ALSO.get(mistake, "")
+    return _CAUSES.get(mistake, re.escape(mistake)).replace("$", "") + _ALSO.get(mistake, "")
 
 
 def listed(run: Run, rng: np.random.Generator, everywhere: bool = False) -> Planted | None:

@@ -7,6 +7,7 @@
 | `overwritten.py`      | one block of memory: overwritten after it was read, not written, stale           |
 | `bits.py`             | bits of codes that are stuck or cut off                                          |
 | `addressing.py`       | right elements in other places: shifts, strides, images of a batch, byte orders  |
+| `orders.py`           | orders of elements that `addressing.py` compares                                 |
 | `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                            |
 | `padding.py`          | only results whose windows reach beyond one side of the image                    |
 | `places.py`           | only some rows, columns, channels, lanes or images                               |
@@ -36,14 +37,20 @@ from tflq.diagnosis.faults.overwritten import foreign_block, overwritten
 from tflq.diagnosis.faults.padding import padding
 from tflq.diagnosis.faults.places import place
 from tflq.diagnosis.faults.precision import precision
+from tflq.ir import Model
+from tflq.profiles import Profile
+from tflq.verification.dump import Dump
+from tflq.verification.results import Located
 
-__all__ = ["RECORD", "Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before"]
+__all__ = ["RECORD", "Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before", "shown_defect"]
 
 #: How to compare every operator by itself.
 RECORD = (
     "record all tensors of the device (preserve_all_tensors, or each right after its operator): "
     "outputs alone do not show which operator it is"
 )
+#: Number of differing operators that are looked at.
+_LOOKED_AT = 16
 Detector = Callable[[Case], "Defect | None"]
 _BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
 #: Detectors that run the operator many times.
@@ -57,6 +64,21 @@ def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
     The operator that is explained (`is_chosen`) is also run on its inputs in other orders.
     """
     return _first((*_BEFORE, *(_OF_CHOSEN if is_chosen else ())), case)
+
+
+def shown_defect(
+    model: Model, dumps: Sequence[Dump], operators: Sequence[Located], profile: Profile, chosen: int
+) -> tuple[int, Defect] | None:
+    """Return the first of some operators with a fault that its values show, a certain one first, and that fault."""
+    found = []
+    for operator in operators[:_LOOKED_AT]:
+        case = case_of(model, dumps, operator.index, profile, assumed=bool(operator.assumed))
+        defect = None if case is None else defect_before(case, is_chosen=operator.index == chosen)
+        if defect is not None and defect.certainty == Certainty.CERTAIN:
+            return operator.index, defect
+        if defect is not None:
+            found.append((operator.index, defect))
+    return next(iter(found), None)
 
 
 def defect_after(case: Case) -> Defect | None:

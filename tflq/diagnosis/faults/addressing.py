@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise, permutations
-from typing import Any
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,43 +13,33 @@ from numpy.typing import NDArray
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Array, Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.diagnosis.faults.orders import Map, Order, orders, pitches
 from tflq.errors import TflqError
 
-Ints = NDArray[np.int64]
-#: Indices of the elements that are in each place, -1 where that is not known.
-Map = Ints
-#: Names of axes by rank.
-AXES = {
-    4: ("image", "row", "column", "channel"),
-    3: ("image", "row", "channel"),
-    2: ("row", "channel"),
-    1: ("element",),
-}
-#: Sizes of blocks of channels, alignments of rows in elements, and distances of shifts along an axis.
-_BLOCKS, _ALIGNED, _SHIFTS = (4, 8, 16, 32), (2, 4, 8, 16, 32, 64), (1, 2, 3, 4)
-#: Orders that hypotheses about arithmetic try together with other mistakes (tflq/diagnosis/mistakes/layouts.py).
-_ARITHMETIC = ((0, 3, 1, 2), (0, 2, 1, 3))
 #: The smallest number of moved elements, of their distinct values, and the share of places that must be known.
 _ENOUGH, _KNOWN = 6, 0.5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Order:
-    """Another order of an array's elements, by name."""
-
-    name: str
-    source: Map
+#: The largest results for which every order is tried, and the largest difference of a rounding, in LSB.
+_LARGEST, _ROUNDED = 1 << 18, 2
 
 
 def moved(case: Case) -> Defect | None:
     """Return how the results' elements are misplaced; None if they are not."""
-    return _of_results(case) or _of_bytes(case)
+    return None if _is_rounding(case) else _of_results(case) or _of_bytes(case)
+
+
+def _is_rounding(case: Case) -> bool:
+    """Return whether all codes lie as near the right ones as roundings put them: other places differ by more."""
+    if case.observed[0].dtype.kind not in "iu":
+        return False
+    pairs = zip(case.expected, case.observed, strict=True)
+    return max(int(np.abs(e.astype(np.int64) - o).max(initial=0)) for e, o in pairs) <= _ROUNDED
 
 
 def _of_results(case: Case) -> Defect | None:
     shape = case.observed[0].shape
     fitting = []
-    for order in (*_orders(shape), *_found_shifts(case), *_found_rows(case)):
+    tried = orders(shape) if case.observed[0].size <= _LARGEST else ()
+    for order in (*tried, *_found_shifts(case), *_found_rows(case)):
         bits = _evidence(order.source, case.expected, case.observed)
         if certainty_of(bits) != Certainty.NONE:
             fitting.append((np.count_nonzero(order.source >= 0), order, bits))
@@ -60,7 +49,7 @@ def _of_results(case: Case) -> Defect | None:
     return _defect(case, f"results are misplaced: {order.name}", order, bits)
 
 
-def _defect(case: Case, name: str, order: _Order | None, bits: float) -> Defect:
+def _defect(case: Case, name: str, order: Order | None, bits: float) -> Defect:
     known = (
         "every element"
         if order is None or (order.source >= 0).all()
@@ -100,88 +89,10 @@ def _agree(one: Array, other: Array) -> bool:
     return bool(_equal(one, other).all())
 
 
-# --- Orders that are tried -------------------------------------------------------------------------------------------
-
-
-def _orders(shape: Sequence[int]) -> Iterator[_Order]:
-    """Yield the orders along each axis, of blocks of channels, of neighbours and of axes."""
-    size = math.prod(shape)
-    places = np.arange(size, dtype=np.int64).reshape(tuple(shape))
-    names = AXES.get(len(shape), tuple(f"axis {k}" for k in range(len(shape))))
-    for axis, name in enumerate(names):
-        if shape[axis] > 1:
-            for text, picks in _along(name, shape[axis]):
-                taken = places.take(np.maximum(picks, 0), axis)
-                outside = np.moveaxis(np.broadcast_to(picks < 0, np.moveaxis(places, axis, -1).shape), -1, axis)
-                yield _Order(text, np.where(outside, -1, taken).reshape(-1))
-    if len(shape) == 4 and min(shape[1:3]) > 1:
-        yield _Order("rotated by half a turn", places[:, ::-1, ::-1].reshape(-1))
-    for count, text in ((2, "neighbours exchanged in pairs"), (4, "the order reversed in every four elements")):
-        if size % count == 0:
-            yield _Order(f"{text} (endianness)", places.reshape(-1, count)[:, ::-1].reshape(-1))
-    yield from _blocks(places)
-    yield from _transposed(places)
-
-
-def _transposed(places: Ints) -> Iterator[_Order]:
-    """Yield other orders of the axes, each different one once, without those that hypotheses about arithmetic try."""
-    letters = {4: "NHWC", 3: "NHC", 2: "NC"}.get(places.ndim, "")
-    orders = list(permutations(range(places.ndim))) if letters else []
-    known = {source.tobytes() for order in orders if order in _ARITHMETIC for source in _both(places, order)}
-    for order in orders:
-        name = "".join(letters[i] for i in order)
-        for verb, source in zip(("stored", "read"), _both(places, order), strict=True):
-            if source.tobytes() not in known:
-                known.add(source.tobytes())
-                yield _Order(f"transposed, {verb} as {name} in place of {letters}", source)
-
-
-def _both(places: Ints, order: tuple[int, ...]) -> tuple[Map, Map]:
-    """Return the elements in memory of an array stored in an order of axes, and read in it."""
-    back: Any = np.argsort(order)
-    read = places.reshape([places.shape[i] for i in order]).transpose(back)
-    return np.ascontiguousarray(places.transpose(order)).reshape(-1), np.ascontiguousarray(read).reshape(-1)
-
-
-def _along(axis: str, size: int) -> Iterator[tuple[str, Ints]]:
-    """Yield the indices of the slices in the places of an axis, -1 where they are not known."""
-    places = np.arange(size)
-    yield f"{axis}s in reverse order", places[::-1]
-    for kept, word in ((0, "first"), (size - 1, "last")):
-        yield f"every {axis} is the {word} one", np.full(size, kept)
-    for step in [s for s in _SHIFTS if s < size]:
-        for by in (step, -step):
-            way = f"{step} {axis}{'s' if step > 1 else ''} {'late' if by > 0 else 'early'}"
-            inside = (places - by >= 0) & (places - by < size)
-            yield f"shifted, {way}, with wrap-around", (places - by) % size
-            yield f"shifted, {way}", np.where(inside, places - by, -1)
-    if size % 2 == 0:
-        yield f"halves of the {axis}s exchanged", np.roll(places, size // 2)
-        yield f"{axis}s exchanged in pairs", places ^ 1
-        yield f"the first half of the {axis}s twice", places % (size // 2)
-        yield f"the second half of the {axis}s twice", places % (size // 2) + size // 2
-        yield f"{axis}s interleaved", np.concatenate([places[::2], places[1::2]])
-        yield f"{axis}s of two halves interleaved", places.reshape(2, -1).T.reshape(-1)
-    yield f"every second {axis} repeats the one before", places // 2 * 2
-
-
-def _blocks(places: Ints) -> Iterator[_Order]:
-    """Yield images stored in blocks of channels, and read from these."""
-    if places.ndim != 4:
-        return
-    n, h, w, c = places.shape
-    for block in _BLOCKS:
-        if block < c and c % block == 0:
-            inside = places.reshape(n, h * w, c // block, block).transpose(0, 2, 1, 3).reshape(-1)
-            yield _Order(f"stored in blocks of {block} channels (NC{block}HW{block})", inside)
-            outside = places.reshape(n, c // block, h * w, block).transpose(0, 2, 1, 3).reshape(-1)
-            yield _Order(f"read from blocks of {block} channels (NC{block}HW{block})", outside)
-
-
 # --- Orders that are found -------------------------------------------------------------------------------------------
 
 
-def _found_shifts(case: Case) -> Iterator[_Order]:
+def _found_shifts(case: Case) -> Iterator[Order]:
     """Yield shifts in memory, searched by a piece of the results."""
     k = next((k for k, mask in enumerate(case.masks) if mask.any()), 0)
     right, seen = case.expected[k].reshape(-1), case.observed[k].reshape(-1)
@@ -196,8 +107,8 @@ def _found_shifts(case: Case) -> Iterator[_Order]:
             by = start - at
             places = np.arange(size) - by
             way = f"{abs(by):,} elements {'late' if by > 0 else 'early'}"
-            yield _Order(f"shifted in memory, {way}", np.where((places >= 0) & (places < size), places, -1))
-            yield _Order(f"shifted in memory, {way}, with wrap-around", places % size)
+            yield Order(f"shifted in memory, {way}", np.where((places >= 0) & (places < size), places, -1))
+            yield Order(f"shifted in memory, {way}, with wrap-around", places % size)
 
 
 def _find(right: Array, piece: Array) -> int | None:
@@ -207,7 +118,7 @@ def _find(right: Array, piece: Array) -> int | None:
     return at // item if at >= 0 and at % item == 0 else None
 
 
-def _found_rows(case: Case) -> Iterator[_Order]:
+def _found_rows(case: Case) -> Iterator[Order]:
     """Yield strides of rows, searched by the places of the second rows."""
     shape = case.observed[0].shape
     for axis in range(1, len(shape)):
@@ -228,7 +139,7 @@ def _found_rows(case: Case) -> Iterator[_Order]:
         first = found[0][1] - found[0][0] * int(stride)
         source = first + np.arange(count)[:, None] * int(stride) + np.arange(width)[None, :]
         source = np.where((source >= 0) & (source < right.size), source, -1).reshape(-1)
-        yield _Order(f"rows of {width:,} elements lie {int(stride):,} apart (wrong stride)", source)
+        yield Order(f"rows of {width:,} elements lie {int(stride):,} apart (wrong stride)", source)
 
 
 def _of_bytes(case: Case) -> Defect | None:
@@ -263,7 +174,7 @@ def misread(case: Case) -> Defect | None:
         if x.dtype.kind not in "iuf" or x.size < _ENOUGH or x.size > 1 << 18:
             continue
         operand = case.op.inputs.index(part.tensors[position])
-        for order in (*_orders(x.shape), *_pitches(x.shape)):
+        for order in (*orders(x.shape), *pitches(x.shape)):
             tried += 1
             if all(_reads(case, k, position, order.source) for k in range(len(case.parts))):
                 values = len({v for o in case.observed for v in np.unique(o).tolist()})
@@ -277,21 +188,6 @@ def misread(case: Case) -> Defect | None:
 def _defect_of_input(case: Case, name: str, bits: float) -> Defect:
     cleared = "on that input, the right arithmetic reproduces every element that can be compared"
     return Defect(DefectKind.ADDRESSING, name, certainty_of(bits), case.tensor, "", cleared)
-
-
-def _pitches(shape: Sequence[int]) -> Iterator[_Order]:
-    """Yield rows that are read at aligned distances, or at distances off by one column."""
-    if len(shape) != 4 or shape[1] < 2:
-        return
-    n, h, w, c = shape
-    width, size = w * c, math.prod(shape)
-    strides = {-(-width // a) * a: f"aligned to {a}" for a in _ALIGNED}
-    strides |= {width + c: "one column too long", width - c: "one column too short", width + 1: "one too long"}
-    for stride, text in strides.items():
-        if stride != width:
-            source = np.arange(n * h)[:, None] * stride + np.arange(width)[None, :]
-            source = np.where(source < size, source, -1).reshape(-1)
-            yield _Order(f"rows of {width:,} elements lie {stride:,} apart, {text} (wrong stride)", source)
 
 
 def _reads(case: Case, sample: int, position: int, source: Map) -> bool:

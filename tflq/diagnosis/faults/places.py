@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.addressing import AXES
 from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.diagnosis.faults.orders import AXES
 from tflq.diagnosis.faults.overwritten import block_of, block_text
 
 Ints = NDArray[np.int64]
@@ -81,7 +81,8 @@ def _words(axis: str, hit: Ints, size: int) -> str:
     if hit[0] == 0 and len(hit) == hit[-1] + 1:
         return f"the first {count}{axis}{many} of {size}"
     steps = set(np.diff(hit).tolist())
-    if len(hit) > 2 and len(steps) == 1 and (step := steps.pop()) > 1:
+    step = steps.pop() if len(steps) == 1 else 0
+    if step > 1 and (len(hit) > 2 or step * len(hit) == size):
         return f"every {_ORDINALS.get(step, f'{step}th')} {axis} from {axis} {hit[0]} on"
     return f"{count}{axis}{many} of {size}" if many else f"{axis} {hit[0]} of {size}"
 

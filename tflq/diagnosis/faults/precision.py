@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.addressing import AXES
 from tflq.diagnosis.faults.case import Array, Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.diagnosis.faults.orders import AXES
 from tflq.ir import view
 from tflq.numerics.narrow_floats import in_bfloat16
 

@@ -76,7 +76,7 @@ class Contraction:
 
     def codes(self, x: Array, reading: Reading) -> Array:
         """Return the operator's results."""
-        bias = self.output.bias[: len(self.weights)].astype(np.int64)
+        bias = self.output.bias[: len(self.weights)].astype(np.int64) * int(reading.has_bias)
         values = reading.input(self.image(x)).astype(np.int32) - np.int32(reading.input_zero(self.input_zero_point))
         weights = reading.weights(self.weights).astype(np.int32) - np.int32(reading.weight_zero(self.weight_zero_point))
         window = reading.window or self.window
@@ -112,6 +112,7 @@ class Reading:
     window: Window | None = None  # its own, if it differs
     bits: int = _UNLIMITED  # of the accumulator, held after each tap
     bias_first: bool = False
+    has_bias: bool = True
 
     def joined(self, other: Reading) -> Reading | None:
         """Return both changes at once; None if they change the same field."""
@@ -186,6 +187,8 @@ def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Read
             for first in (False, True):
                 name = f"accumulator of {bits} bits that saturates after each tap, bias {'first' if first else 'last'}"
                 yield name, Reading(bits=bits, bias_first=first)
+            name = f"accumulator of {bits} bits that saturates after each tap; and bias missing"
+            yield name, Reading(bits=bits, has_bias=False)
 
 
 def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:
