@@ -15,6 +15,7 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.processors import has_xnnpack_profile
 from support.single_op import T
+from tflq.diagnosis.drift import drift
 from tflq.diagnosis.profile_fit import fit
 from tflq.interpreter.unpacking import unpacked_tensors
 from tflq.ir import view
@@ -216,3 +217,14 @@ def test_an_older_runtime_is_tested_alike(kind: str) -> None:
     report = verify(dense(kind), "tflite-runtime-xnnpack", python=python)
     assert report.coverage.unwritten == ("tensor 2 of operator 0 DEQUANTIZE",)
     assert not [one for one in report.operators if one.op == "DEQUANTIZE" and one.status == Status.DIFFERS]
+
+
+@has_xnnpack_profile
+def test_recordings_are_the_same_where_neither_holds_what_is_never_written(tmp_path: Path) -> None:
+    model = dense("float16")
+    for name, against in (("a", "litert-xnnpack"), ("b", "litert-xnnpack"), ("c", "litert-opt")):
+        tflq.record(model, against, all_tensors=True, path=tmp_path / f"{name}.npz")
+    same = drift(model, tmp_path / "a.npz", tmp_path / "b.npz")
+    assert same.verdict == Verdict.SAME
+    other = drift(model, tmp_path / "a.npz", tmp_path / "c.npz")
+    assert [o.index for o in other.changed] == [1]  # its inputs are equal: one of them is a constant

@@ -199,6 +199,8 @@ def _of_part(
     graph = view(part.model)
     elsewhere = len(goldens[0].observations) - len(numbers) if numbers else 0
     chosen = [golden.chosen(numbers) for golden in goldens]
+    named_never = [(s, t) for golden in goldens for s, t in golden.unwritten or ()]
+    never = frozenset(t for s, t in named_never if s in (part.signature, part.root.signature))
     drifts: list[OperatorDrift | None] = [None] * len(graph.ops)
     outputs: dict[int, Difference] = {}
     choices: dict[int, Choice] = {}
@@ -208,7 +210,7 @@ def _of_part(
         if at is not None:
             raise GoldenError(f"{paths[1]}: sample {numbers[k]} has another input {at} than in {paths[0]}")
         for position, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True)):
-            seen[position] += a is not None and b is not None
+            seen[position] += graph.outputs[position] in never or (a is not None and b is not None)
             if a is None or b is None:
                 continue
             outputs[position] = merged([*filter(None, [outputs.get(position)]), difference(a, b, k)])
@@ -217,8 +219,8 @@ def _of_part(
         values = _values(part.model, one), _values(part.model, other)
         for op in graph.ops:
             results = [t for t in op.writes if graph.tensors[t].type not in OPAQUE]
-            walked[op.index] += all(t in held for t in results for held in values)
-        _walk(part.model, *values, k, drifts)
+            walked[op.index] += all(t in never or t in held for t in results for held in values)
+        _walk(part.model, *values, never, k, drifts)
     operators = [
         replace(o or OperatorDrift(op.index, op.name, Drifted.UNKNOWN), samples=count, signature=part.name)
         for op, o, count in zip(graph.ops, drifts, walked, strict=True)
@@ -255,9 +257,17 @@ def _values(model: Model, observation: Observation) -> dict[int, Array]:
 
 
 def _walk(
-    model: Model, one: Mapping[int, Array], other: Mapping[int, Array], k: int, drifts: list[OperatorDrift | None]
+    model: Model,
+    one: Mapping[int, Array],
+    other: Mapping[int, Array],
+    never: frozenset[int],
+    k: int,
+    drifts: list[OperatorDrift | None],
 ) -> None:
-    """Record the changes of every operator in one sample; known changes stay."""
+    """Record the changes of every operator in one sample; known changes stay.
+
+    Tensors that a runtime `never` writes are constants: both runtimes compute with the same.
+    """
     graph = view(model)
     equal = {t: same(one[t], other[t]) for t in one if t in other}
     for op in graph.ops:
@@ -268,7 +278,7 @@ def _walk(
         if first is None:
             drifts[op.index] = known or OperatorDrift(op.index, op.name, Drifted.SAME)
             continue
-        fed = [t for t in op.inputs if t in graph.last_writers or t in graph.inputs]
+        fed = [t for t in op.inputs if t not in never and (t in graph.last_writers or t in graph.inputs)]
         word = Drifted.CHANGED if all(equal.get(t, False) for t in fed) else Drifted.FOLLOWS
         if known is not None and known.drifted == Drifted.CHANGED and word == Drifted.FOLLOWS:
             continue
