@@ -8,6 +8,7 @@ from tflq.conformance.causes import known_samples, observed_case
 from tflq.conformance.jobs import Job
 from tflq.conformance.judging import Judged, Result
 from tflq.conformance.progress import Told, silent
+from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.diagnosis.localization import operator_alone
@@ -49,7 +50,9 @@ def _cases(job: Job, archive: Archive, judged: Sequence[Judged], profile: Profil
 def causes_of_dump(model: Model, samples: Sequence[Dump], profile: Profile, findings: Findings) -> Joint:
     """Return the joint causes of a dump's operators; none unless one differs that nothing known reproduces."""
     explanation = findings.explanation
-    if findings.first is None or explanation is None or explanation.exact or explanation.assumed:
+    if findings.first is None or explanation is None or explanation.assumed:
+        return NONE
+    if explanation.exact or (explanation.is_a_defect and explanation.certainty != Certainty.NONE):
         return NONE
     try:
         return named_jointly(_operators(model, samples, profile, findings))
