@@ -88,7 +88,14 @@ def check_definable(node: Node, operands: Iterable[Operand]) -> None:
     """
     for operand in operands:
         q = operand.quantization
-        if q is None or operand.type not in _CODES or len(q.scale) != 1:
+        if q is None or operand.type not in (*_CODES, TensorType.INT32):
+            continue
+        if len(q.scale) > 1 or operand.type == TensorType.INT32:
+            points = q.zero_point.tolist()[:8]
+            if np.any(q.zero_point) and operand.type not in (TensorType.INT4, TensorType.INT2):
+                node.reject("XNNPACK asks for zero points of 0", operand, expected=0, got=points)
+            continue
+        if len(q.scale) != 1:
             continue
         low, high = _CODES[operand.type]
         point = int(q.zero_point[0]) if len(q.zero_point) else 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -103,6 +104,9 @@ def _takes_split(node: Node) -> bool:
     return 2 <= len(node.outputs) <= 4 and node.input(0).is_constant
 
 
+Prepare = Callable[[Node, Arithmetic], Prepared]
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """When the delegate takes an operator that moves codes, the position of its first operand of codes, and since when.
@@ -143,18 +147,24 @@ def refusing(row: Kernel, runtime: Runtime) -> Kernel:
     move = MOVES.get(row.op)
     if move is None or not xnnpack(move.since).holds(runtime) or not row.signature.makes(*codes_known(runtime)):
         return row
-    types = codes_known(runtime)
+    return replace(row, prepare=_guarded(row.prepare, row.op, codes_known(runtime)))
+
+
+@cache
+def _guarded(inner: Prepare, op: str, types: tuple[TensorType, ...]) -> Prepare:
+    """Return one function for each `inner`, so that tables which share a row still share it."""
+    move = MOVES[op]
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         operands = move.operands(node)
         is_taken = _is_taken(node, move, (*operands, *node.outputs), types)
         if is_taken:
             _check_move(node, operands)
-        elif node.op == "MAX_POOL_2D" and is_quantized(operands[0]) and operands[0].type in types:
+        elif op == "MAX_POOL_2D" and is_quantized(operands[0]) and operands[0].type in types:
             _check_clamp(node)
-        return row.prepare(_as_taken(node) if is_taken else node, arithmetic)
+        return inner(_as_taken(node) if is_taken else node, arithmetic)
 
-    return replace(row, prepare=prepare)
+    return prepare
 
 
 def _is_taken(node: Node, move: Move, tensors: Sequence[Operand], types: tuple[TensorType, ...]) -> bool:

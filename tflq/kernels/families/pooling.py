@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import Int, Real, compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.activation import code_range, float_range
@@ -46,6 +47,8 @@ def prepare_pool(node: Node, dtype: np.dtype[Any], evaluate: Callable[[OpData, A
     )
     at = Window.over(v if v is not None and h is not None else _EMPTY, h or _EMPTY)
     shape = (x.shape[0], at.out_h, at.out_w, x.shape[3])
+    if dtype != np.float32 and not y.scale > 0 and int(node.options.get("fused_activation_function", 0)) in (1, 2, 3):
+        raise UndefinedResultError(node.op, "limits over an output without a scale of its own are not set")
     limits = float_range(node) if dtype == np.float32 else code_range(node, y, dtype)
     return Prepared((shape,), OpData(at, shape, limits), evaluate)
 

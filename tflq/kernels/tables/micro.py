@@ -8,8 +8,9 @@ InitializeTfLiteTensorFromFlatbuffer; micro_interpreter_graph.cc CheckDynamicTen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 
 from tflq.ir import TensorType
 from tflq.kernels.facts import OPERATORS
@@ -22,6 +23,7 @@ from tflq.kernels.tables.micro_checks import CHECKS, check_constants, without_ch
 from tflq.kernels.tables.micro_forms import FORMS
 from tflq.numerics.arithmetic import Arithmetic
 
+Prepare = Callable[[Node, Arithmetic], Prepared]
 #: The operators that it registers.
 REGISTERED = frozenset(op for op, fact in OPERATORS.items() if fact.micro)
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -104,17 +106,23 @@ def _both(slot: Slot, limit: Slot) -> Slot | None:
 
 def prepared(row: Kernel) -> Kernel:
     """Return the row, prepared as the interpreter presents its operands, without what it refuses."""
-    inner = any_activation(row.prepare) if row.op == "FULLY_CONNECTED" else row.prepare
+    return replace(row, prepare=_presented(row.prepare, row.op == "FULLY_CONNECTED"))
+
+
+@cache
+def _presented(inner: Prepare, is_dense: bool) -> Prepare:
+    """Return one function for each `inner`, so that tables which share a row still share it."""
+    bound = any_activation(inner) if is_dense else inner
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         _check(node)
-        made = inner(without_checks(with_first_scales(node)), arithmetic)
+        made = bound(without_checks(with_first_scales(node)), arithmetic)
         for shape, y in zip(made.shapes, node.outputs, strict=False):
             if shape is not None and 0 in shape and len(shape) > 1:
                 node.reject("an output without elements counts as dynamic", y, expected="elements", got=list(shape))
         return made
 
-    return replace(row, prepare=prepare)
+    return prepare
 
 
 def _check(node: Node) -> None:
