@@ -257,7 +257,7 @@ def test_a_fixed_model_runs_and_is_clean_and_no_bit_has_changed(name: str, tmp_p
     right = load(suites.ROOT / f"golden/models/{name}.tflite")
     broken = spoilt(right)
     # XNNPACK takes no bias with a zero point, and the default resolver fails with it.
-    assert rules_of(broken) - {"refused"} == {"bias-scale", "bias-zero-point", "operator-version"}
+    assert rules_of(broken) == {"bias-scale", "bias-zero-point", "operator-version", "refused"}
     better, _ = fixed(broken, lint(broken).findings)
     assert rules_of(better) == set()
     save(better, tmp_path / "better.tflite")

@@ -211,11 +211,14 @@ def has_filter_scales(operand: Operand, dimension: int) -> bool:
 
 
 def has_bias_scales(operand: Operand) -> bool:
-    """Return whether a bias is quantized along dimension 0. Source: CheckTensorFloat32OrFloat16OrQCInt32Type."""
+    """Return whether a bias is quantized along dimension 0, with a zero point of 0 if it has one for all channels.
+
+    Source: CheckTensorFloat32OrFloat16OrQCInt32Type, which leaves those of channels to `check_definable`.
+    """
     q = operand.quantization
     if q is None or len(q.scale) == 0 or q.quantized_dimension != 0:
         return False
-    return is_normal(q.scale) and not int(q.zero_point[0])
+    return is_normal(q.scale) and (len(q.scale) > 1 or not int(q.zero_point[0]))
 
 
 def is_normal(scales: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bool:
