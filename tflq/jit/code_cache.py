@@ -30,7 +30,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _BESIDE = ".new-"
 #: Flags of os.open that some systems lack.
 _NO_LINK, _BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe that nobody writes to would never end
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe without a writer would never end
 
 
 class CodeFolder:

@@ -35,8 +35,8 @@ class Operand:
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
     even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. If `is_unpacked`, an
     operator unpacks it from a constant. `recorded` is the shape before any operator is prepared, by which delegates
-    decide: the file's, except of a graph's inputs that were resized; None: `shape`. `is_open`: the file says that a
-    dimension is not known.
+    decide: the file's, except of a graph's inputs that were resized; None: `shape`. `is_open`: the file leaves a
+    dimension open.
     """
 
     index: int

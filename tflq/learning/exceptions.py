@@ -1,4 +1,4 @@
-"""What the models have in common that a form does not reproduce, and those that it does lack."""
+"""Find what the models have in common that a form does not reproduce, and those that it reproduces lack."""
 
 from __future__ import annotations
 

@@ -51,6 +51,8 @@ _OF_DEFECTS = {
     DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
     DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
 }
+#: Numbers of versions from which on they are days.
+_DAY = 20_000_000
 #: Causes that a headline names.
 _NAMED = 3
 
@@ -146,7 +148,8 @@ def owners_text(fit: Fit) -> str:
         known, all_of = (_versions(found, package) for found in (fitting, every))
         beyond = [v for v in all_of if v not in known and v > max(known)]
         until = f" until {_text(beyond[0])}" if beyond else f" up to {_text(known[-1])}"
-        texts.append(f"{package} from {_text(known[0])}{until}")
+        is_one = not beyond and len(known) == 1
+        texts.append(f"{package} {_text(known[0])}" if is_one else f"{package} from {_text(known[0])}{until}")
     return f"; known of {', '.join(texts)}" if texts else ""
 
 
@@ -157,7 +160,8 @@ def _versions(sources: Sequence[Source], package: str) -> list[tuple[int, ...]]:
 
 
 def _text(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version)) or "its first release"
+    """Return a version as packages write it; a number of eight digits is the day of a daily build."""
+    return ".".join(f"dev{n}" if n >= _DAY else str(n) for n in version) or "its first release"
 
 
 def alternatives(names: Sequence[str]) -> str:
