@@ -80,6 +80,13 @@ class Answer:
         return explanation.defect if explanation is not None and explanation.is_a_defect else None
 
     @property
+    def nothing(self) -> Defect | None:
+        """That nothing was computed, also where profiles whose runtimes have that fault give the same."""
+        explanation = None if self.findings is None else self.findings.explanation
+        found = None if explanation is None else explanation.defect
+        return found if found is not None and found.kind == DefectKind.NOTHING else None
+
+    @property
     def is_overflow(self) -> bool:
         """True if sums exceed the accumulators, so that profiles fit because their runtimes have that fault, too."""
         return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
@@ -158,7 +165,7 @@ class Answer:
     def _computing(self, findings: Findings) -> Fault:
         """Return whether the device, another runtime's arithmetic, or neither is known to make the difference."""
         fits = self.fit is not None and bool(self.fit.fitting)
-        if fits and (self.is_overflow or self.known_fault is not None):
+        if fits and (self.is_overflow or self.known_fault is not None or self.nothing is not None):
             return Fault.KNOWN
         if fits:
             return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME

@@ -45,3 +45,10 @@ def test_results_that_change_between_equal_runs_are_uninitialized() -> None:
     assert found is not None
     assert "changes between equal runs: uninitialized memory" in found.name
     assert "samples 0 and 1" in found.place
+
+
+def test_a_constant_at_an_end_of_its_type_may_have_saturated() -> None:
+    found = defect(alone(lambda _, right: np.full_like(right[0], 127)))
+    assert found is not None
+    assert found.name.endswith("nothing was computed, or every result saturates")
+    assert found.certainty == Certainty.NONE

@@ -44,8 +44,11 @@ def _constant(case: Case) -> Defect | None:
         return None
     value = case.observed[0].reshape(-1)[0].item()
     many = f" in all {len(case.observed)} samples" if len(case.observed) > 1 else ""
-    name = f"nothing was computed: the output is the constant {value:g}{_meaning(case, value)}{many}"
-    return _defect(case, f"{name}, never written or read too early", Certainty.LIKELY, _POISON)
+    meaning = _meaning(case, value)
+    name = f"the output is the constant {value:g}{meaning}{many}"
+    if meaning.endswith("code)"):
+        return _defect(case, f"{name}: nothing was computed, or every result saturates", Certainty.NONE, _POISON)
+    return _defect(case, f"nothing was computed: {name}, never written or read too early", Certainty.LIKELY, _POISON)
 
 
 def _meaning(case: Case, value: float) -> str:

@@ -46,7 +46,7 @@ ADVICE = {
 WORDS = {Certainty.CERTAIN: "", Certainty.LIKELY: "probably ", Certainty.NONE: "possibly "}
 #: Who may be at fault for results that are no arithmetic.
 _OF_DEFECTS = {
-    DefectKind.NOTHING: "not decided: a runtime, a driver, or the program that reads the output wrote or read nothing",
+    DefectKind.NOTHING: "cannot tell: a runtime, a driver, or the program that reads the output wrote or read nothing",
     DefectKind.OVERWRITTEN: "the dump's: the tensor was copied after its memory had been reused; the operator is right",
     DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
     DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
@@ -90,6 +90,7 @@ def headline(answer: Answer) -> str:
     if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
         noted = answer.known_fault
         known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
+        known += "" if answer.nothing is None else f"; {answer.nothing.name}"
         return WORDS[answer.certainty] + _profiles_text(answer, answer.fit) + known
     if answer.defect is not None:
         where = "" if answer.located is None else f" (operator {answer.located.index} {answer.located.op})"
@@ -304,7 +305,8 @@ def advice(answer: Answer, asked: Asked) -> str:
     if answer.fault == Fault.RUNTIME and answer.nearest is not None:
         return f"compare with --profile {answer.nearest} from now on"
     if answer.fault == Fault.KNOWN:
-        return "do not compare with such a runtime: take a release without the fault, or smaller scales"
+        smaller = ", or smaller scales" if answer.is_overflow else ""
+        return f"do not compare with such a runtime: take a release without the fault{smaller}"
     if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
         if answer.defect.tell:
             return answer.defect.tell

@@ -1,0 +1,31 @@
+"""A known fault of a runtime is named as that, not as another runtime's arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from support.devices import T, one
+from tflq.diagnosis.answers import Fault
+from tflq.diagnosis.dump import dump_of
+from tflq.diagnosis.evidence import Evidence
+from tflq.diagnosis.why import answer
+from tflq.interpreter import make_plan, run
+from tflq.profiles import by_name
+from tflq.report.verbs.why.asked import Asked
+from tflq.report.verbs.why.texts import advice, headline
+
+
+def test_a_constant_that_a_release_is_known_for() -> None:
+    """TensorFlow 2.5 never prepares the constants of LOG_SOFTMAX: every code is the lowest one."""
+    model = one("LOG_SOFTMAX", [T("int8", (4, 10), 0.1, 3)], T("int8", (4, 10), 16 / 256, 127))
+    samples = []
+    for seed in range(3):
+        x = np.random.default_rng(seed).integers(-128, 128, (4, 10)).astype(np.int8)
+        values = run(make_plan(model, by_name("tf-2.5-ref")), {0: x}, keep_all=True).values
+        samples.append({0: x, 1: np.array(values[1])})
+    found = answer(model, Evidence(tuple(samples), tuple(dump_of(model, one) for one in samples)), "litert-ref")
+    assert found.fault == Fault.KNOWN
+    assert "the bits of tf-2.5-ref" in headline(found)
+    assert "a known fault of 2.5" in headline(found)
+    assert "the constant -128" in headline(found)
+    assert "from now on" not in advice(found, Asked())
