@@ -92,7 +92,7 @@ def check_definable(node: Node, operands: Iterable[Operand]) -> None:
             continue
         if len(q.scale) > 1 or operand.type == TensorType.INT32:
             points = q.zero_point.tolist()[:8]
-            if np.any(q.zero_point) and operand.type not in (TensorType.INT4, TensorType.INT2):
+            if np.any(q.zero_point):
                 node.reject("XNNPACK asks for zero points of 0", operand, expected=0, got=points)
             continue
         if len(q.scale) != 1:

@@ -156,18 +156,23 @@ def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
     return w.zero_point
 
 
+def said_bias_type(node: Node, bias: Operand | None) -> TensorType:
+    """Return the option quantized_bias_type, which the bias has if it is not FLOAT32, which says nothing."""
+    said = TensorType(int(node.options.get("quantized_bias_type", 0)))
+    if said not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
+        node.refuse("quantized_bias_type", expected="int32 or int64", got=said.label)
+    if bias is not None and said not in (TensorType.FLOAT32, bias.type):
+        node.refuse("bias type", bias, expected=said.label, got=bias.type.label)
+    return said
+
+
 def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
     """Return the type of the accumulator of 16-bit activations: int64, or int32 where the options ask for it.
 
     A bias that the source would read with another width than it has is refused.
     """
-    bias_type = TensorType(int(node.options.get("quantized_bias_type", 0)))
-    if bias_type not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
-        node.refuse("quantized_bias_type", expected="int32 or int64", got=bias_type.label)
-    width = TensorType.INT32 if bias_type == TensorType.INT32 else TensorType.INT64
+    width = TensorType.INT32 if said_bias_type(node, bias) == TensorType.INT32 else TensorType.INT64
     if bias is not None and bias.type != width:
-        if bias_type != TensorType.FLOAT32:
-            node.refuse("bias type", bias, expected=width.label, got=bias.type.label)
         raise UndefinedResultError(
             node.op, f"{bias.type.label} bias, read as {width.label} without quantized_bias_type"
         )

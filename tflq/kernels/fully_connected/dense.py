@@ -20,6 +20,7 @@ from tflq.kernels.families.contraction import (
     require_codes,
     require_quantized,
     require_symmetric,
+    said_bias_type,
 )
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import PlainRows
@@ -74,6 +75,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     if x.type == TensorType.INT16:
         for operand in (x, y):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
+        said_bias_type(node, bias)
         accumulator = np.dtype(np.int64) if w.type == TensorType.INT16 else accumulator_16x8(node, bias)
     stage = _stage(node, arithmetic, accumulator, (x, w, y), bias)
     is_empty = w.shape[1] == 0 or 0 in shape

@@ -48,6 +48,7 @@ from tflq.kernels.kernel import Array, Kernel, Node, Prepared, valid
 from tflq.kernels.validity import opt, ref, tflite
 from tflq.numerics import eigen
 from tflq.numerics.arithmetic import Arithmetic, prepared_real
+from tflq.numerics.codes import ZeroPoint
 from tflq.numerics.dynamic_range import ByteMatrix, Floats, Rows, quantize_rows
 from tflq.numerics.multiply_add import fused
 
@@ -91,12 +92,27 @@ def _by_shape(scaling: Scaling) -> Prepare:
     return prepare
 
 
+def unshifted(prepare: Prepare) -> Prepare:
+    """Return a prepare of 16-bit outputs of uint8, whose zero point shifts the activation's limits only.
+
+    Source: LiteRT 2.3 optimized_ops.h FullyConnected of int16 outputs, whose parameters of the product have none.
+    """
+
+    def prepare_unshifted(node: Node, arithmetic: Arithmetic) -> Prepared:
+        prepared = prepare(node, arithmetic)
+        output = prepared.data.output
+        pipeline = replace(output.pipeline, zero_point=ZeroPoint(0))
+        return replace(prepared, data=replace(prepared.data, output=replace(output, pipeline=pipeline)))
+
+    return prepare_unshifted
+
+
 def byte_rows(scaling: Scaling) -> tuple[Kernel, ...]:
     """Return the rows of all 8-bit forms."""
     return (
         Kernel("FULLY_CONNECTED", "int8 int8|int4|int2 int32? -> int8", _by_shape(scaling), (1, 14)),
         Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", _by_shape(scaling), (1, 14)),
-        Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", _by_shape(scaling), (1, 14)),
+        Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> int16", unshifted(_by_shape(scaling)), (1, 14)),
     )
 
 
@@ -197,7 +213,7 @@ KERNELS = (
     *valid(
         opt("litert-1.0"),
         Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> uint8", prepare, (1, 14)),
-        Kernel("FULLY_CONNECTED", "uint8 uint8 int32 -> int16", prepare, (1, 14)),
+        Kernel("FULLY_CONNECTED", "uint8 uint8 int32? -> int16", unshifted(prepare), (1, 14)),
         Kernel("FULLY_CONNECTED", "int16 int4|int2 int32|int64? -> int16", prepare_int16, (1, 14)),
         Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed_floats, (1, 14)),
         *float_rows(eigen.product),

@@ -13,6 +13,8 @@ from tflq.numerics.stages import Reals
 
 #: FullyConnectedOptionsWeightsFormat of the schema.
 PLAIN, SHUFFLED = 0, 1
+#: The version of sparse weights, which XNNPACK never takes, whatever they are. Source: LiteRT 2.3 VisitNode.
+SPARSE_VERSION = 8
 
 
 def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:

@@ -24,7 +24,7 @@ from tflq.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_b
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
 from tflq.kernels.fully_connected.dense import prepare_quantized
-from tflq.kernels.fully_connected.shapes import output_shape
+from tflq.kernels.fully_connected.shapes import SPARSE_VERSION, output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -47,7 +47,8 @@ def takes(node: Node) -> bool:
     """Return whether weights and bias are constant, and signed weights have zero point 0."""
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.outputs[0]
     return (
-        is_quantized(x)
+        node.version != SPARSE_VERSION
+        and is_quantized(x)
         and is_quantized(y)
         and has_weight_scales(w)
         and w.is_constant
@@ -115,7 +116,8 @@ def takes_hybrid(node: Node) -> bool:
     """Return whether weights are constant and signed, in whole bytes, and the bias constant."""
     w, bias = node.input(1), node.optional(2)
     return (
-        w.type != TensorType.UINT8
+        node.version != SPARSE_VERSION
+        and w.type != TensorType.UINT8
         and w.is_constant
         and has_shape(w, 2, 2)
         and (fully_connected_blocks.takes(w) if is_blockwise(w) else has_weight_scales(w))

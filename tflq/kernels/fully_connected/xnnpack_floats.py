@@ -14,7 +14,7 @@ from tflq.kernels.delegation import delegate, has_shape, is_static
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.fused_products import FusedProduct, open_range
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.fully_connected.shapes import output_shape
+from tflq.kernels.fully_connected.shapes import SPARSE_VERSION, output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -35,7 +35,8 @@ def takes(node: Node) -> bool:
     """Return whether weights and bias are constant, no operand is empty, and XNNPACK has the activation."""
     bias = node.optional(2)
     return (
-        has_shape(node.input(0))
+        node.version != SPARSE_VERSION
+        and has_shape(node.input(0))
         and has_shape(node.input(1), 2, 2)
         and is_static(node.input(1))
         and (bias is None or (is_static(bias) and has_shape(bias)))
