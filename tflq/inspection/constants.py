@@ -11,7 +11,7 @@ import numpy as np
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoint
 from tflq.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
-from tflq.numerics.stages import OutputPipeline, OutputStage
+from tflq.numerics.stages import OutputPipeline, is_stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _walk(owner: str, name: str, value: Any) -> Iterator[tuple[str, Stage | int 
     place = f"{owner}.{name}" if owner else name
     if isinstance(value, OutputPipeline):
         yield place, _stage(place, value.stage, value.zero_point, *value.clamp)
-    elif isinstance(value, OutputStage) and not isinstance(value, type):
+    elif is_stage(value):
         yield place, _stage(place, value)
     elif isinstance(value, (Clamp, NumberClamp, Multiplier, ShortMultiplier)):
         for part, number in named_parts(name, value):

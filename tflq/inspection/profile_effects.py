@@ -26,7 +26,7 @@ from tflq.ir.signatures import is_inner_call, place_of, rooted_subgraphs, roots
 from tflq.kernels.kernel import Prepared
 from tflq.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.numerics.multiplier import Multiplier, ShortMultiplier
-from tflq.numerics.stages import OutputStage
+from tflq.numerics.stages import is_stage
 from tflq.profiles import PROFILES, Profile, by_name
 
 __all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
@@ -183,7 +183,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
         yield name, _array(value)
     elif isinstance(value, ZeroPoints):
         yield name, _array(value.codes)
-    elif isinstance(value, OutputStage) and not isinstance(value, type):
+    elif is_stage(value):
         yield name, _stage(value)
     elif isinstance(value, (Clamp, NumberClamp, Multiplier, ShortMultiplier)):
         owner, dot, field_name = name.rpartition(".")
@@ -218,7 +218,7 @@ def _stage(stage: Any) -> str:
 def _inner_stages(stage: Any) -> list[Any]:
     if not is_dataclass(stage):
         return []
-    return [f for f in fields(stage) if isinstance(getattr(stage, f.name), OutputStage)]
+    return [f for f in fields(stage) if is_stage(getattr(stage, f.name))]
 
 
 def _short(values: Any) -> str:

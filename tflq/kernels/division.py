@@ -68,6 +68,14 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), data, eval_quantized)
 
 
+def prepare_per_tensor(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse several scales. Source: LiteRT 2.2 div.cc EvalQuantized."""
+    for operand in both(node):
+        q = operand.quantization
+        node.check(q is None or len(q.scale) <= 1, "has several scales", operand)
+    return prepare_quantized(node, arithmetic)
+
+
 def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
     """Source: DivElementwise. Rounding: in the reciprocal, in both products, and in the last shift."""
     refuse_zero("Div", b, data.second_zero_point)
@@ -193,6 +201,10 @@ _LOOPS = where_equal(lambda a, b: COMPARED, NUMBERS)
 
 KERNELS = (
     *DIV,
+    *valid(
+        tflite("litert-2.2"),
+        *(replace(row, prepare=prepare_per_tensor) for row in DIV if row.prepare is prepare_quantized),
+    ),
     *tuple(
         Kernel("FLOOR_DIV", f"{t} {t} -> {t}", prepare_plain(floor_divide, _SCRATCH), (1, 3))
         for t in ("float32", "int32", "int16", "int8")

@@ -17,7 +17,6 @@ import numpy as np
 from tflq.ir import TensorType
 from tflq.jit.compiled import Int, compiled
 from tflq.jit.pieces import in_pieces
-from tflq.kernels.families.activation import limits
 from tflq.kernels.families.rows import as_rows, sum_rows
 from tflq.kernels.families.unary import same_type
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
@@ -32,7 +31,7 @@ EPSILON = np.float32(1e-6)
 def _operands(node: Node) -> tuple[Operand, Operand]:
     x, y = same_type(node)
     node.check(len(x.shape) >= 1, "must have at least one dimension", x)
-    node.check(limits(node) == (None, None), "fused activation function", expected="NONE")
+    node.check(int(node.options["fused_activation_function"]) == 0, "fused activation function", expected="NONE")
     return x, y
 
 

@@ -61,6 +61,18 @@ class OutputStage(Protocol):
         ...
 
 
+def is_stage(value: object) -> bool:
+    """Return whether an object scales accumulators. Asked once for every type: the question is slow."""
+    kind = type(value)
+    if kind not in _IS_STAGE:
+        _IS_STAGE[kind] = isinstance(value, OutputStage) and not isinstance(value, type)
+    return _IS_STAGE[kind]
+
+
+#: The answers of `is_stage`, by type.
+_IS_STAGE: dict[type, bool] = {}
+
+
 #: Builds a stage from real multipliers (float64, scalar or length C).
 StageOf = Callable[[ArrayLike], OutputStage]
 

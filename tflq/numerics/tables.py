@@ -35,7 +35,7 @@ def table_8bit(
 
     Everything is in float32: transform(scale * (code - zero point)) times the *reciprocal* of the output scale, rounded
     half away, plus the zero point, clamped. The source converts to int32 before it clamps; values beyond int32 are
-    clamped all the same in the wheels. Source: LUTPopulateInt8.
+    clamped all the same in the wheels, and what is not a number gives code 0. Source: LUTPopulateInt8.
     """
     codes = np.arange(256, dtype=np.uint8).view(np.dtype(dtype))
     limits = np.iinfo(codes.dtype)
@@ -44,7 +44,7 @@ def table_8bit(
         real = np.float32(input_scale) * (codes.astype(np.int32) - np.int32(input_zero_point)).astype(np.float32)
         rounded = nearest_half_away(transform(real) * reciprocal)
         clamped = np.clip(rounded + np.float32(output_zero_point), limits.min, limits.max)
-    return floats_to_int32(np.where(np.isnan(clamped), np.float32(limits.min), clamped)).astype(codes.dtype)
+    return floats_to_int32(np.where(np.isnan(clamped), np.float32(0), clamped)).astype(codes.dtype)
 
 
 def leaves_int32(

@@ -61,13 +61,15 @@ def prepare_tabulated(
 ) -> Prepared:
     """Prepare a table of a function of reals: 256 codes for int8 and uint8, 513 samples to interpolate for int16.
 
-    If not `is_clamped`, 8-bit results beyond int32 are refused, which wheels convert before they clamp them.
+    If not `is_clamped`, 8-bit results beyond int32 are refused, which wheels convert before they clamp them; uint8 ones
+    always are.
     """
     x, y = same_type(node)
     dtype = np.dtype(x.type.label)
     if dtype == np.int16:
         table = table_16bit(transform, x.scale, x.zero_point, y.scale, y.zero_point, multiply_add)
         return Prepared((x.shape,), table, eval_table_16bit)
+    is_clamped = is_clamped and dtype != np.uint8
     if not is_clamped and leaves_int32(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point):
         raise UndefinedResultError(node.op, "results beyond int32 in steps of the output")
     table = table_8bit(transform, dtype, x.scale, x.zero_point, y.scale, y.zero_point)

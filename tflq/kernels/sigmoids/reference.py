@@ -16,12 +16,13 @@ import math
 
 import numpy as np
 
+from tflq.errors import UndefinedResultError
 from tflq.jit.compiled import compiled
 from tflq.jit.pieces import in_pieces
 from tflq.kernels.families.narrow_floats import narrow_floats
 from tflq.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.libm import Composed, expf, tanhf
 from tflq.numerics.scaling import checked_log2
@@ -48,7 +49,15 @@ def prepare_logistic_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = same_type(node)
     check_zero_points(node)
     node.check(bool(y.scale == np.float32(1 / 32768)), "scale", y, expected="1/32768", got=y.scale)
-    return Prepared((x.shape,), sigmoid_multiplier(x.scale, 0), eval_logistic_int16)
+    return Prepared((x.shape,), _multiplier(node, x, 0), eval_logistic_int16)
+
+
+def _multiplier(node: Node, x: Operand, largest_pot_shift: int) -> tuple[int, int]:
+    """Return multiplier and shift of 16-bit inputs; refuse a multiplier that int32 does not hold."""
+    multiplier, shift = sigmoid_multiplier(x.scale, largest_pot_shift)
+    if multiplier >= 2**31:
+        raise UndefinedResultError(node.op, f"an input scale of {x.scale:g}: the multiplier is beyond int32")
+    return multiplier, shift
 
 
 @filling(lambda _multiplier, x: (x.shape, np.int16))
@@ -97,7 +106,7 @@ def prepare_tanh_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, y = same_type(node)
     check_zero_points(node)
     node.check(bool(y.scale > 0) and checked_log2(y.scale) == (-15, True), "scale", y, expected="2**-15", got=y.scale)
-    return Prepared((x.shape,), sigmoid_multiplier(x.scale, 1), eval_tanh_int16)
+    return Prepared((x.shape,), _multiplier(node, x, 1), eval_tanh_int16)
 
 
 @filling(lambda _multiplier, x: (x.shape, np.int16))
