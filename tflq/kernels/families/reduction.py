@@ -201,6 +201,38 @@ def fold_smallest(x: Array, out: Array, begin: bool) -> None:
                     out[o, i] = smaller(out[o, i], x[o, k, i])
 
 
+@in_pieces(x="ok", out="o", begin="k")
+@compiled
+def fold_last_largest(x: Array, out: Array, begin: bool) -> None:
+    """Keep the largest of out and all x, the last of equal ones; NaN stays until the next element.
+
+    Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
+    """
+    outer, count, inner = x.shape
+    for o in range(outer):
+        for k in range(count):
+            for i in range(inner):
+                kept = not (begin and k == 0) and out[o, i] > x[o, k, i]
+                if not kept:
+                    out[o, i] = x[o, k, i]
+
+
+@in_pieces(x="ok", out="o", begin="k")
+@compiled
+def fold_last_smallest(x: Array, out: Array, begin: bool) -> None:
+    """Keep the smallest of out and all x, the last of equal ones; NaN stays until the next element.
+
+    Prepare guarantees: `x` is (outer, reduced, inner) and `out` (outer, inner).
+    """
+    outer, count, inner = x.shape
+    for o in range(outer):
+        for k in range(count):
+            for i in range(inner):
+                kept = not (begin and k == 0) and out[o, i] < x[o, k, i]
+                if not kept:
+                    out[o, i] = x[o, k, i]
+
+
 def lowest(dtype: np.dtype[Any]) -> Any:
     """Return the lowest finite value of a type."""
     if dtype.kind == "b":
