@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.kernels.delegation import delegate, has_shape, is_static, of_one_width
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.fused_products import FusedProduct, open_range
 from tflq.kernels.filling import Call, filling
@@ -67,7 +67,9 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
     return evaluate(replace(data, product=FusedProduct.of_rows(np.asarray(w).T, data.rows)), x, w, bias)
 
 
-KERNELS = valid(
-    xnnpack("litert-2.1", cpu="x86-64"),
-    delegate(Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare, (1, 14)), takes),
+_ROW = Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare, (1, 14))
+
+KERNELS = (
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), delegate(_ROW, takes)),
+    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), delegate(_ROW, of_one_width(takes))),
 )
