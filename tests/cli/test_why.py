@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -315,3 +316,18 @@ def test_outputs_alone_are_said_to_hide_the_operator(tmp_path: Path) -> None:
     result = tflq("why", model, tmp_path / "d.npz")
     assert "cannot tell from outputs alone" in result.stdout.splitlines()[0]
     assert "record all tensors of the device" in result.stdout
+
+
+def test_a_zip_of_files_is_evidence(tmp_path: Path) -> None:
+    """As for `verify --golden`: an archive without a manifest is no damaged golden."""
+    golden = np.load(SAME)
+    np.save(tmp_path / "t2.npy", golden["s0_out0"] + 1)
+    for position in (0, 1):
+        np.save(tmp_path / f"t{position}.npy", golden[f"s0_in{position}"])
+    with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
+        for name in ("t0.npy", "t1.npy", "t2.npy"):
+            archive.write(tmp_path / name, name)
+    for words in (("why", ADD, tmp_path / "d.zip"), ("explain", ADD, "--dump", tmp_path / "d.zip")):
+        result = tflq(*words)
+        assert result.exit_code in (0, 1), result.output
+        assert "manifest" not in result.output
