@@ -165,6 +165,7 @@ def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
     samples: list[dict[int, Entry]] = []
     for key, entry in entries.items():
         value = entry.archive[entry.key] if isinstance(entry, Stored) else entry
+        value = load_array(value) if isinstance(value, Path) and value.suffix == ".npy" else value
         index = fitting_tensor(model, source, key, value)
         shape = view(model).tensors[index].shape
         values: list[Entry] = list(rows(value, shape)) if isinstance(value, np.ndarray) else [value]
