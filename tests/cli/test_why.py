@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support import suites
+from support.single_op import T, build
 from support.usage import Planted, planted
 from support.usage import device as devices_results
 from tflq.api.files import load, save
@@ -331,3 +332,16 @@ def test_a_zip_of_files_is_evidence(tmp_path: Path) -> None:
         result = tflq(*words)
         assert result.exit_code in (0, 1), result.output
         assert "manifest" not in result.output
+
+
+def test_an_operator_that_the_profile_refuses_is_named(tmp_path: Path) -> None:
+    """More inputs would not help; another profile does."""
+    options = {"padding": 1, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+    w = T("int8", (4, 1, 1, 8), 0.01, value=np.ones((4, 1, 1, 8), np.int8))
+    x, y = T("int16", (1, 3, 3, 8), 0.001), T("int16", (1, 3, 3, 4), 0.01)
+    (tmp_path / "m.tflite").write_bytes(build("CONV_2D", [x, w, None], [y], ("Conv2DOptions", options), 4))
+    zeros = {"in0": np.zeros((1, 3, 3, 8), np.int16), "out0": np.ones((1, 3, 3, 4), np.int16)}
+    np.savez(tmp_path / "d.npz", **zeros)
+    result = tflq("why", tmp_path / "m.tflite", tmp_path / "d.npz")
+    assert "litert-ref does not take operator 0 CONV_2D: compare with --profile" in result.stdout
+    assert "--inputs SOURCE" not in result.stdout
