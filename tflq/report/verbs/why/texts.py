@@ -220,7 +220,7 @@ def _is_compared(answer: Answer) -> bool:
 
 
 def _refused(answer: Answer) -> Located | None:
-    """Return the first operator that the profile does not run whatever it is fed, if nothing was compared."""
+    """Return the first operator that the profile runs on no input, if nothing was compared."""
     if _is_compared(answer) or answer.findings is None:
         return None
     return next((one for one in answer.findings.operators if one.failure and "--inputs" not in one.failure), None)
