@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support import suites
+from support.single_op import T, build
 from support.usage import Planted, planted
 from support.usage import device as devices_results
 from tflq.api.files import load, save
@@ -315,3 +317,31 @@ def test_outputs_alone_are_said_to_hide_the_operator(tmp_path: Path) -> None:
     result = tflq("why", model, tmp_path / "d.npz")
     assert "cannot tell from outputs alone" in result.stdout.splitlines()[0]
     assert "record all tensors of the device" in result.stdout
+
+
+def test_a_zip_of_files_is_evidence(tmp_path: Path) -> None:
+    """As for `verify --golden`: an archive without a manifest is no damaged golden."""
+    golden = np.load(SAME)
+    np.save(tmp_path / "t2.npy", golden["s0_out0"] + 1)
+    for position in (0, 1):
+        np.save(tmp_path / f"t{position}.npy", golden[f"s0_in{position}"])
+    with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
+        for name in ("t0.npy", "t1.npy", "t2.npy"):
+            archive.write(tmp_path / name, name)
+    for words in (("why", ADD, tmp_path / "d.zip"), ("explain", ADD, "--dump", tmp_path / "d.zip")):
+        result = tflq(*words)
+        assert result.exit_code in (0, 1), result.output
+        assert "manifest" not in result.output
+
+
+def test_an_operator_that_the_profile_refuses_is_named(tmp_path: Path) -> None:
+    """More inputs would not help; another profile does."""
+    options = {"padding": 1, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+    w = T("int8", (4, 1, 1, 8), 0.01, value=np.ones((4, 1, 1, 8), np.int8))
+    x, y = T("int16", (1, 3, 3, 8), 0.001), T("int16", (1, 3, 3, 4), 0.01)
+    (tmp_path / "m.tflite").write_bytes(build("CONV_2D", [x, w, None], [y], ("Conv2DOptions", options), 4))
+    zeros = {"in0": np.zeros((1, 3, 3, 8), np.int16), "out0": np.ones((1, 3, 3, 4), np.int16)}
+    np.savez(tmp_path / "d.npz", **zeros)
+    result = tflq("why", tmp_path / "m.tflite", tmp_path / "d.npz")
+    assert "litert-ref does not take operator 0 CONV_2D: compare with --profile" in result.stdout
+    assert "--inputs SOURCE" not in result.stdout

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from support import suites
 from support.dense_device import array_of
+from support.single_op import T, build
 from tflq.api.files import load
 from tflq.diagnosis.compatibility import compatible
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import FitVerdict, candidates, fit
 from tflq.diagnosis.profiles_apart import profiles_apart
 from tflq.diagnosis.rows import computation
+from tflq.flatbuf import read
 from tflq.interpreter import make_plan, run
 from tflq.ir import Model, view
 from tflq.profiles import PROFILES, by_name
@@ -28,6 +30,7 @@ from tflq.verification.dump import Dump
 from tflq.verification.localization import alone
 
 Array = NDArray[Any]
+FC = ("FullyConnectedOptions", {"fused_activation_function": 0})
 MODELS = suites.ROOT / "golden" / "models"
 SINGLE = suites.ROOT / "golden" / "singleop" / "models"
 
@@ -178,3 +181,17 @@ def sixteen(model: Model) -> dict[int, Array]:
     rng = np.random.default_rng(5)
     fed = {t: rng.integers(-(2**15), 2**15, graph.tensors[t].shape).astype(np.int16) for t in graph.inputs}
     return dict(run(make_plan(model, by_name("litert-ref")), fed, keep_all=True).values)
+
+
+@pytest.mark.parametrize(("bits", "is_explained"), [(9, False), (19, True)])
+def test_a_promise_that_is_not_measured_explains_no_narrower_type(bits: int, is_explained: bool) -> None:
+    """Profiles with other kernels are near by 2**-8; a device that rounds to few bits has none of their bits."""
+    rng = np.random.default_rng(3)
+    weights = T("float32", (5, 32), value=rng.normal(size=(5, 32)).astype(np.float32))
+    model = read(build("FULLY_CONNECTED", [T("float32", (1, 32)), weights, None], [T("float32", (1, 5))], FC))
+    x = rng.normal(size=(1, 32)).astype(np.float32)
+    mantissa, exponent = np.frexp(x @ np.asarray(weights.value).T)
+    rounded = np.ldexp(np.rint(mantissa * 2.0**bits) / 2.0**bits, exponent).astype(np.float32)
+    fed, made = view(model).inputs[0], view(model).outputs[0]
+    found = fit(model, [Dump("", {fed: x, made: rounded})])
+    assert bool(found.fitting) is is_explained

@@ -9,7 +9,7 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.ir import Model, TensorType, view
-from tflq.quantization.runner import Runner, Sample, executor
+from tflq.quantization.runner import Runner, Sample, executor, joined
 
 MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"
 
@@ -129,3 +129,8 @@ def test_bits_are_those_of_the_profile() -> None:
         np.testing.assert_array_equal(values[wanted], interpreter.get_tensor(wanted))
         sums[profile] = [int(values[t].astype(np.int64).sum()) for t in made]
     assert sums["litert-ref"] != sums["litert-xnnpack"]
+
+
+def test_one_sample_joined_is_that_sample_scalars_too() -> None:
+    sample: Sample = {0: np.array(True), 1: np.zeros((1, 4), np.float32)}
+    assert joined([sample]) == sample

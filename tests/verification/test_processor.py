@@ -50,3 +50,12 @@ def test_the_profile_is_that_of_the_processors_vector_extension() -> None:
     assert counterpart({**litert, "name": "litert-opt"})[0].name == "litert-opt"
     nightly = {**litert, "package": "ai-edge-litert-nightly", "version": "2.4.0.dev20261026"}
     assert counterpart(nightly)[0].name == "litert-2.4-xnnpack"
+
+
+@pytest.mark.parametrize("version", ["2.7.0", "2.14.0"])
+def test_a_release_without_profile_is_compared_with_the_nearest_of_its_package(version: str) -> None:
+    facts = {"name": "tflite-runtime-xnnpack", "package": "tflite-runtime", "version": version, "platform": "x86_64"}
+    profile, note = counterpart(facts)
+    assert profile.name == "tflite-2.12-xnnpack"
+    assert version in note
+    assert "no profile" in note

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.reuse import overwritten_by
 from tflq.errors import TflqError
-from tflq.interpreter.unpacking import unpackable_tensors
+from tflq.interpreter.unpacking import readers_left, unpackable_tensors
 from tflq.ir import Model, view
 from tflq.profiles import Profile
 from tflq.surgery.part import Part, part_of, reads
@@ -68,7 +68,9 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
     """
     graph = view(model)
     makers = graph.last_writers
-    folded = (unpackable_tensors(graph, profile) | dump.unwritten) & set(graph.op(index).inputs)
+    is_left = index in readers_left(graph, profile)
+    lost = frozenset() if is_left else unpackable_tensors(graph, profile) | dump.unwritten
+    folded = lost & set(graph.op(index).inputs)
     dump = dump.without(folded)
     known = readable(dump, makers, index)
     if not set(reads(model, (index,))) <= set(known):

@@ -18,13 +18,17 @@ from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import BySample, localize_samples, trusted
 from tflq.diagnosis.rows import computation
 from tflq.display import displayed_by
+from tflq.inspection.difference import Difference
 from tflq.ir import Model, view
+from tflq.kernels.exactness import Exactness
 from tflq.profiles import PROFILES, Profile, by_name
 from tflq.verification.compared import Shared
 from tflq.verification.dump import Dump
 from tflq.verification.localization import Localizer, alone
 from tflq.verification.results import Located, Status, merged_samples, status_of
 
+#: ULP of the largest magnitude by which another order of sums changes float32 results: float16 rounds by 4,096.
+_REORDERED = 1 << 10
 #: The ending of names of profiles that round once.
 ONCE = "+single-rounding"
 #: Agreeing elements and compared elements; None if nothing was compared, none if the profile never writes the results.
@@ -270,7 +274,15 @@ def candidates(base: Profile) -> tuple[Profile, ...]:
 def _cell(operator: Located) -> Cell:
     parts = [(d, operator.promises[t]) for t, d in operator.differences.items()]
     total = sum(d.elements for d, _ in parts)
-    apart = sum(
-        d.elements if d.problem else d.differing for d, promise in parts if status_of(d, promise) == Status.DIFFERS
-    )
+    apart = sum(d.elements if d.problem else d.differing for d, promise in parts if not _reproduces(d, promise))
     return (total - apart, total) if total or (operator.unwritten and not operator.failure) else None
+
+
+def _reproduces(difference: Difference, promise: Exactness) -> bool:
+    """Return whether a profile gives these results: exactly, or as close as was measured.
+
+    Where nothing was measured, another order of float32 sums may explain the difference, and no narrower type.
+    """
+    if status_of(difference, promise) == Status.DIFFERS:
+        return False
+    return difference.same or promise.ulp is not None or (difference.at_scale or 0) <= _REORDERED

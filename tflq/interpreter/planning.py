@@ -24,6 +24,7 @@ from tflq.interpreter.plan import Plan, Step
 from tflq.interpreter.program import Program, Surroundings
 from tflq.interpreter.promises import promises_of
 from tflq.interpreter.squares import of_squares, squared_tensors
+from tflq.interpreter.unpacking import as_unpacked
 from tflq.ir import CARRIER, Model, OperatorView, view
 from tflq.ir.structure import check_graph
 from tflq.kernels.compiled_for import refuse_compiled
@@ -79,7 +80,7 @@ def make_plan(
         step = _step(program, operands, known, op, uses[op.index], estimate, instead, op.index in chained)
         steps.append(step)
         for operand in step.node.outputs:
-            operands[operand.index] = replace(operand, is_unpacked=True) if unpacks(step.node) else operand
+            operands[operand.index] = as_unpacked(graph, step.node, operand) if unpacks(step.node) else operand
         announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
         for tensor, shape in zip(step.outputs, announced, strict=True):
             known[tensor] = shape is not None

@@ -13,11 +13,14 @@ from dataclasses import replace
 
 from tflq.errors import TflqError
 from tflq.interpreter.operands import node_of, operand_of
-from tflq.ir import GraphView, OperatorView
+from tflq.ir import GraphView, OperatorView, TensorType
 from tflq.kernels.delegation import UNPACKING, VISITED, is_taken, unpacks
 from tflq.kernels.kernel import Node, Operand
 from tflq.kernels.validity import XNNPACK
 from tflq.profiles import Profile
+
+#: Operators whose filters and biases may stay float16. Source: LiteRT 2.1 Delegate::PrepareOpsToDelegate.
+_KEEPING = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 
 
 def constant_results(graph: GraphView) -> frozenset[int]:
@@ -53,6 +56,14 @@ def unpacked_tensors(graph: GraphView, profile: Profile) -> frozenset[int]:
     return frozenset(t for t in unpacked if not any(_runs(graph, op, operands, profile) for op in graph.readers(t)))
 
 
+def readers_left(graph: GraphView, profile: Profile) -> frozenset[int]:
+    """Return the operators which read such tensors, and which XNNPACK certainly leaves to the interpreter."""
+    operands: dict[int, Operand] = {}
+    unpacked = unpackable_tensors(graph, profile, operands)
+    readers = {op.index: op for t in unpacked for op in graph.readers(t)}
+    return frozenset(i for i, op in readers.items() if _runs(graph, op, operands, profile))
+
+
 def unpackable_tensors(
     graph: GraphView, profile: Profile, operands: dict[int, Operand] | None = None
 ) -> frozenset[int]:
@@ -74,8 +85,15 @@ def _unpacked(graph: GraphView, op: OperatorView, operands: dict[int, Operand]) 
     node = _node(graph, op, operands)
     if node is not None and unpacks(node):
         result = node.outputs[0]
-        operands[result.index] = replace(result, is_unpacked=True)
+        operands[result.index] = as_unpacked(graph, node, result)
         yield result.index
+
+
+def as_unpacked(graph: GraphView, node: Node, result: Operand) -> Operand:
+    """Return the result of an operator that unpacks a constant, as the delegate knows it."""
+    is_float16 = node.input(0).type == TensorType.FLOAT16
+    only = all(op.name in _KEEPING and result.index != op.inputs[0] for op in graph.readers(result.index))
+    return replace(result, is_unpacked=True, is_half=is_float16 and only)
 
 
 def _runs(graph: GraphView, op: OperatorView, operands: dict[int, Operand], profile: Profile) -> bool:

@@ -193,6 +193,20 @@ def is_static(operand: Operand) -> bool:
     return operand.is_constant or operand.is_unpacked
 
 
+def of_one_width(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
+    """Return the rule for nodes whose filter and bias are both float16 constants behind DEQUANTIZE, or neither is.
+
+    One that another operator reads, too, counts as float32. LiteRT 1.4 to 2.1 ask for it; a bias of float32 beside a
+    float16 filter is taken again since 2.2. Source: CheckFilterAndBiasTypes, GetTensorType.
+    """
+
+    def holds(node: Node) -> bool:
+        bias = node.optional(2)
+        return takes(node) and (bias is None or bias.is_half == node.input(1).is_half)
+
+    return holds
+
+
 def is_quantized(operand: Operand) -> bool:
     """Return whether an 8-bit operand has one scale, along dimension 0. Source: CheckTensorFloat32OrQUInt8Type."""
     q = operand.quantization

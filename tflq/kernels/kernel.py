@@ -34,9 +34,9 @@ class Operand:
 
     Such a value is revealed. `sparsity` describes how the file stores a constant sparsely; its `value` is dense
     even then. `block_scales` are the scales of blocks that lie in a tensor of their own, flat. If `is_unpacked`, an
-    operator unpacks it from a constant. `recorded` is the shape before any operator is prepared, by which delegates
-    decide: the file's, except of a graph's inputs that were resized; None: `shape`. `is_open`: the file leaves a
-    dimension open.
+    operator unpacks it from a constant; if also `is_half`, from a float16 one that only filters and biases read.
+    `recorded` is the shape before any operator is prepared, by which delegates decide: the file's, except of a graph's
+    inputs that were resized; None: `shape`. `is_open`: the file leaves a dimension open.
     """
 
     index: int
@@ -50,6 +50,7 @@ class Operand:
     block_scales: Array | None = None
     is_revealed: bool = False
     is_unpacked: bool = False
+    is_half: bool = False
     recorded: Shape | None = None
     is_open: bool = False
 

@@ -168,7 +168,9 @@ def needed_operators(model: Model, kept: Collection[int]) -> tuple[OperatorView,
 
 
 def joined(samples: Sequence[Sample]) -> dict[int, Array]:
-    """Return several samples as one, along axis 0."""
+    """Return several samples as one, along axis 0; one sample as it is, scalars among it."""
+    if len(samples) == 1:
+        return dict(samples[0])
     return {t: np.concatenate([sample[t] for sample in samples]) for t in samples[0]}
 
 

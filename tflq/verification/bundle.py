@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,6 +26,7 @@ from tflq.runtimes.transport import pack, unpack
 from tflq.storage.arrays import digest, read_elements, read_header
 from tflq.storage.documents import BYTES, check_size, read_json
 from tflq.storage.output import PathLike
+from tflq.storage.reading import open_file
 from tflq.storage.remote import is_url, local_path
 from tflq.storage.stores import Sink, Store, is_zip, opened_store, written_store
 from tflq.verification.archive import RUNTIME, check_types, step_of
@@ -57,6 +59,15 @@ def is_bundle(path: PathLike) -> bool:
     """Return whether a path is read as a bundle: a URL, a zip archive by its name, or a folder with a manifest."""
     path = local_path(path)
     return is_url(path) or is_zip(path) or os.path.isfile(os.path.join(path, MANIFEST))
+
+
+def is_archive_of_files(path: PathLike) -> bool:
+    """Return whether a path holds a zip archive without a manifest, which is a dump of files and no bundle."""
+    try:
+        with zipfile.ZipFile(open_file(path)) as archive:
+            return MANIFEST not in archive.namelist()
+    except (TflqError, zipfile.BadZipFile, OSError):
+        return False
 
 
 def is_bundle_name(path: PathLike) -> bool:

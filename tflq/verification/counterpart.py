@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tflq.errors import UnknownNameError
-from tflq.profiles import Profile, by_name
+from tflq.profiles import PROFILES, Profile, by_name
 from tflq.runtimes import Description
 from tflq.statements import Statement
 
@@ -18,6 +19,7 @@ _FAMILIES = {
 }
 #: Suffixes of the names of profiles for LiteRT's resolvers, by the last part of a runtime's name.
 _RESOLVERS = ("ref", "opt", "xnnpack")
+_RELEASE = re.compile(r"[a-z]+-\d+\.\d+-[a-z]+")
 
 
 def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
@@ -36,12 +38,28 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
         if profile is not None:
             family = vectors.lower().replace("-", "").partition(" ")[0]
             return _known(f"{profile.name}-{family}") or profile, ""
-    profile = by_name(f"litert-{resolver}" if resolver in _RESOLVERS else "litert-ref")
+    profile = _nearest(package, release, resolver)
     if not name:
         return profile, ""
     said = f"{name} {version}".strip()
     note = f"there is no profile of {said}: {profile.name} is compared; --profile names another"
     return profile, Statement(note, "nearest-profile", runtime=name, version=version, profile=profile.name)
+
+
+def _nearest(package: str, release: str, resolver: str) -> Profile:
+    """Return the profile of the nearest release of a package with a resolver; without one, the newest LiteRT's."""
+    family = _FAMILIES.get(package, package)
+    names = (name for name in PROFILES if _RELEASE.fullmatch(name))
+    rivals = [name for name in names if name.startswith(f"{family}-") and name.endswith(f"-{resolver}")]
+    if rivals and release:
+        return by_name(min(rivals, key=lambda name: abs(_number(name.split("-")[1]) - _number(release))))
+    return by_name(f"litert-{resolver}" if resolver in _RESOLVERS else "litert-ref")
+
+
+def _number(release: str) -> float:
+    """Return a release as a number that is larger for later ones; infinity if it is not written as two numbers."""
+    major, _, minor = release.partition(".")
+    return int(major) * 1000 + int(minor) if major.isdecimal() and minor.isdecimal() else float("inf")
 
 
 def own_profile(runtime: Description | Mapping[str, object]) -> Profile | None:

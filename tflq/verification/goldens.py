@@ -12,7 +12,15 @@ from tflq.storage.output import PathLike, check_apart, check_outputs
 from tflq.storage.remote import check_remote, is_url, local_path
 from tflq.storage.stores import check_folder, is_zip
 from tflq.verification.archive import load_archive, model_of_archive
-from tflq.verification.bundle import MANIFEST, is_bundle, is_bundle_name, load_bundle, manifest, save_bundle
+from tflq.verification.bundle import (
+    MANIFEST,
+    is_archive_of_files,
+    is_bundle,
+    is_bundle_name,
+    load_bundle,
+    manifest,
+    save_bundle,
+)
 from tflq.verification.golden import Golden
 
 
@@ -71,7 +79,8 @@ def model_of(path: PathLike) -> str:
 
 def check_model(path: PathLike, sha256: str) -> None:
     """Raise a GoldenError if a path holds a golden of another model than that of the digest; other dumps pass."""
-    known = model_of(path) if is_bundle(path) or str(path).endswith(".npz") else ""
+    is_golden = is_bundle(path) and not is_archive_of_files(path)
+    known = model_of(path) if is_golden or str(path).endswith(".npz") else ""
     require_model(str(path), known, sha256)
 
 

@@ -14,7 +14,7 @@ from tflq.inspection.difference import Difference, difference
 from tflq.interpreter import Plan, State
 from tflq.interpreter.chains import together
 from tflq.interpreter.squares import squaring
-from tflq.interpreter.unpacking import makers_of, unpackable_tensors, unpacked_tensors
+from tflq.interpreter.unpacking import makers_of, readers_left, unpackable_tensors, unpacked_tensors
 from tflq.ir import Model, OperatorView, view
 from tflq.profiles import Profile
 from tflq.surgery.cut import OPAQUE, cut
@@ -113,9 +113,10 @@ class Localizer:
         ]
         fused = together(graph, self.profile)
         constant = unpackable_tensors(graph, self.profile) - unpacked_tensors(graph, self.profile)
+        left = readers_left(graph, self.profile)
         for index in range(len(graph.ops)):
             lost = gaps.possible.union(constant, *(sample.unwritten for sample in samples))
-            folded = lost & set(graph.op(index).inputs)
+            folded = frozenset() if index in left else lost & set(graph.op(index).inputs)
             joint = fused.get(index, ())
             is_shared = self.parts and not folded and not joint
             one = self.parts[index] if is_shared else alone(self.model, index, folded)

@@ -61,3 +61,13 @@ def test_subnormal_results_that_are_flushed() -> None:
     )
     assert found is not None
     assert "flush to zero" in found.name
+
+
+def test_nothing_but_subnormal_results_leaves_two_causes() -> None:
+    """All results are 0: they were flushed, or nothing was computed."""
+    x = np.linspace(1e-40, 9e-40, 64).astype(np.float32)
+    found = _found(ADD, [x, np.zeros(64, np.float32)], np.zeros_like)
+    assert found is not None
+    assert "flush to zero" in found.name
+    assert "or nothing was computed" in found.name
+    assert found.certainty == Certainty.LIKELY

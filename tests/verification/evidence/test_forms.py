@@ -55,6 +55,21 @@ def test_an_array_of_any_name_is_the_output_that_it_fits(
     np.testing.assert_array_equal(read(model, tmp_path / "log.c"), outputs[:1])
 
 
+@pytest.mark.parametrize("form", ["a.npz", "a.zip"])
+def test_arrays_of_any_names_are_input_and_output(
+    model: Model, outputs: list[np.ndarray], tmp_path: Path, form: str
+) -> None:
+    fed = [one.inputs[0] for one in RECORDED.observations[:3]]
+    arrays = {"images": np.concatenate(fed), "predictions": np.concatenate(outputs)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    packed(tmp_path / "a.zip", {f"{name}.npy": (tmp_path / f"{name}.npy").read_bytes() for name in arrays})
+    np.testing.assert_array_equal(read(model, tmp_path / form), outputs)
+    found = [dump.tensors[view(model).inputs[0]] for dump in load_dumps(model, tmp_path / form)]
+    np.testing.assert_array_equal(found, fed)
+
+
 def test_an_array_that_fits_several_tensors_is_asked_for_by_name(tmp_path: Path) -> None:
     ops = [Op("ABS", (0,), (1,)), Op("NEG", (0,), (2,))]
     two = load(build(Graph([T("float32", (1, 4))] * 3, (0,), (1, 2), ops)))

@@ -18,7 +18,17 @@ _ENOUGH = 3
 
 def nothing_computed(case: Case) -> Defect | None:
     """Return why a result does not depend on its operator's inputs; None if it may."""
+    if _may_be_flushed(case):
+        return None
     return _unsteady(case) or _constant(case) or _frozen(case) or _stale(case) or _skipped(case)
+
+
+def _may_be_flushed(case: Case) -> bool:
+    """Return whether all results are 0 where none is as large as a normal number: they may be flushed to zero."""
+    if case.observed[0].dtype != np.float32:
+        return False
+    tiny = np.finfo(np.float32).tiny
+    return all(not o.any() for o in case.observed) and all(bool(np.all(np.abs(e) < tiny)) for e in case.expected)
 
 
 def _defect(case: Case, name: str, certainty: Certainty, tell: str, place: str = "") -> Defect:

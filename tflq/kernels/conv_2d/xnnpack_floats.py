@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.kernels.conv_2d import reference
 from tflq.kernels.conv_2d.shapes import shapes
-from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static, of_one_width
 from tflq.kernels.families.fused_convolution import OpData, convolved
 from tflq.kernels.families.fused_products import open_range
 from tflq.kernels.families.negative_padding import unread
@@ -46,9 +46,11 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 
 _ROW = delegate(Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 8)), takes)
+_ALIKE = of_one_width(takes)
 
 KERNELS = (
     *valid(xnnpack("litert-2.1", cpu="x86-64"), _ROW),
-    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW)),
-    *valid(xnnpack(until="litert-2.0"), *promising(UNCLAIMED, (unread(reference.ROWS[0], takes),))),
+    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW, _ALIKE)),
+    *valid(xnnpack("litert-1.4", "litert-2.0"), *promising(UNCLAIMED, (unread(reference.ROWS[0], _ALIKE),))),
+    *valid(xnnpack(until="litert-1.0"), *promising(UNCLAIMED, (unread(reference.ROWS[0], takes),))),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static
+from tflq.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static, of_one_width
 from tflq.kernels.depthwise_conv_2d import reference
 from tflq.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.kernels.families.fused_convolution import OpData, convolved
@@ -50,9 +50,11 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 _ROW = delegate(Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 6)), takes)
 _REFERENCE = Kernel("DEPTHWISE_CONV_2D", _ROW.types, reference.prepare_float, (1, 6))
+_ALIKE = of_one_width(takes)
 
 KERNELS = (
     *valid(xnnpack("litert-2.1", cpu="x86-64"), _ROW),
-    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW)),
-    *valid(xnnpack(until="litert-2.0"), *promising(UNCLAIMED, (unread(_REFERENCE, takes),))),
+    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW, _ALIKE)),
+    *valid(xnnpack("litert-1.4", "litert-2.0"), *promising(UNCLAIMED, (unread(_REFERENCE, _ALIKE),))),
+    *valid(xnnpack(until="litert-1.0"), *promising(UNCLAIMED, (unread(_REFERENCE, takes),))),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflq.ir import TensorType
 from tflq.kernels.families.activation import LIMITS
 from tflq.kernels.families.contraction import float64_multipliers, per_tensor_multiplier
-from tflq.kernels.kernel import Node, Operand, Shape
+from tflq.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.numerics.arithmetic import Arithmetic
 from tflq.numerics.stages import Reals
 
@@ -36,6 +38,23 @@ def output_shape(node: Node, weights_format: int = PLAIN) -> Shape:
     if length == 0:
         return int(np.prod(x.shape[:-1], dtype=np.int64)), units
     return elements // length, units  # elements beyond the last whole row are never read
+
+
+def of_whole_rows(row: Kernel) -> Kernel:
+    """Return the row of XNNPACK, which fails to prepare an input with elements beyond the last whole row.
+
+    Observed in LiteRT 1.4, 2.1 and 2.3; TensorFlow Lite up to 2.14 and LiteRT 1.0 drop those elements. Source: XNNPACK
+    subgraph/fully-connected.c reshape_fully_connected_operator.
+    """
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x, length = node.input(0), node.input(1).shape[-1]
+        elements = int(np.prod(x.shape, dtype=np.int64))
+        if length and elements % length:
+            node.reject("XNNPACK asks for whole rows", x, expected=f"a multiple of {length} elements", got=elements)
+        return row.prepare(node, arithmetic)
+
+    return replace(row, prepare=prepare)
 
 
 def _check_activation(node: Node, x: Operand, w: Operand) -> None:

@@ -24,7 +24,7 @@ from tflq.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_b
 from tflq.kernels.filling import Call, filling
 from tflq.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
 from tflq.kernels.fully_connected.dense import prepare_quantized
-from tflq.kernels.fully_connected.shapes import SPARSE_VERSION, output_shape
+from tflq.kernels.fully_connected.shapes import SPARSE_VERSION, of_whole_rows, output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -185,22 +185,20 @@ def eval_hybrid(data: HybridData, x: Array, w: Array, bias: Array | None = None)
     return clamp_in_place(out, *data.clamp).reshape(data.shape)
 
 
-_HYBRID = (
-    delegate(
-        Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare_hybrid, (1, 14)),
-        takes_hybrid,
-    ),
+_HYBRID = delegate(
+    Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare_hybrid, (1, 14)), takes_hybrid
+)
+_WHOLE = of_whole_rows(_HYBRID)
+_CODES = tuple(
+    delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
+    for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
 )
 
 KERNELS = (
-    *valid(
-        xnnpack(),
-        *(
-            delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
-            for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
-        ),
-    ),
-    *valid(xnnpack("litert-2.1", cpu="x86-64 arm64"), *_HYBRID),
-    *valid(xnnpack("litert-2.1", cpu="wasm"), *promising(UNCLAIMED, _HYBRID)),
-    *valid(xnnpack("litert-1.0", "litert-2.0"), *promising(UNCLAIMED, _HYBRID)),
+    *valid(xnnpack(until="litert-1.0"), *_CODES),
+    *valid(xnnpack("litert-1.4"), *map(of_whole_rows, _CODES)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64 arm64"), _WHOLE),
+    *valid(xnnpack("litert-2.1", cpu="wasm"), *promising(UNCLAIMED, (_WHOLE,))),
+    *valid(xnnpack("litert-1.4", "litert-2.0"), *promising(UNCLAIMED, (_WHOLE,))),
+    *valid(xnnpack("litert-1.0", "litert-1.0"), *promising(UNCLAIMED, (_HYBRID,))),
 )

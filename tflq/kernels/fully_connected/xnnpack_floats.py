@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.kernels.delegation import delegate, has_shape, is_static
+from tflq.kernels.delegation import delegate, has_shape, is_static, of_one_width
 from tflq.kernels.families.contraction import bias_of
 from tflq.kernels.families.fused_products import FusedProduct, open_range
 from tflq.kernels.filling import Call, filling
-from tflq.kernels.fully_connected.shapes import SPARSE_VERSION, output_shape
+from tflq.kernels.fully_connected.shapes import SPARSE_VERSION, of_whole_rows, output_shape
 from tflq.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
 from tflq.kernels.validity import xnnpack
 from tflq.numerics.arithmetic import Arithmetic
@@ -68,7 +68,9 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
     return evaluate(replace(data, product=FusedProduct.of_rows(np.asarray(w).T, data.rows)), x, w, bias)
 
 
-KERNELS = valid(
-    xnnpack("litert-2.1", cpu="x86-64"),
-    delegate(Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare, (1, 14)), takes),
+_ROW = of_whole_rows(Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare, (1, 14)))
+
+KERNELS = (
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), delegate(_ROW, takes)),
+    *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), delegate(_ROW, of_one_width(takes))),
 )

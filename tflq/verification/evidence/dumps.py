@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -28,14 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import InputError, OptionError, ShapeError, TflqError
+from tflq.errors import InputError, OptionError, ShapeError
 from tflq.interpreter.arrays import admit, open_shape
 from tflq.ir import CARRIER, Model, TensorType, view
 from tflq.runtimes import Sample
 from tflq.storage.archive import opened
 from tflq.storage.arrays import load_array
-from tflq.storage.reading import open_file
-from tflq.verification.bundle import MANIFEST, is_bundle
+from tflq.verification.bundle import is_archive_of_files, is_bundle
 from tflq.verification.dump import Dump, dumps_of_golden
 from tflq.verification.evidence.c_arrays import Numbers
 from tflq.verification.evidence.forms import Entries, Entry, Stored, by_sample, entries_by_sample, raw_elements
@@ -100,7 +98,7 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
 
 def recording_at(path: str | os.PathLike[str]) -> Golden | None:
     """Return the recording at a path; None if it holds a dump of another form, or nothing."""
-    if is_bundle(path) and not _is_archive_of_files(path):
+    if is_bundle(path) and not is_archive_of_files(path):
         return load_golden(path)
     place = Path(path)
     if place.suffix != ".npz" or not place.is_file():
@@ -135,15 +133,6 @@ def golden_at(model: Model, path: str | os.PathLike[str]) -> Golden:
     return Golden(observations, with_tensors, InputFacts(os.fspath(path), None, len(dumps)), {}, "", ())
 
 
-def _is_archive_of_files(path: str | os.PathLike[str]) -> bool:
-    """Return whether a zip archive holds no manifest, so that it is no bundle."""
-    try:
-        with zipfile.ZipFile(open_file(path)) as archive:
-            return MANIFEST not in archive.namelist()
-    except (TflqError, zipfile.BadZipFile, OSError):
-        return False
-
-
 def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump, ...]:
     """Return the samples of a recording. Raise an InputError if they are of another model."""
     return tuple(
@@ -176,6 +165,7 @@ def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
     samples: list[dict[int, Entry]] = []
     for key, entry in entries.items():
         value = entry.archive[entry.key] if isinstance(entry, Stored) else entry
+        value = load_array(value) if isinstance(value, Path) and value.suffix == ".npy" else value
         index = fitting_tensor(model, source, key, value)
         shape = view(model).tensors[index].shape
         values: list[Entry] = list(rows(value, shape)) if isinstance(value, np.ndarray) else [value]

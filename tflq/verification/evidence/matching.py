@@ -47,9 +47,9 @@ def is_named(model: Model, entries: Entries) -> bool:
 
 
 def fitting_tensor(model: Model, source: str, key: str, value: Entry) -> int:
-    """Return the only output that an entry fits, or else the only result of an operator."""
+    """Return the only output that an entry fits, or else the only input of the graph or result of an operator."""
     graph = view(model)
-    for group in (graph.outputs, graph.computed):
+    for group in (graph.outputs, (*graph.inputs, *graph.computed)):
         fitting = [t for t in dict.fromkeys(group) if _fits(graph.tensors[t], value)]
         if len(fitting) == 1:
             return fitting[0]

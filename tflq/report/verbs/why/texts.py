@@ -224,6 +224,13 @@ def _is_compared(answer: Answer) -> bool:
     return answer.findings is not None and any(one.differences for one in answer.findings.operators)
 
 
+def _refused(answer: Answer) -> Located | None:
+    """Return the first operator that the profile runs on no input, if nothing was compared."""
+    if _is_compared(answer) or answer.findings is None:
+        return None
+    return next((one for one in answer.findings.operators if one.failure and "--inputs" not in one.failure), None)
+
+
 def where_text(answer: Answer) -> str:
     """Return the first divergent operator, how far it differs, and how many operators do."""
     mistake, findings = answer.mistake, answer.findings
@@ -319,6 +326,10 @@ def advice(answer: Answer, asked: Asked) -> str:
         return RECORD
     if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
         return "; ".join(asked.on_dump("explain", "--discriminate", "apart.npz")) or "give more samples with --inputs"
+    refused = _refused(answer)
+    if refused is not None:
+        other = "NAME, the profile of the device" if answer.nearest is None else answer.nearest
+        return f"{answer.base} does not take operator {refused.index} {refused.op}: compare with --profile {other}"
     if not _is_compared(answer) and not asked.is_target and "--inputs" not in asked.options:
         return f"give what the device was fed: `{asked.command} --inputs SOURCE`"
     return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"
