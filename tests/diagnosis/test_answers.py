@@ -6,13 +6,13 @@ import numpy as np
 
 from support.devices import T, one
 from tflq.diagnosis.answers import Fault
-from tflq.diagnosis.dump import dump_of
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.why import answer
 from tflq.interpreter import make_plan, run
 from tflq.profiles import by_name
 from tflq.report.verbs.why.asked import Asked
 from tflq.report.verbs.why.texts import advice, headline
+from tflq.verification.evidence.dumps import dump_of
 
 
 def test_a_constant_that_a_release_is_known_for() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -132,7 +133,8 @@ def test_the_verb_takes_a_list_and_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_verb_lists_few_rows_for_many_profiles() -> None:
     lines = run(DIGITS, "--all").stdout.splitlines()
-    assert lines[0].startswith("45 profiles: 20 operators: ")
+    assert re.match(r"\d+ profiles: 20 operators: ", lines[0])
+    assert int(lines[0].split()[0]) > 40
     assert len(lines) < 25
     assert sum(" differs " in line for line in lines[1:]) <= 15
 

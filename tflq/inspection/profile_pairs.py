@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
+from inspect import unwrap
 from itertools import product
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -163,8 +164,10 @@ def label(kernel: Kernel | None) -> str:
 
 
 def _delegated(kernel: Kernel) -> Kernel:
-    """Return XNNPACK's own row of one that prepares what XNNPACK leaves, too; any other row as it is."""
-    return next((bound for bound in _bound(kernel.prepare) if isinstance(bound, Kernel)), kernel)
+    """Return XNNPACK's own row of one that prepares what XNNPACK leaves, too; any other row without added checks."""
+    row = next((bound for bound in _bound(kernel.prepare) if isinstance(bound, Kernel)), kernel)
+    inner = unwrap(row.prepare)
+    return row if inner is row.prepare else replace(row, prepare=inner)
 
 
 @cache

@@ -159,7 +159,7 @@ def eval_int32(data: Clamped, a: Array, b: Array) -> Array:
 DIV = (
     Kernel("DIV", "float32 float32 -> float32", prepare_clamped(np.divide), (1, 2)),
     Kernel("DIV", "int32 int32 -> int32", prepare_int32, (1, 2)),
-    *(Kernel("DIV", f"{t} {t} -> {t}", prepare_quantized, (1, 2)) for t in ("uint8", "int8", "int16")),
+    *(Kernel("DIV", f"{t} {t} -> {t}", prepare_per_tensor, (1, 2)) for t in ("uint8", "int8", "int16")),
 )
 
 
@@ -202,8 +202,8 @@ _LOOPS = where_equal(lambda a, b: COMPARED, NUMBERS)
 KERNELS = (
     *DIV,
     *valid(
-        tflite("litert-2.2"),
-        *(replace(row, prepare=prepare_per_tensor) for row in DIV if row.prepare is prepare_quantized),
+        tflite(until="litert-2.1"),
+        *(replace(row, prepare=prepare_quantized) for row in DIV if row.prepare is prepare_per_tensor),
     ),
     *tuple(
         Kernel("FLOOR_DIV", f"{t} {t} -> {t}", prepare_plain(floor_divide, _SCRATCH), (1, 3))

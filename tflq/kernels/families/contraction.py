@@ -157,7 +157,7 @@ def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
 
 
 def said_bias_type(node: Node, bias: Operand | None) -> TensorType:
-    """Return the option quantized_bias_type, which the bias has if it is not FLOAT32, which says nothing."""
+    """Return the option quantized_bias_type, which the bias has if it is not FLOAT32, which states nothing."""
     said = TensorType(int(node.options.get("quantized_bias_type", 0)))
     if said not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
         node.refuse("quantized_bias_type", expected="int32 or int64", got=said.label)

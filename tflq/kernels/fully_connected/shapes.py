@@ -15,7 +15,7 @@ from tflq.numerics.stages import Reals
 
 #: FullyConnectedOptionsWeightsFormat of the schema.
 PLAIN, SHUFFLED = 0, 1
-#: The version of sparse weights, which XNNPACK never takes, whatever they are. Source: LiteRT 2.3 VisitNode.
+#: The version of sparse weights, which XNNPACK never takes. Source: LiteRT 2.3 VisitNode.
 SPARSE_VERSION = 8
 
 

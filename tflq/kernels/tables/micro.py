@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, update_wrapper
 
 from tflq.ir import TensorType
 from tflq.kernels.facts import OPERATORS
@@ -122,7 +122,7 @@ def _presented(inner: Prepare, is_dense: bool) -> Prepare:
                 node.reject("an output without elements counts as dynamic", y, expected="elements", got=list(shape))
         return made
 
-    return prepare
+    return update_wrapper(prepare, inner, assigned=())
 
 
 def _check(node: Node) -> None:
