@@ -320,7 +320,7 @@ def test_outputs_alone_are_said_to_hide_the_operator(tmp_path: Path) -> None:
 
 
 def test_a_zip_of_files_is_evidence(tmp_path: Path) -> None:
-    """As for `verify --golden`: an archive without a manifest is no damaged golden."""
+    """An archive without a manifest is not taken for a damaged golden; `verify --golden` reads it the same way."""
     golden = np.load(SAME)
     np.save(tmp_path / "t2.npy", golden["s0_out0"] + 1)
     for position in (0, 1):

@@ -73,7 +73,7 @@ def written(model: bytes, profile: str) -> bool:
 def test_litert_2_1_leaves_filters_and_biases_of_two_widths(
     op: str, bias: str, read_twice: bool, is_left: bool
 ) -> None:
-    """As recorded with LiteRT 2.1.0, 2.1.5 and 2.1.6; LiteRT 2.2 and 2.3 take all of them."""
+    """LiteRT 2.1.0, 2.1.5 and 2.1.6 gave these results; LiteRT 2.2 and 2.3 take all of these operators."""
     model = halves(op, bias=bias, read_twice=read_twice)
     old, new = (first_output(model, f"litert-{release}-xnnpack") for release in ("2.1", "2.2"))
     builtin = first_output(model, "litert-2.1-opt")

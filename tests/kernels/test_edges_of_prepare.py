@@ -1,4 +1,4 @@
-"""What single operators refuse or compute at the edges of Prepare's conditions, against live LiteRT."""
+"""Single operators at the edges of Prepare's conditions, refused or computed, against live LiteRT."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def document() -> str:
 
 
 def problems(document: Document, model: object = DIGITS) -> tuple[str, ...]:
-    """Of a document whose digest is made again, as by somebody who knows how."""
+    """Return the problems of a changed document whose digest was recomputed."""
     signed = Certificate({**document, "digest": Certificate(document).digest})
     return check_certificate(model, signed).problems  # type: ignore[arg-type]
 

@@ -30,7 +30,7 @@ def joined() -> tflq.Model:
 
 
 def joined_int8() -> tflq.Model:
-    """The same in int8, with the scale of the boxes for both."""
+    """Return the same model in int8; both parts have the scale of the boxes."""
     fine, coarse = (1 / 255, -128), (300 / 255, -128)
     tensors = [T("int8", SCORES, *fine), *(T("int8", shape, *coarse) for shape in (BOXES, SCORES, (1, 16)))]
     ops = [Op("QUANTIZE", (0,), (2,), None, 2), Op("CONCATENATION", (2, 1), (3,), JOIN, 2)]

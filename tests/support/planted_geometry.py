@@ -22,7 +22,7 @@ PROFILES = ("litert-ref", "litert-xnnpack", "tflm", "litert-ref+single-rounding"
 
 @dataclass(frozen=True)
 class Facts:
-    """What a device sees of one operator."""
+    """The operands and options of one operator, as the device receives them."""
 
     op: str
     options: Mapping[str, Any]

@@ -24,7 +24,7 @@ BASES = {"litert-ref": 0.5, "tflm": 0.25, "tflite-2.14-ref": 0.15, "litert-opt":
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A fault in a run. `right` are patterns of which one must be in the answer, ignoring case.
+    """A fault in a run. The answer has to contain one of the patterns in `right`, in any case.
 
     `samples` are the tensors that a user has, `given` the inputs that were meant, if they are not among these.
     """

@@ -24,7 +24,7 @@ from tflq.ir import Buffer, Model, TensorSpec
 BIASED = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "SVDF": 3}
 #: Operators whose windows lie over the image of input 0.
 WINDOWED = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-#: Elements of two operands of one shape and type, of which one tensor may be both.
+#: Operators of two operands of the same shape and type: one tensor may serve as both.
 PAIRED = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "EQUAL", "LESS", "CONCATENATION")
 #: Types whose operators are drawn: data of codes or of float32.
 DATA = QUANTIZED | {"float32"}

@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro takes, and how it reads scales: compared with its package where that is installed."""
+"""TensorFlow Lite Micro: the operators it takes and how it reads scales, against its package if that is installed."""
 
 from __future__ import annotations
 

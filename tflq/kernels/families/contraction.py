@@ -156,7 +156,7 @@ def filter_zero_point(node: Node, x: Operand, w: Operand) -> ZeroPoint:
     return w.zero_point
 
 
-def said_bias_type(node: Node, bias: Operand | None) -> TensorType:
+def read_bias_type(node: Node, bias: Operand | None) -> TensorType:
     """Return the option quantized_bias_type, which the bias has if it is not FLOAT32, which states nothing."""
     said = TensorType(int(node.options.get("quantized_bias_type", 0)))
     if said not in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64):
@@ -171,7 +171,7 @@ def accumulator_16x8(node: Node, bias: Operand | None) -> np.dtype[Any]:
 
     A bias that the source would read with another width than it has is refused.
     """
-    width = TensorType.INT32 if said_bias_type(node, bias) == TensorType.INT32 else TensorType.INT64
+    width = TensorType.INT32 if read_bias_type(node, bias) == TensorType.INT32 else TensorType.INT64
     if bias is not None and bias.type != width:
         raise UndefinedResultError(
             node.op, f"{bias.type.label} bias, read as {width.label} without quantized_bias_type"

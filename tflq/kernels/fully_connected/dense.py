@@ -17,10 +17,10 @@ from tflq.kernels.families.contraction import (
     centred,
     float64_multipliers,
     output,
+    read_bias_type,
     require_codes,
     require_quantized,
     require_symmetric,
-    said_bias_type,
 )
 from tflq.kernels.families.matrix_products import Products, products
 from tflq.kernels.families.operand_rows import PlainRows
@@ -75,8 +75,11 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     if x.type == TensorType.INT16:
         for operand in (x, y):
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-        said_bias_type(node, bias)
-        accumulator = np.dtype(np.int64) if w.type == TensorType.INT16 else accumulator_16x8(node, bias)
+        if w.type == TensorType.INT16:
+            read_bias_type(node, bias)
+            accumulator = np.dtype(np.int64)
+        else:
+            accumulator = accumulator_16x8(node, bias)
     stage = _stage(node, arithmetic, accumulator, (x, w, y), bias)
     is_empty = w.shape[1] == 0 or 0 in shape
     is_constant = w.value is not None and (bias is None or bias.value is not None)

@@ -54,7 +54,7 @@ def _softmax(node: Node) -> None:
 
 
 def _product(node: Node) -> None:
-    """Refuse 16-bit operands of which one has a zero point, or the result, unless that is uint8."""
+    """Refuse a zero point other than 0 in 16-bit operands or their result, but nothing where the result is uint8."""
     if node.input(0).type != TensorType.INT16 or node.outputs[0].type == TensorType.UINT8:
         return
     for operand in (node.input(0), node.input(1), node.outputs[0]):
