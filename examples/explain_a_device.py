@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import tflq
-from tflq.interpreter import make_plan, run
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 
 MODEL = Path(__file__).parents[1] / "golden" / "models" / "digits_mobilenet_int8.tflite"
 

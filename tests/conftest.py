@@ -8,9 +8,9 @@ import pytest
 from hypothesis import settings
 
 from support import suites
-from tflq.jit import pieces
-from tflq.microkernels import forms
-from tflq.runtimes import processor
+from tflq.engine.jit import pieces
+from tflq.engine.microkernels import forms
+from tflq.engine.runtimes import processor
 
 # Examples are the same in every run; the first one of a compiled function pays for its compilation.
 settings.register_profile("tflq", deadline=None, derandomize=True)

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from support import suites
-from tflq.cli.main import VERBS, cli
+from tflq.face.cli.main import VERBS, cli
 
 PAGES = [suites.ROOT / "README.md", *sorted((suites.ROOT / "docs").rglob("*.md"))]
 #: Names of something else in prose.

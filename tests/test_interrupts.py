@@ -50,7 +50,7 @@ print(caught, result())
 #: A function that has to be compiled: machine code of others may be there.
 COMPILING = """
 def result():
-    from tflq.jit.compiled import compiled
+    from tflq.engine.jit.compiled import compiled
     return compiled(triple)(4)
 
 def triple(x):

@@ -14,14 +14,14 @@ from opfuzz.families import SPECS
 from opfuzz.session import draw_case, numbers
 from support import suites
 from tflq.diagnosis.element.trace import trace_element
+from tflq.engine.interpreter import make_plan
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.rules import CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
+from tflq.engine.kernels.tables.rows import table_of
+from tflq.engine.kernels.validity import Runtime
+from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan
-from tflq.ir.schema import enum
-from tflq.kernels.facts import OPERATORS
-from tflq.kernels.tables.rows import table_of
-from tflq.kernels.validity import Runtime
-from tflq.profiles import by_name
-from tflq.quantization.scheme.rules import CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
+from tflq.model.ir.schema import enum
 
 REFERENCE = table_of(Runtime())
 OPERATORS_PAGE = (suites.ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
@@ -119,8 +119,8 @@ def element_is_told(case: Case) -> bool:
 TABLES = MappingProxyType(
     {
         is_known_to_the_schema: "schemas/tflite.json: BuiltinOperator",
-        has_a_kernel: "tflq/kernels/facts: room",
-        has_a_quantization_rule: "tflq/kernels/facts: quantize, or kept_float with the reason",
+        has_a_kernel: "tflq/engine/kernels/facts: room",
+        has_a_quantization_rule: "tflq/engine/kernels/facts: quantize, or kept_float with the reason",
         can_be_drawn: "tools/opfuzz/families/: SPECS, or BUILT_BY_HAND in this test",
         is_documented: "docs/operators.md: python tools/op_matrix.py",
     }
@@ -145,4 +145,6 @@ def test_a_forgotten_table_is_named() -> None:
 def test_an_element_is_worked_out_or_only_shown(op: str) -> None:
     """Check that one element's trace shows steps of an 8-bit operator, unless its facts have `traced=False`."""
     told = any(element_is_told(case) for case in itertools.islice(drawn_in_bytes(op), 6))
-    assert told == OPERATORS[op].traced, f"{op}: tflq/diagnosis/element/registry.py, or `traced` in tflq/kernels/facts"
+    assert told == OPERATORS[op].traced, (
+        f"{op}: tflq/diagnosis/element/registry.py, or `traced` in tflq/engine/kernels/facts"
+    )

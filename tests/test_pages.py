@@ -63,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tools").symlink_to(suites.ROOT / "tools")
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, words in (("tflq", " -m tflq.cli.main"), ("python", "")):
+    for name, words in (("tflq", " -m tflq.face.cli.main"), ("python", "")):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n')
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
@@ -177,7 +177,7 @@ REFERENCE = {
 }
 #: Pages with commands that are not executed, and why.
 NOT_EXECUTED = {
-    "drop-in": "its Python is parts of a program; tests/api/test_drop_in.py has whole ones",
+    "drop-in": "its Python is parts of a program; tests/engine/api/test_drop_in.py has whole ones",
     "proof": "its searches take an hour; tests/tools/test_search_proofs.py has short ones",
     "tour": "executed above",
 }

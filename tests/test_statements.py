@@ -11,7 +11,7 @@ import numpy as np
 from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.cli.main import cli
+from tflq.face.cli.main import cli
 from tflq.statements import Statement, facts_of
 
 MODEL = suites.ROOT / "golden/models/digits_mobilenet_int8.tflite"

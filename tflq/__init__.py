@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 from tflq.interrupts import import_whole
 
 if TYPE_CHECKING:
-    from tflq.api.files import load, save
-    from tflq.api.interpreter import Interpreter
-    from tflq.api.many import run_many
-    from tflq.api.options import OpResolverType
+    from tflq.comparison.inspection.model_diff import diff
+    from tflq.comparison.inspection.operators import inspect
+    from tflq.comparison.inspection.profile_effects import profile_effects
+    from tflq.comparison.inspection.profile_pairs import compare_profiles
+    from tflq.comparison.sessions import Session, compare_sessions
+    from tflq.comparison.verification import record, verify
+    from tflq.diagnosis.linting.session import lint
     from tflq.diagnosis.session import discriminate, explain, fit, reduce
+    from tflq.engine.api.files import load, save
+    from tflq.engine.api.interpreter import Interpreter
+    from tflq.engine.api.many import run_many
+    from tflq.engine.api.options import OpResolverType
     from tflq.errors import TflqError
-    from tflq.inspection.model_diff import diff
-    from tflq.inspection.operators import inspect
-    from tflq.inspection.profile_effects import profile_effects
-    from tflq.inspection.profile_pairs import compare_profiles
-    from tflq.ir.model import Model
-    from tflq.linting.session import lint
     from tflq.litert import install_as
+    from tflq.model.ir.model import Model
     from tflq.proof import check_certificate, prove, read_certificate
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.judge.comparison import compare
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from tflq.quantization.recipe.recipe import Recipe
     from tflq.quantization.weights.quantizing import quantize_weights
     from tflq.quantization.weights.recipe import WeightRecipe
-    from tflq.sessions import Session, compare_sessions
-    from tflq.verification import record, verify
 
     __version__: str
 
@@ -72,35 +72,35 @@ __all__ = [
 #: The home of each public name: (module, name there).
 _HOMES = {
     "Calibration": ("tflq.quantization.calibration", "Calibration"),
-    "Interpreter": ("tflq.api.interpreter", "Interpreter"),
-    "Model": ("tflq.ir.model", "Model"),
-    "OpResolverType": ("tflq.api.options", "OpResolverType"),
+    "Interpreter": ("tflq.engine.api.interpreter", "Interpreter"),
+    "Model": ("tflq.model.ir.model", "Model"),
+    "OpResolverType": ("tflq.engine.api.options", "OpResolverType"),
     "Recipe": ("tflq.quantization.recipe.recipe", "Recipe"),
-    "Session": ("tflq.sessions", "Session"),
+    "Session": ("tflq.comparison.sessions", "Session"),
     "TflqError": ("tflq.errors", "TflqError"),
     "WeightRecipe": ("tflq.quantization.weights.recipe", "WeightRecipe"),
     "check_certificate": ("tflq.proof", "check_certificate"),
     "compare": ("tflq.quantization.judge.comparison", "compare"),
-    "compare_profiles": ("tflq.inspection.profile_pairs", "compare_profiles"),
-    "compare_sessions": ("tflq.sessions", "compare_sessions"),
-    "diff": ("tflq.inspection.model_diff", "diff"),
+    "compare_profiles": ("tflq.comparison.inspection.profile_pairs", "compare_profiles"),
+    "compare_sessions": ("tflq.comparison.sessions", "compare_sessions"),
+    "diff": ("tflq.comparison.inspection.model_diff", "diff"),
     "discriminate": ("tflq.diagnosis.session", "discriminate"),
     "explain": ("tflq.diagnosis.session", "explain"),
     "fit": ("tflq.diagnosis.session", "fit"),
-    "inspect": ("tflq.inspection.operators", "inspect"),
+    "inspect": ("tflq.comparison.inspection.operators", "inspect"),
     "install_as": ("tflq.litert", "install_as"),
-    "lint": ("tflq.linting.session", "lint"),
-    "load": ("tflq.api.files", "load"),
-    "profile_effects": ("tflq.inspection.profile_effects", "profile_effects"),
+    "lint": ("tflq.diagnosis.linting.session", "lint"),
+    "load": ("tflq.engine.api.files", "load"),
+    "profile_effects": ("tflq.comparison.inspection.profile_effects", "profile_effects"),
     "prove": ("tflq.proof", "prove"),
     "quantize": ("tflq.quantization.pipeline", "quantize"),
     "quantize_weights": ("tflq.quantization.weights.quantizing", "quantize_weights"),
     "read_certificate": ("tflq.proof", "read_certificate"),
-    "record": ("tflq.verification", "record"),
+    "record": ("tflq.comparison.verification", "record"),
     "reduce": ("tflq.diagnosis.session", "reduce"),
-    "run_many": ("tflq.api.many", "run_many"),
-    "save": ("tflq.api.files", "save"),
-    "verify": ("tflq.verification", "verify"),
+    "run_many": ("tflq.engine.api.many", "run_many"),
+    "save": ("tflq.engine.api.files", "save"),
+    "verify": ("tflq.comparison.verification", "verify"),
 }
 
 

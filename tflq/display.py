@@ -18,7 +18,7 @@ def displayed_by(builder: str) -> Callable[[type[T]], type[T]]:
     """Give a class `__repr__` (three lines) and `_repr_html_` (a card for notebooks).
 
     Args:
-        builder: "module:function" below `tflq.report.verbs`; the function returns the `Report` of a result.
+        builder: "module:function" below `tflq.face.report.verbs`; the function returns the `Report` of a result.
     """
 
     def displaying(cls: type[T]) -> type[T]:
@@ -39,5 +39,5 @@ def _text(builder: str, result: object) -> str:
 
 def _rendered(renderer: str, builder: str, result: object) -> str:
     module, _, function = builder.partition(":")
-    report: Any = getattr(import_whole(f"tflq.report.verbs.{module}"), function)(result)
-    return str(getattr(import_whole("tflq.report.render.card"), renderer)(report))
+    report: Any = getattr(import_whole(f"tflq.face.report.verbs.{module}"), function)(result)
+    return str(getattr(import_whole("tflq.face.report.render.card"), renderer)(report))

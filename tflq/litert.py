@@ -18,14 +18,14 @@ from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from tflq.api.custom import CustomOperator, CustomOperators
-from tflq.api.delegates import Delegate, load_delegate
-from tflq.api.interpreter import Interpreter as _Interpreter
-from tflq.api.native import NativeInterpreter, Range, invoke_with_calibration
-from tflq.api.options import OpResolverType
-from tflq.api.signature import SignatureRunner
+from tflq.engine.api.custom import CustomOperator, CustomOperators
+from tflq.engine.api.delegates import Delegate, load_delegate
+from tflq.engine.api.interpreter import Interpreter as _Interpreter
+from tflq.engine.api.native import NativeInterpreter, Range, invoke_with_calibration
+from tflq.engine.api.options import OpResolverType
+from tflq.engine.api.signature import SignatureRunner
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import UnknownNameError
-from tflq.profiles import Profile, by_name
 
 __all__ = [
     "CustomOperators",

@@ -34,8 +34,8 @@ from agreement.sums import Census
 
 import tflq
 from tflq.errors import TflqError, UnknownNameError
-from tflq.ir import Model, view
-from tflq.surgery.tap import all_outputs
+from tflq.model.ir import Model, view
+from tflq.model.surgery.tap import all_outputs
 
 DIFFERENT, NOTHING = 1, 2
 #: The runtimes that are compared by default.

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 import tflq
-from tflq.ir import SignatureDef, TensorType, view
+from tflq.model.ir import SignatureDef, TensorType, view
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path(os.environ.get("TFLQ_SHARED", HERE.parents[1] / "shared")) / "ptq"

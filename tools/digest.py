@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from tflq import Interpreter
+from tflq.engine.profiles import PROFILES
 from tflq.errors import TflqError
-from tflq.profiles import PROFILES
 
 DIFFERENT, NOTHING = 1, 2
 #: Digests by profile, then by "suite/model".

@@ -15,20 +15,20 @@ from pathlib import Path
 import numpy as np
 from profile_docs import kept, table
 
-from tflq.api.files import load
+from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.faults import DefectKind
+from tflq.diagnosis.linting import portable
+from tflq.diagnosis.linting.session import RULES
+from tflq.diagnosis.linting.targets import TARGETS, target_rules
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.usage import values
 from tflq.diagnosis.usage.inputs import mistaken
 from tflq.diagnosis.why import Fault
-from tflq.ir import view
-from tflq.linting import portable
-from tflq.linting.session import RULES
-from tflq.linting.targets import TARGETS, target_rules
-from tflq.profiles import by_name
-from tflq.profiles.faults import known_faults
-from tflq.surgery.part import Part
-from tflq.verification.scaling import Scaling
+from tflq.engine.api.files import load
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import by_name
+from tflq.engine.profiles.faults import known_faults
+from tflq.model.ir import view
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "faults.md"

@@ -29,10 +29,10 @@ from opfuzz.draw import Draw
 from opfuzz.families import BESIDES, SPECS
 from opfuzz.hostile import hostile
 from opfuzz.worker import invoke
-from tflq.api.interpreter import Interpreter
+from tflq.engine.api.interpreter import Interpreter
+from tflq.engine.jit.compiled import Compiled
+from tflq.engine.profiles import PROFILES
 from tflq.errors import OperatorFailed, TflqError
-from tflq.jit.compiled import Compiled
-from tflq.profiles import PROFILES
 
 FOUND, USAGE = 1, 2
 DRAWN = {**SPECS, **BESIDES}

@@ -54,8 +54,8 @@ def _import(subject: str) -> None:
     else:
         import numba  # noqa: F401
 
-        import tflq.api.interpreter
-        import tflq.profiles  # noqa: F401
+        import tflq.engine.api.interpreter
+        import tflq.engine.profiles  # noqa: F401
 
 
 def smallest(failing: Variant, end: str, args: argparse.Namespace) -> Variant:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tflq
-from tflq.ir import Model, OperatorView, TensorSpec, view
+from tflq.model.ir import Model, OperatorView, TensorSpec, view
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "golden/models/digits_mobilenet_int8.tflite"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tflq
-from tflq.ir import (
+from tflq.model.ir import (
     Buffer,
     Model,
     Operator,
@@ -32,7 +32,7 @@ from tflq.ir import (
     TensorSpec,
     TensorType,
 )
-from tflq.ir.schema import enum
+from tflq.model.ir.schema import enum
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "models"
 SEED = 20261101

@@ -29,11 +29,11 @@ from opfuzz.long_sums import LONG
 from opfuzz.remote import Remote
 from opfuzz.session import draw_case, numbers, operators
 from opfuzz.worker import invoke
+from tflq.comparison.inspection.difference import difference
+from tflq.engine.interpreter import make_plan
+from tflq.engine.kernels.kernel import Kernel
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
-from tflq.inspection.difference import difference
-from tflq.interpreter import make_plan
-from tflq.kernels.kernel import Kernel
-from tflq.profiles import Profile, by_name
 
 FIGURES = Path(__file__).resolve().parent.parent / "schemas" / "measured_ulp.json"
 MODULES = {

@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tflq.conformance.spreading import Part, on_cluster, parts_of
+from tflq.devices.conformance.spreading import Part, on_cluster, parts_of
 
 ROOT = Path(__file__).parents[1]
 

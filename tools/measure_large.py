@@ -28,8 +28,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.api.files import load
-from tflq.ir import view
+from tflq.engine.api.files import load
+from tflq.model.ir import view
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL")
 

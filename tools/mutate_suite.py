@@ -24,10 +24,10 @@ from device.description import RIGHT
 from device.mistakes import MISTAKES
 from device.operators import compute, has
 from device.site import site_of
-from tflq.api.files import load
-from tflq.conformance.suite import arrays, model_of, read_suite
-from tflq.ir import view
-from tflq.storage.archive import Archive, opened
+from tflq.devices.conformance.suite import arrays, model_of, read_suite
+from tflq.engine.api.files import load
+from tflq.model.ir import view
+from tflq.model.storage.archive import Archive, opened
 
 #: Operator, operand types, name of the mistake.
 Plant: TypeAlias = tuple[str, str, str]

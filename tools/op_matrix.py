@@ -4,7 +4,7 @@ The table comes from the kernels; comparisons come from golden/evidence.json, to
 add:
 
     python tools/fuzz_ops.py --count 20000 --evidence golden/evidence.json
-    TFLQ_EVIDENCE=golden/evidence.json python -m pytest tests/kernels
+    TFLQ_EVIDENCE=golden/evidence.json python -m pytest tests/engine/kernels
     python tools/op_matrix.py
 """
 
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opfuzz.evidence import SPARSE, Evidence
-from tflq.ir import TensorType
-from tflq.ir.schema import enum
-from tflq.kernels.kernel import Kernel
-from tflq.kernels.signature import Signature, Slot
-from tflq.profiles import by_name
+from tflq.engine.kernels.kernel import Kernel
+from tflq.engine.kernels.signature import Signature, Slot
+from tflq.engine.profiles import by_name
+from tflq.model.ir import TensorType
+from tflq.model.ir.schema import enum
 
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "golden" / "evidence.json"

@@ -29,15 +29,15 @@ from faultfuzz import arithmetic, floats, further, memory
 from faultfuzz.planted import Kind, Planted, drawn_run
 from mutate_device import ROOT, models
 
-from tflq.api.files import load
+from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.why import Answer, answer
+from tflq.engine.api.files import load
 from tflq.errors import TflqError
-from tflq.ir import view
-from tflq.report.verbs.why.asked import Asked
-from tflq.report.verbs.why.report import paste
-from tflq.verification.evidence.dumps import dump_of
+from tflq.face.report.verbs.why.asked import Asked
+from tflq.face.report.verbs.why.report import paste
+from tflq.model.ir import view
 
 KINDS: tuple[Kind, ...] = (*memory.KINDS, *arithmetic.KINDS, *floats.KINDS, *further.KINDS)
 #: Limits of models on elements of all tensors and on operators, and draws for one fault.

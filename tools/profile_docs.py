@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tflq.kernels.rewrites import REWRITES, Effect, Rewrite
-from tflq.kernels.validity import RELEASES
-from tflq.profiles import PROFILES
-from tflq.profiles.building import NOT_MEASURED
-from tflq.profiles.faults import known_faults
-from tflq.profiles.history import history
-from tflq.profiles.table import ROWS
+from tflq.engine.kernels.rewrites import REWRITES, Effect, Rewrite
+from tflq.engine.kernels.validity import RELEASES
+from tflq.engine.profiles import PROFILES
+from tflq.engine.profiles.building import NOT_MEASURED
+from tflq.engine.profiles.faults import known_faults
+from tflq.engine.profiles.history import history
+from tflq.engine.profiles.table import ROWS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SCHEMA = DOCS.parent / "schemas" / "profile.schema.json"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from profile_docs import kept, table
 
-from tflq.inspection.profile_pairs import compare_profiles
-from tflq.profiles import by_name
-from tflq.profiles.profile import Profile
+from tflq.comparison.inspection.profile_pairs import compare_profiles
+from tflq.engine.profiles import by_name
+from tflq.engine.profiles.profile import Profile
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "runtimes.md"
 BASE = "litert-ref"

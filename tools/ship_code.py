@@ -3,7 +3,7 @@
     python tools/ship_code.py                       every level, complete: for wheels
     python tools/ship_code.py --host --pieces 40    the level of this machine, of the first models only
 
-A level is compiled by processes of its own from the models of golden/, see tflq/jit/collecting.py. No processor of the
+A level is compiled by processes of its own from the models of golden/, see jit/collecting.py. No processor of the
 level is needed, so one machine makes the code for all. How fast it is decides nothing: equal words give equal files.
 The files are written to --folder, by default to tflq/machine_code of this checkout.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflq.ir import Model, Quantization
+    from tflq.model.ir import Model, Quantization
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -57,12 +57,12 @@ def work() -> Iterator[tuple[Path, str]]:
 
 def collect(name: str, file: Path, turn: int, turns: int, pieces: int) -> None:
     """Write the code of a level for each `turns`-th of the first `pieces` of work, or of all (0), as a file."""
-    from tflq.api.files import load
-    from tflq.api.warming import warm
+    from tflq.engine.api.files import load
+    from tflq.engine.api.warming import warm
+    from tflq.engine.jit.collecting import Collection
+    from tflq.engine.jit.shipped import pack
+    from tflq.engine.jit.targets import LEVELS
     from tflq.errors import TflqError
-    from tflq.jit.collecting import Collection
-    from tflq.jit.shipped import pack
-    from tflq.jit.targets import LEVELS
 
     own = tuple(level for level in LEVELS if level.name in os.environ["TFLQ_OWN_LEVELS"].split(","))
     collection = Collection(next(level for level in LEVELS if level.name == name), own)
@@ -92,8 +92,8 @@ def with_channels(model: Model, count: int) -> Model:
     """Return a model of one convolution or product with `count` output channels: the first ones, repeated as needed."""
     import numpy as np
 
-    from tflq.ir import Buffer
-    from tflq.ir.constants import constant_of
+    from tflq.model.ir import Buffer
+    from tflq.model.ir.constants import constant_of
 
     (graph,) = model.subgraphs
     (operator,) = graph.operators
@@ -148,8 +148,8 @@ def limited(seconds: float) -> Iterator[None]:
 
 def make(names: list[str], folder: Path, jobs: int, pieces: int) -> None:
     """Make the files of levels, each by `jobs` processes."""
-    from tflq.jit.shipped import pack, unpacked
-    from tflq.jit.targets import LEVELS, levels
+    from tflq.engine.jit.shipped import pack, unpacked
+    from tflq.engine.jit.targets import LEVELS, levels
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -190,7 +190,7 @@ def main() -> None:
         level, file, turn, turns, pieces = words.collect
         collect(level, Path(file), int(turn), int(turns), int(pieces))
         return
-    from tflq.jit.targets import LEVELS, levels
+    from tflq.engine.jit.targets import LEVELS, levels
 
     chosen = [level.name for level in (levels()[:1] if words.host else LEVELS)]
     make(words.levels.split(",") if words.levels else chosen, words.folder, words.jobs, words.pieces)

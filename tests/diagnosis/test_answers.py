@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from support.devices import T, one
+from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.answers import Fault
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.why import answer
-from tflq.interpreter import make_plan, run
-from tflq.profiles import by_name
-from tflq.report.verbs.why.asked import Asked
-from tflq.report.verbs.why.texts import advice, headline
-from tflq.verification.evidence.dumps import dump_of
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.face.report.verbs.why.asked import Asked
+from tflq.face.report.verbs.why.texts import advice, headline
 
 
 def test_a_constant_that_a_release_is_known_for() -> None:

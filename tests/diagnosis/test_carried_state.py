@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from support.float_graphs import FloatGraph
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.profile_fit import fit
-from tflq.ir import Model
-from tflq.profiles import PROFILES
-from tflq.verification.dump import Dump
+from tflq.engine.profiles import PROFILES
+from tflq.model.ir import Model
 
 Array = NDArray[np.float32]
 #: y = x + h / 2, in float32 without rounding for the integers given here; the variable is y of the last step.

@@ -17,11 +17,11 @@ from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.placement import Places
-from tflq.ir import Model
-from tflq.profiles import by_name
-from tflq.report.render.text import lines_of
-from tflq.report.verbs.explain.document import explain_document
-from tflq.report.verbs.explain.report import explain_report
+from tflq.engine.profiles import by_name
+from tflq.face.report.render.text import lines_of
+from tflq.face.report.verbs.explain.document import explain_document
+from tflq.face.report.verbs.explain.report import explain_report
+from tflq.model.ir import Model
 
 Array = NDArray[Any]
 CODES = np.arange(-128, 128, dtype=np.int8)

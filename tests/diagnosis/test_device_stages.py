@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator, fixed, real
-from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.divisions import OF_HARDWARE, ROUNDINGS
-from tflq.numerics.stages import OutputPipeline, SingleRounding
+from tflq.engine.numerics.codes import Clamp, ZeroPoint
+from tflq.engine.numerics.divisions import OF_HARDWARE, ROUNDINGS
+from tflq.engine.numerics.stages import OutputPipeline, SingleRounding
 
 
 def rounded(value: Fraction, name: str) -> int:

@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from support.dense_device import MODEL, array_of, dense, parameters
-from tflq.api.files import load
-from tflq.cli.main import cli
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.inputs import make_inputs
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import discriminate
 from tflq.diagnosis.hypotheses import hypotheses
 from tflq.diagnosis.localization import operator_alone
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import PROFILES
-from tflq.verification.dump import Dump
-from tflq.verification.inputs import make_inputs
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES
+from tflq.face.cli.main import cli
+from tflq.model.ir import Model, view
 
 ROUNDINGS: dict[str, Callable[[float], int]] = {
     "rounds towards minus infinity, in float64": math.floor,

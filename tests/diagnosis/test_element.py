@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.api.files import load
 from tflq.diagnosis.element import ElementTrace, trace_element
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import Plan, make_plan
+from tflq.engine.interpreter.arrays import admit
+from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, TflqError
-from tflq.interpreter import Plan, make_plan
-from tflq.interpreter.arrays import admit
-from tflq.ir import view
-from tflq.profiles import by_name
+from tflq.model.ir import view
 
 #: Operators whose steps are told, as far as a suite's models have them.
 TOLD = {

@@ -11,19 +11,19 @@ import pytest
 from numpy.typing import NDArray
 
 from support.dense_device import MODEL, dense
-from tflq.api.files import load
+from tflq.comparison.verification.evidence.dumps import Dump, load_dump
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.placement import Places, places
 from tflq.diagnosis.profile_fit import fit
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import PROFILES
-from tflq.report.render.text import lines_of
-from tflq.report.verbs.explain.texts import place_texts
-from tflq.report.verbs.fit.report import fit_report
-from tflq.verification.evidence.dumps import Dump, load_dump
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES
+from tflq.face.report.render.text import lines_of
+from tflq.face.report.verbs.explain.texts import place_texts
+from tflq.face.report.verbs.fit.report import fit_report
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 

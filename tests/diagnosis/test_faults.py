@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 from support.devices import dump, explained, names_of, one
 from support.single_op import T, build
-from tflq.cli.main import cli
 from tflq.diagnosis import findings, mistakes
-from tflq.ir import Model
-from tflq.kernels.rectifiers import micro as relu6
-from tflq.numerics.codes import Clamp
-from tflq.report.render.text import lines_of
-from tflq.report.verbs.explain.report import explain_report
+from tflq.engine.kernels.rectifiers import micro as relu6
+from tflq.engine.numerics.codes import Clamp
+from tflq.face.cli.main import cli
+from tflq.face.report.render.text import lines_of
+from tflq.face.report.verbs.explain.report import explain_report
+from tflq.model.ir import Model
 
 CODES = np.arange(-128, 128, dtype=np.int8)
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from support.devices import REF, dump, explained, names_of, one, twice_rounded
 from support.single_op import T
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
+from tflq.engine.interpreter import make_plan, run
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 CODES = np.arange(256, dtype=np.uint8)

@@ -12,18 +12,18 @@ import pytest
 from click.testing import CliRunner
 
 from support import suites
-from tflq.api.files import load
-from tflq.cli.main import cli
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Mode
 from tflq.diagnosis.amplification import amplify
 from tflq.diagnosis.findings import Findings, investigate, work_out
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.ir.schema import data_text
-from tflq.profiles import by_name
-from tflq.report.verbs.explain.element import parting_steps
-from tflq.report.verbs.explain.growth import choice_texts
-from tflq.verification.dump import Dump
-from tflq.verification.results import Mode
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.face.cli.main import cli
+from tflq.face.report.verbs.explain.element import parting_steps
+from tflq.face.report.verbs.explain.growth import choice_texts
+from tflq.model.ir import Model, view
+from tflq.model.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = by_name("litert-ref")

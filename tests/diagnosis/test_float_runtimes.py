@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from support.devices import codes_of, dump, explained, names_of, one
 from support.single_op import T
 from tflq.diagnosis.mistakes.floats import PRECISIONS
-from tflq.ir import Model
+from tflq.model.ir import Model
 
 Array = NDArray[Any]
 Rounding = Callable[[Array], Array]

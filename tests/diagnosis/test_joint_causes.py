@@ -9,10 +9,10 @@ import numpy as np
 from support.devices import Array, explained
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.api.files import load
-from tflq.report.render.text import lines_of
-from tflq.report.verbs.explain.report import explain_report
-from tflq.verification.dump import Dump
+from tflq.comparison.verification.dump import Dump
+from tflq.engine.api.files import load
+from tflq.face.report.render.text import lines_of
+from tflq.face.report.verbs.explain.report import explain_report
 
 #: An eighth of -4 is the only half-way case; RELU and QUANTIZE are different kernels.
 ONE_TIE = np.array([8, -16, 24, -4, 0, 16, -24, 64], np.int8)

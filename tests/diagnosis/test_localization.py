@@ -10,15 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.api.files import load
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import fit
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 from tflq.errors import ShapeError
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, OperatorCode, view, with_graph
-from tflq.profiles import by_name
-from tflq.surgery.cut import cut
-from tflq.verification.dump import Dump
+from tflq.model.ir import Model, OperatorCode, view, with_graph
+from tflq.model.surgery.cut import cut
 
 Array = NDArray[Any]
 REFERENCE = by_name("litert-ref")

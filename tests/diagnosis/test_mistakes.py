@@ -13,12 +13,23 @@ from numpy.typing import NDArray
 
 from support import suites
 from support.dense_device import array_of, parameters
-from tflq.api.files import load
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.explanation import explain_operator
-from tflq.interpreter import make_plan, run
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
-from tflq.profiles import PROFILES
-from tflq.verification.dump import Dump
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES
+from tflq.model.ir import (
+    Buffer,
+    Model,
+    Operator,
+    OperatorCode,
+    Quantization,
+    Record,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    view,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from support.devices import T, dump, explained, names_of, one
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model
 
 REF = by_name("litert-ref")
 

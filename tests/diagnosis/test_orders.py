@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.explanation import explain_operator
-from tflq.interpreter import make_plan, run
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
-from tflq.profiles import PROFILES
-from tflq.verification.dump import Dump
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES
+from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
 
 Array = NDArray[Any]
 REF = PROFILES["litert-ref"]

@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from support import suites
 from support.dense_device import array_of
 from support.single_op import T, build
-from tflq.api.files import load
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.localization import alone
 from tflq.diagnosis.compatibility import compatible
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import FitVerdict, candidates, fit
 from tflq.diagnosis.profiles_apart import profiles_apart
 from tflq.diagnosis.rows import computation
-from tflq.flatbuf import read
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import PROFILES, by_name
-from tflq.report.render.text import lines_of
-from tflq.report.verbs.fit.document import fit_document
-from tflq.report.verbs.fit.report import fit_report
-from tflq.surgery.part import part_of
-from tflq.verification.dump import Dump
-from tflq.verification.localization import alone
+from tflq.engine.api.files import load
+from tflq.engine.api.part import part_of
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES, by_name
+from tflq.face.report.render.text import lines_of
+from tflq.face.report.verbs.fit.document import fit_document
+from tflq.face.report.verbs.fit.report import fit_report
+from tflq.model.flatbuf import read
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 FC = ("FullyConnectedOptions", {"fused_activation_function": 0})

@@ -9,13 +9,13 @@ import pytest
 
 import tflq
 from support import suites
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.ranking import is_noise
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import by_name
-from tflq.surgery.part import part_of
-from tflq.verification.dump import Dump
+from tflq.engine.api.part import part_of
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, view
 
 MODELS = suites.ROOT / "golden" / "models"
 Values = Mapping[int, np.ndarray]

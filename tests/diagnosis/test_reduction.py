@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.api.files import load, save
+from tflq.comparison.verification import load_golden
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.reduction import Check, Reduced, outputs_of, reduce_check, reduce_dump
+from tflq.engine.api.files import load, save
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES
 from tflq.errors import InputError
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, TensorSpec, view
-from tflq.ir.schema import enum
-from tflq.profiles import PROFILES
-from tflq.surgery.cut import cut
-from tflq.surgery.tap import single_operator
-from tflq.verification import load_golden
-from tflq.verification.dump import Dump
+from tflq.model.ir import Model, TensorSpec, view
+from tflq.model.ir.schema import enum
+from tflq.model.surgery.cut import cut
+from tflq.model.surgery.tap import single_operator
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = PROFILES["litert-ref"]

@@ -10,15 +10,26 @@ import pytest
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.api.files import load
+from tflq.comparison.verification import load_golden
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.localization import localize, trusted
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan, run
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
-from tflq.profiles import by_name
-from tflq.verification import load_golden
-from tflq.verification.dump import Dump
+from tflq.model.ir import (
+    Buffer,
+    Model,
+    Operator,
+    OperatorCode,
+    Quantization,
+    Record,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    view,
+)
 
 Array = NDArray[Any]
 NAMES = ("digits_mobilenet_int8", "digits_unet_int8", "digits_autoencoder_int8", "digits_mobilenet_int16x8")

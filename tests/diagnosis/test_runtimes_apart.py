@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.api.subject import subject
+from tflq.comparison.verification.golden import Golden, InputFacts, Observation
+from tflq.comparison.verification.outputs_recorder import outputs_recorder
+from tflq.comparison.verification.preparation import PLAIN
 from tflq.diagnosis.runtimes_apart import runtimes_apart
+from tflq.engine.api.subject import subject
+from tflq.engine.runtimes import RUNTIMES
 from tflq.errors import InputError, RuntimeFailed, RuntimeMissing
-from tflq.runtimes import RUNTIMES
-from tflq.verification.golden import Golden, InputFacts, Observation
-from tflq.verification.outputs_recorder import outputs_recorder
-from tflq.verification.preparation import PLAIN
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 

@@ -9,10 +9,10 @@ import pytest
 
 import tflq
 from support import suites
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import PROFILES
 from tflq.errors import UnknownNameError
-from tflq.interpreter import make_plan, run
-from tflq.ir import view
-from tflq.profiles import PROFILES
+from tflq.model.ir import view
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 

@@ -9,12 +9,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType, view
-from tflq.profiles import PROFILES
-from tflq.report.render.text import lines_of
-from tflq.report.verbs.explain.report import explain_report
-from tflq.verification.dump import Dump
+from tflq.engine.profiles import PROFILES
+from tflq.face.report.render.text import lines_of
+from tflq.face.report.verbs.explain.report import explain_report
+from tflq.model.ir import (
+    Buffer,
+    Model,
+    Operator,
+    OperatorCode,
+    Quantization,
+    Record,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    view,
+)
 
 Array = NDArray[Any]
 #: Multiples of 8 but for -4, which an eighth brings half-way between two codes.

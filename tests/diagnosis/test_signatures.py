@@ -10,13 +10,13 @@ import pytest
 
 import tflq
 from support import suites
+from tflq.comparison.verification import Golden, Verdict, load_golden
+from tflq.comparison.verification.evidence.dumps import Dump, dumps_of_recording
+from tflq.comparison.verification.golden import Observation
+from tflq.comparison.verification.results import InputFacts
 from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
 from tflq.errors import InputError, UnknownNameError
-from tflq.ir import signed, view
-from tflq.verification import Golden, Verdict, load_golden
-from tflq.verification.evidence.dumps import Dump, dumps_of_recording
-from tflq.verification.golden import Observation
-from tflq.verification.results import InputFacts
+from tflq.model.ir import signed, view
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 

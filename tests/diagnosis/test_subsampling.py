@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.api.files import load
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.subsampling import _axis, thinned
-from tflq.ir import view
-from tflq.profiles import PROFILES
-from tflq.verification.dump import Dump
+from tflq.engine.api.files import load
+from tflq.engine.profiles import PROFILES
+from tflq.model.ir import view
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

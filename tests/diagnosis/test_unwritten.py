@@ -10,9 +10,9 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.running import run
 from support.single_op import T
+from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.localization import operator_alone
-from tflq.profiles import by_name
-from tflq.verification.evidence.dumps import dump_of
+from tflq.engine.profiles import by_name
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(51)

@@ -26,7 +26,7 @@ pytestmark = [
 PROGRAM = """
 import importlib, sys
 module, owner, name = sys.argv[1].split(":")
-from tflq.cli.main import main
+from tflq.face.cli.main import main
 place = importlib.import_module(module)
 place = getattr(place, owner) if owner else place
 begin = getattr(place, name)
@@ -38,9 +38,9 @@ sys.argv = ["tflq", *sys.argv[2:]]
 main()
 """
 #: Stages, by what each begins with.
-READING = "tflq.flatbuf.reader:_Reader:root"
-PLANNING = "tflq.interpreter.planning::check_order"
-EVALUATING = "tflq.interpreter.execution:Execution:run"
+READING = "tflq.model.flatbuf.reader:_Reader:root"
+PLANNING = "tflq.engine.interpreter.planning::check_order"
+EVALUATING = "tflq.engine.interpreter.execution:Execution:run"
 #: Seconds of processor time that a stage has had when the signal comes, and that may pass after it.
 BEFORE, AFTER = 0.1, 2.0
 

@@ -15,7 +15,7 @@ import pytest
 import tflq
 from support import suites
 from support.processes import Family, wait_until
-from tflq.ir import view
+from tflq.model.ir import view
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,7 +28,7 @@ INTEGER, FLOAT = str(MODELS / "digits_autoencoder_int8.tflite"), str(MODELS / "d
 PROGRAM = """
 import os, sys
 number, moment, words = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-from tflq.cli import main as command
+from tflq.face.cli import main as command
 seen, started = 0, False
 def hook(event, arguments):
     global seen

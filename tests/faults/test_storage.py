@@ -27,7 +27,7 @@ NOT_KEPT = "tflq: machine code is not kept: "
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command; an empty word stands for a variable that is not set."""
     own = {name: value for name, value in {**os.environ, **environment}.items() if value}
-    command = [sys.executable, "-m", "tflq.cli.main", *words]
+    command = [sys.executable, "-m", "tflq.face.cli.main", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=own)
 
 

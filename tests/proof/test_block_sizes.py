@@ -8,7 +8,7 @@ from pathlib import Path
 import tflq
 from tflq.proof.places import BLOCKS
 
-KERNELS = Path(tflq.__file__).parent / "kernels"
+KERNELS = Path(tflq.__file__).parent / "engine" / "kernels"
 #: What makes a kernel compute elements by their place.
 BY_PLACE = re.compile(r"in_whole_blocks|BlockTail|channel_blocks|TwoTables|FlatBlocks")
 #: Assignments of sizes: `BLOCK = 8`, `BLOCK, CODE_BLOCK = 8, 16`.

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 
 import tflq
 from support import suites
-from tflq.cli.main import cli
+from tflq.engine.profiles import by_name
 from tflq.errors import FileAccessError, InputError, UnknownNameError
-from tflq.ir.schema import data_text
-from tflq.profiles import by_name
+from tflq.face.cli.main import cli
+from tflq.model.ir.schema import data_text
 from tflq.proof import Certificate, check_certificate, prove, read_certificate
 from tflq.proof.certificate import profile_digest
 

@@ -11,9 +11,9 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType, view
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import CARRIER, Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType, view
 from tflq.proof import OperatorProof, Word, prove
 from tflq.proof.operator import Held
 from tflq.proof.proof import bound_in_model

@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 
 import tflq
 from support import suites
-from tflq.cli.main import cli
+from tflq.engine.profiles import PROFILES, by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import view
-from tflq.ir.schema import data_text
-from tflq.profiles import PROFILES, by_name
+from tflq.face.cli.main import cli
+from tflq.model.ir import view
+from tflq.model.ir.schema import data_text
 from tflq.proof import Proof, Word, prove
 from tflq.proof.proof import pairs
 

@@ -15,9 +15,9 @@ import pytest
 
 import tflq
 from support.portable import portable
-from tflq.flatbuf import read
-from tflq.ir import Model, view
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
+from tflq.model.flatbuf import read
+from tflq.model.ir import Model, view
 from tflq.proof import OperatorProof, Word, prove
 from tflq.proof.operator import Bound, bind
 from tflq.proof.products import Sums, sums_of

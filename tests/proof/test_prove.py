@@ -16,9 +16,9 @@ from support import suites
 from support.graphs import Graph, Op
 from support.graphs import build as build_graph
 from support.single_op import T, build
-from tflq.cli.main import cli
-from tflq.ir.schema import data_text
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
+from tflq.face.cli.main import cli
+from tflq.model.ir.schema import data_text
 from tflq.proof import Verdict, Word, prove
 from tflq.proof.operator import Bound, bind, compare
 from tflq.proof.proof import pairs

@@ -11,8 +11,8 @@ import tflq
 from opfuzz.case import Case
 from opfuzz.one_operator import T
 from tflq.errors import OptionError
-from tflq.flatbuf import read, write
-from tflq.ir import Model, TensorType
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, TensorType
 from tflq.proof import Verdict, Word, prove
 from tflq.proof.codes import _with_both_sums
 from tflq.proof.places import joined, kinds, rounds_for, shown

@@ -7,12 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflq.kernels.families.contraction import Output
-from tflq.numerics.block_tail import BlockTail
-from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.numerics.float_rounding import FloatRounding
-from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding, repeated
+from tflq.engine.kernels.families.contraction import Output
+from tflq.engine.numerics.block_tail import BlockTail
+from tflq.engine.numerics.codes import Clamp, ZeroPoint
+from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
+from tflq.engine.numerics.float_rounding import FloatRounding
+from tflq.engine.numerics.stages import (
+    DoubleRounding,
+    HalfUpTwice,
+    OutputPipeline,
+    SingleRounding,
+    WideRounding,
+    repeated,
+)
 from tflq.proof.steps import breakpoints, codes_of, compared, never_falls
 
 STAGES = {

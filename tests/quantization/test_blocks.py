@@ -7,18 +7,18 @@ import pytest
 
 from support.float_graphs import FloatGraph
 from support.processors import has_xnnpack_profile
-from tflq.flatbuf import read, write
-from tflq.ir import Model, TensorType, view
-from tflq.ir.constants import numbers_from
-from tflq.numerics.block_products import to_bfloat16
+from tflq.comparison.verification import Verdict
+from tflq.engine.numerics.block_products import to_bfloat16
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, TensorType, view
+from tflq.model.ir.constants import numbers_from
+from tflq.model.surgery.cut import extract
 from tflq.quantization.build.blocks import in_blocks
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.pipeline import quantize
 from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner
-from tflq.surgery.cut import extract
-from tflq.verification import Verdict
 
 
 def dense() -> Model:

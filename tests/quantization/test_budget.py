@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import TensorType, view
+from tflq.model.ir import TensorType, view
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.budget import Attempt, within_budget
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities

@@ -13,7 +13,7 @@ import pytest
 
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FileAccessError, InputError, OptionError
-from tflq.ir import Model, SignatureDef, TensorType, view
+from tflq.model.ir import Model, SignatureDef, TensorType, view
 from tflq.quantization.calibration import Calibration, Scaling
 
 Array = np.ndarray[Any, Any]

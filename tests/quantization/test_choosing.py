@@ -12,13 +12,13 @@ import pytest
 import tflq
 from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
+from tflq.face.report.verbs.quantize.methods import left_text
 from tflq.quantization.calibration.quarters import FEW, parted
 from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, joined, ranked
 from tflq.quantization.pipeline import distinct
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import Refining, Rounding
-from tflq.report.verbs.quantize.methods import left_text
 
 
 def candidate(name: float, divergences: Any, decibels: float = 30.0) -> Ranked:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 import tflq
 from tflq.errors import InputError
-from tflq.ir import view
+from tflq.face.report.verbs.compare.texts import agreement_texts
+from tflq.model.ir import view
 from tflq.quantization.judge.agreement import Agreement, kl, wilson
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.report.verbs.compare.texts import agreement_texts
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.flatbuf import write
-from tflq.ir import Model, TensorType, view
-from tflq.ir.constants import numbers_from
+from tflq.comparison.verification import Verdict
+from tflq.model.flatbuf import write
+from tflq.model.ir import Model, TensorType, view
+from tflq.model.ir.constants import numbers_from
 from tflq.quantization.draft import four_bits
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
 from tflq.quantization.recipe.refining import Rounding
 from tflq.quantization.result import Result
-from tflq.verification import Verdict
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOAT = GOLDEN / "digits_mobilenet_float.tflite"

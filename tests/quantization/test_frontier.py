@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from support.float_graphs import random_graph, samples
-from tflq.ir import Buffer, view
+from tflq.model.ir import Buffer, view
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.store import Store

@@ -12,11 +12,11 @@ import pytest
 
 from support.float_graphs import FloatGraph
 from support.suites import ROOT
-from tflq.api.files import load
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 from tflq.errors import CalibrationError, InputError
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, TensorType, view
-from tflq.profiles import by_name
+from tflq.model.ir import Model, TensorType, view
 from tflq.quantization.params import extent
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.ranges.observers import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.losses import near, square_error
 from tflq.errors import InputError
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Range
 from tflq.quantization.ranges.observers import (
     Channels,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.ir import TensorType
-from tflq.kernels.code_limits import code_limits
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Params, Range, asymmetric, extent, hull, symmetric
 
 ENDS = st.floats(-1e6, 1e6, allow_nan=False, width=32)

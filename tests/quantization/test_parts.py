@@ -11,11 +11,11 @@ from click.testing import CliRunner
 import tflq
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.cli.main import cli
-from tflq.ir import view
+from tflq.face.cli.main import cli
+from tflq.face.report.verbs.compare.texts import lead_text
+from tflq.model.ir import view
 from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.judge.parts import Part, parts_of
-from tflq.report.verbs.compare.texts import lead_text
 
 RNG = np.random.default_rng(0)
 SCORES, BOXES = (1, 6), (1, 10)

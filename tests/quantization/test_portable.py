@@ -11,7 +11,7 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import view
+from tflq.model.ir import view
 from tflq.proof import Word
 from tflq.quantization.portable.grid import multipliers, product_scale, weight_scales
 from tflq.quantization.recipe.presets import PRESETS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph, samples
-from tflq.ir import Model, view
+from tflq.model.ir import Model, view
 from tflq.proof import Word
 from tflq.quantization.pipeline import quantize
 from tflq.quantization.portable.forms.products import shift_of

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph, random_graph, samples
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import UnsupportedError
-from tflq.flatbuf import write
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view, with_graph
-from tflq.profiles import Profile, by_name
+from tflq.model.flatbuf import write
+from tflq.model.ir import Model, view, with_graph
+from tflq.model.surgery.edit import with_tensor
 from tflq.quantization.portable.forms.floats import portable_form
 from tflq.quantization.portable.forms.obstacles import obstacles
-from tflq.surgery.edit import with_tensor
 
 runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 

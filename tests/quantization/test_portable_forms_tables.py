@@ -12,10 +12,10 @@ import pytest
 from support.float_graphs import FloatGraph, min_max, samples
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.flatbuf import read, write
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import Profile, by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import Profile, by_name
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, view
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.lookups import lookup_for
 from tflq.quantization.portable.forms.products import shift_of, without_powers

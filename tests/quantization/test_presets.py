@@ -11,11 +11,11 @@ import tflq
 from support import suites
 from support.float_graphs import min_max
 from support.processors import XNNPACK
-from tflq.ir import view
+from tflq.comparison.verification import Verdict
+from tflq.model.ir import view
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import TYPES, Mode, Recipe
-from tflq.verification import Verdict
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import OptionError
-from tflq.flatbuf import write
-from tflq.ir import view
+from tflq.model.flatbuf import write
+from tflq.model.ir import view
 from tflq.quantization.processes import available, check_jobs, each
 from tflq.quantization.progress import Progress
 

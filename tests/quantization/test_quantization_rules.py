@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.ir import TensorType
-from tflq.kernels.facts import OPERATORS
-from tflq.kernels.facts.fact import Needs
-from tflq.profiles import by_name
-from tflq.quantization.scheme.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.fact import Needs
+from tflq.engine.kernels.facts.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
+from tflq.engine.profiles import by_name
+from tflq.model.ir import TensorType
 
 KERNELS = by_name("litert-ref").kernels
 INTEGERS = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}

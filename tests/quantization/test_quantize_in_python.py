@@ -14,7 +14,7 @@ import tflq
 from support import suites
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FormatError, ModelError, UnknownNameError
-from tflq.ir import Model, SignatureDef, view
+from tflq.model.ir import Model, SignatureDef, view
 from tflq.quantization.progress import STEPS
 from tflq.quantization.recipe.recipe import Methods
 

@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 
 from support import suites
 from support.float_graphs import FloatGraph
-from tflq.api.files import load, save
-from tflq.cli.main import cli
-from tflq.ir import view
-from tflq.ir.schema import data_text
+from tflq.engine.api.files import load, save
+from tflq.face.cli.main import cli
+from tflq.model.ir import view
+from tflq.model.ir.schema import data_text
 from tflq.quantization.recipe.presets import PRESETS
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ import pytest
 
 import tflq
 from support.float_graphs import Array, min_max, random_graph, samples
-from tflq.api.interpreter import Interpreter
-from tflq.flatbuf import write
+from tflq.comparison.verification import Verdict
+from tflq.engine.api.interpreter import Interpreter
+from tflq.model.flatbuf import write
 from tflq.quantization.recipe.recipe import Mode, Recipe
-from tflq.verification import Verdict
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.losses import divergences, near, square_error
 from tflq.errors import OptionError
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Range, extent
 from tflq.quantization.ranges.observers import Histogram, Reservoir
 from tflq.quantization.ranges.search.alternation import Patience

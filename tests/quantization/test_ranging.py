@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph
-from tflq.flatbuf import write
-from tflq.ir import Model, view
+from tflq.model.flatbuf import write
+from tflq.model.ir import Model, view
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.ranging import Objective, Order, Ranging, Search, Solving, Target, Watch

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from support.float_graphs import random_graph, samples
-from tflq.api.interpreter import Interpreter
-from tflq.flatbuf import write
+from tflq.engine.api.interpreter import Interpreter
+from tflq.model.flatbuf import write
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Ranging, Search, Solving, Target, Watch

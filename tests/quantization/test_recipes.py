@@ -19,8 +19,8 @@ import tflq
 from support import suites
 from support.float_graphs import random_graph, samples
 from tflq.errors import FileAccessError, InputError, OptionError, UnknownNameError
-from tflq.ir import TensorType
-from tflq.ir.schema import data_text
+from tflq.model.ir import TensorType
+from tflq.model.ir.schema import data_text
 from tflq.quantization.recipe.files import digest, document_of, read_budget, read_recipe, recipe_from
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Ranging, Search, Solving, Target, Watch

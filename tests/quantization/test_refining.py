@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.ir import view
+from tflq.model.ir import view
 from tflq.quantization.build.assignment import activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.integer_model import IntegerModel

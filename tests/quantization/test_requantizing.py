@@ -9,13 +9,13 @@ import pytest
 
 import tflq
 from support.float_graphs import FloatGraph, min_max, samples
+from tflq.comparison.verification import Verdict
 from tflq.errors import ModelError
-from tflq.flatbuf import read, write
-from tflq.ir import Model, TensorType, view
-from tflq.ir.constants import constant_of
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, TensorType, view
+from tflq.model.ir.constants import constant_of
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.recipe import Recipe
-from tflq.verification import Verdict
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 

@@ -18,8 +18,8 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, InputError
-from tflq.flatbuf import read, write
-from tflq.ir import Model
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model
 from tflq.quantization import frontier, runner
 from tflq.quantization.judge.journal import Journal, entry_of, ranked_from
 from tflq.quantization.judge.selection import Ranked, Score

@@ -13,10 +13,10 @@ import pytest
 from support.float_graphs import STEPS, Array, FloatGraph, memory, min_max, random_graph, samples
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.api.interpreter import Interpreter
-from tflq.flatbuf import read, write
-from tflq.ir import Model, SignatureDef, TensorType, view
-from tflq.linting import lint
+from tflq.diagnosis.linting import lint
+from tflq.engine.api.interpreter import Interpreter
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, SignatureDef, TensorType, view
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.integer_model import IntegerModel

@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from support.float_graphs import FloatGraph
-from tflq.ir import Model, TensorType, view
+from tflq.model.ir import Model, TensorType, view
 from tflq.quantization.runner import Runner, Sample, executor, joined
 
 MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"

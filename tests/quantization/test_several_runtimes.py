@@ -12,9 +12,9 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.errors import ModelError, OptionError, UnknownNameError
-from tflq.flatbuf import read, write
-from tflq.ir import Model, view
-from tflq.ir.constants import constant_of
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, view
+from tflq.model.ir.constants import constant_of
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted

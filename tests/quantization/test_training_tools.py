@@ -9,14 +9,14 @@ import pytest
 
 import tflq
 from support.float_graphs import FloatGraph
-from tflq.flatbuf import read, write
-from tflq.ir import Model, Operator, OperatorCode, Quantization, TensorType, view
-from tflq.ir.schema import enum
+from tflq.comparison.verification import Verdict
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Model, Operator, OperatorCode, Quantization, TensorType, view
+from tflq.model.ir.schema import enum
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepared
-from tflq.verification import Verdict
 
 DENSE = {"fused_activation_function": 0, "keep_num_dims": False}
 CONVERSIONS, LAYERS = ("QUANTIZE", "DEQUANTIZE"), ["FULLY_CONNECTED", "LEAKY_RELU", "FULLY_CONNECTED"]

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import tflq
-from tflq.cli.main import cli
 from tflq.errors import CalibrationError, InputError, ModelError, OptionError, UnknownNameError
-from tflq.ir import TensorType, view
-from tflq.ir.schema import data_text
+from tflq.face.cli.main import cli
+from tflq.model.ir import TensorType, view
+from tflq.model.ir.schema import data_text
 from tflq.quantization.params import Params
 from tflq.quantization.weights.forms import Method, Scaling, coded
 from tflq.quantization.weights.places import Role, weights_of

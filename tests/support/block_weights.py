@@ -8,8 +8,8 @@ import numpy as np
 
 from support import graphs as g
 from support.single_op import T
-from tflq.flatbuf import read, write
-from tflq.ir import Quantization, Record
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Quantization, Record
 
 
 def block_model(

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.api.files import load
+from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.faults import Defect
 from tflq.diagnosis.findings import investigate
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import by_name
-from tflq.verification.evidence.dumps import dump_of
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 REF = by_name("litert-ref")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.ir import Model, Quantization, TensorSpec, view
+from tflq.model.ir import Model, Quantization, TensorSpec, view
 
 Array = NDArray[Any]
 MODEL = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"

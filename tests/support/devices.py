@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.single_op import T, build
-from tflq.api.files import load
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.ir import Model, view
-from tflq.profiles import by_name
-from tflq.verification.dump import Dump
+from tflq.engine.api.files import load
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 REF = by_name("litert-ref")

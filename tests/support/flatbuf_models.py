@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.flatbuf.layout import Field, Kind, layout, members
-from tflq.ir import (
+from tflq.model.flatbuf.layout import Field, Kind, layout, members
+from tflq.model.ir import (
     Buffer,
     Model,
     Operator,
@@ -19,7 +19,7 @@ from tflq.ir import (
     TensorSpec,
     TensorType,
 )
-from tflq.ir.schema import enum
+from tflq.model.ir.schema import enum
 
 
 def data(*values: int) -> Buffer:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import UnknownField
+from tflq.model.ir import UnknownField
 
 
 def differences(a: Any, b: Any, path: str = "model") -> Iterator[str]:

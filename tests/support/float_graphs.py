@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from tflq.flatbuf import read, write
-from tflq.interpreter import make_plan
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
-from tflq.ir.schema import enum
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import by_name
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
+from tflq.model.ir.schema import enum
+from tflq.model.surgery.cut import operators_named
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.scheme.float_graph import prepared
-from tflq.surgery.cut import operators_named
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 from support.kernel_runs import RESOLVERS
 from support.single_op import Array, T, build, litert
-from tflq.api.interpreter import Interpreter
+from tflq.engine.api.interpreter import Interpreter
 
 #: Values at which functions change their branch, and their neighbours.
 _EDGES = (0.0, 1e-45, 1.17549435e-38, 0.5, 1.0, 2.0, 3.0, 6.0, 9.0, 17.3, 18.0, 87.33, 88.37626, 88.72284, 104.0)

@@ -11,10 +11,10 @@ import pytest
 
 from support import noting
 from support.single_op import Array, T, _bits, data_of, in_second_union
-from tflq.api.interpreter import Interpreter
-from tflq.flatbuf import write
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
-from tflq.ir.schema import enum
+from tflq.engine.api.interpreter import Interpreter
+from tflq.model.flatbuf import write
+from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
+from tflq.model.ir.schema import enum
 
 
 @dataclass(frozen=True)

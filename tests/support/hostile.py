@@ -14,8 +14,8 @@ import numpy as np
 
 from support.mutations import mutated
 from tflq.errors import FormatError
-from tflq.flatbuf import write
-from tflq.ir import Model
+from tflq.model.flatbuf import write
+from tflq.model.ir import Model
 
 #: Names that terminals, XML, archives, paths or Python's keyword arguments take for something else.
 NAMES = (

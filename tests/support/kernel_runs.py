@@ -26,9 +26,9 @@ from support import suites
 from support.live import LITERT
 from support.processors import own
 from support.running import Array, samples_of
+from tflq.engine.interpreter import binding, make_plan
+from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.interpreter import binding, make_plan
-from tflq.profiles import by_name
 
 #: The resolvers of the live runtime that each profile stands for: the second where the first lacks the operator.
 RESOLVERS = {

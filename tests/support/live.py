@@ -17,9 +17,9 @@ from opfuzz.compare import difference_of
 from opfuzz.remote import Remote
 from opfuzz.session import draw_case, numbers, operators
 from opfuzz.worker import invoke
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan
-from tflq.profiles import Profile, by_name
 
 LITERT, RUNTIME = "ai_edge_litert.interpreter", "tflite_runtime.interpreter"
 

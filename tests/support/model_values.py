@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.flatbuf.layout import Field, Kind, layout
-from tflq.ir import Buffer, Model, Record, TensorType, UnknownField
+from tflq.model.flatbuf.layout import Field, Kind, layout
+from tflq.model.ir import Buffer, Model, Record, TensorType, UnknownField
 
 INTS = (
     0,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, Quantization, Record, TensorSpec, TensorType
+from tflq.model.ir import Buffer, Model, Operator, Quantization, Record, TensorSpec, TensorType
 
 EXTENTS = (-1, 0, 1, 2, 3, 7, 64, 1 << 16, 1 << 20, (1 << 31) - 1)
 NUMBERS = (-(1 << 31), -7, -1, 0, 1, 2, 3, 5, 100, 1 << 16, (1 << 31) - 1)

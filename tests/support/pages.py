@@ -12,14 +12,14 @@ import numpy as np
 from click.testing import CliRunner
 
 from support import suites
-from tflq.api.files import load, save
-from tflq.cli.main import cli
-from tflq.conformance.session import Order, make_suite
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model
-from tflq.profiles import by_name
-from tflq.verification.golden import Golden, Observation
-from tflq.verification.results import InputFacts
+from tflq.comparison.verification.golden import Golden, Observation
+from tflq.comparison.verification.results import InputFacts
+from tflq.devices.conformance.session import Order, make_suite
+from tflq.engine.api.files import load, save
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.face.cli.main import cli
+from tflq.model.ir import Model
 
 GOLDEN = suites.ROOT / "golden" / "models"
 INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilenet_float.tflite"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tflq.api.files import load
-from tflq.ir import view
-from tflq.learning.asking import Asker
+from tflq.devices.learning.asking import Asker
+from tflq.engine.api.files import load
+from tflq.model.ir import view
 
 Array = np.ndarray[Any, Any]
 F = np.float32

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.api.files import load
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, GraphView, TensorType, view
-from tflq.profiles import by_name
+from tflq.model.ir import CARRIER, GraphView, TensorType, view
 
 Array = np.ndarray[Any, Any]
 WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import view
+from tflq.model.ir import view
 
 Array = np.ndarray[Any, Any]
 F = np.float32

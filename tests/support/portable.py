@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType
+from tflq.model.ir import Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType
 from tflq.quantization.params import Params
 from tflq.quantization.portable.forms.editing import Editing
 

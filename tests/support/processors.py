@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.numerics.eigen import FIRST_LEVEL_CACHE
-from tflq.profiles import PROFILES, Profile
-from tflq.runtimes.processor import describe
+from tflq.engine.numerics.eigen import FIRST_LEVEL_CACHE
+from tflq.engine.profiles import PROFILES, Profile
+from tflq.engine.runtimes.processor import describe
 
 _FACTS = describe()
 _OWN = _FACTS["vectors"]

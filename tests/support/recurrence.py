@@ -10,7 +10,7 @@ import pytest
 
 from support import noting
 from support.single_op import Array, T, _bits, _run
-from tflq.api.interpreter import Interpreter
+from tflq.engine.api.interpreter import Interpreter
 
 
 def power(rng: np.random.Generator, low: float, high: float) -> float:

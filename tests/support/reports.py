@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from tflq.api.subject import ModelFacts
-from tflq.inspection.constants import Constants, Stage
-from tflq.inspection.difference import Difference, First
-from tflq.kernels.exactness import EXACT, Exactness, close
-from tflq.runtimes import Description
-from tflq.verification.report import Report
-from tflq.verification.results import InputFacts, Mode, OperatorResult, TensorResult
+from tflq.comparison.inspection.constants import Constants, Stage
+from tflq.comparison.inspection.difference import Difference, First
+from tflq.comparison.verification.report import Report
+from tflq.comparison.verification.results import InputFacts, Mode, OperatorResult, TensorResult
+from tflq.engine.api.subject import ModelFacts
+from tflq.engine.kernels.exactness import EXACT, Exactness, close
+from tflq.engine.runtimes import Description
 
 STAGE = Stage("output", "DoubleRounding", (0.5, math.inf), (1 << 30, 3), (0, -4), -128, -128, 127)
 FOUND = Difference(9, 2, "LSB", 3, 1, 1, -1.0, ((-3, 1), (1, 1)), First(1, (0, 1), math.nan, -math.inf))

@@ -8,12 +8,12 @@ from functools import cache
 from types import ModuleType
 
 from support.kernel_runs import RESOLVERS
-from tflq.kernels.facts import OPERATORS
-from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.kernels.tables.rows import modules_of
-from tflq.kernels.validity import When
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.profiles import PROFILES, Profile
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
+from tflq.engine.kernels.tables.rows import modules_of
+from tflq.engine.kernels.validity import When
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.profiles import PROFILES, Profile
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        name = self.module.removeprefix("tflq.kernels.")
+        name = self.module.removeprefix("tflq.engine.kernels.")
         when = "-".join([*self.when.resolvers, self.when.since, self.when.until, *self.when.cpus])
         return f"{name}-{self.op}-{when}"
 

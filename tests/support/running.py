@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tflq
-from tflq.profiles import Profile
+from tflq.engine.profiles import Profile
 
 Array = np.ndarray[Any, Any]
 

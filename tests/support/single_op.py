@@ -10,8 +10,8 @@ import pytest
 
 from opfuzz.one_operator import Array, T, build, data_of, in_second_union
 from support import noting
-from tflq.api.interpreter import Interpreter
-from tflq.ir import CARRIER, TensorType
+from tflq.engine.api.interpreter import Interpreter
+from tflq.model.ir import CARRIER, TensorType
 
 __all__ = ["Array", "T", "build", "data_of", "in_second_union"]
 

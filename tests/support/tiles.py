@@ -11,8 +11,8 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from tflq.microkernels.emission import emit_function
-from tflq.microkernels.float_emission import emit_function as emit_float_tile
+from tflq.engine.microkernels.emission import emit_function
+from tflq.engine.microkernels.float_emission import emit_function as emit_float_tile
 
 GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 ARM = "aarch64-unknown-linux-gnu"

@@ -8,11 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, SignatureDef, Subgraph, TensorSpec, TensorType
-from tflq.kernels.kernel import Array, Kernel, Node, Prepared
-from tflq.kernels.table import table
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.profiles import PROFILES, Profile
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.table import table
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.profiles import PROFILES, Profile
+from tflq.model.ir import (
+    Buffer,
+    Model,
+    Operator,
+    OperatorCode,
+    Quantization,
+    SignatureDef,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+)
 
 
 def tensor(type_: TensorType = TensorType.INT32, shape: Sequence[int] = (2,), **more: Any) -> TensorSpec:

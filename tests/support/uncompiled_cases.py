@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflq.jit.compiled import Compiled
-from tflq.numerics import bits, elementary, fixedpoint, libm, multiplier, rounding, sigmoid_int16, tables
-from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.contract import Contraction, PairContraction, centre_into
-from tflq.numerics.float_rounding import FloatRounding
-from tflq.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, WideRounding
+from tflq.engine.jit.compiled import Compiled
+from tflq.engine.numerics import bits, elementary, fixedpoint, libm, multiplier, rounding, sigmoid_int16, tables
+from tflq.engine.numerics.codes import Clamp, ZeroPoint
+from tflq.engine.numerics.contract import Contraction, PairContraction, centre_into
+from tflq.engine.numerics.float_rounding import FloatRounding
+from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, SingleRounding, WideRounding
 
 Case = Callable[[np.random.Generator], object]
 WORDS = [-(2**31), -(2**30), -1, 0, 1, 7, 2**30, 2**31 - 1]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from support import suites
 from support.single_op import T, build
-from tflq.api.files import load
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import by_name
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 MODELS = suites.ROOT / "golden" / "models"

@@ -22,8 +22,8 @@ import tflq
 from opfuzz.one_operator import T, build
 from support import suites
 from support.processors import own
-from tflq.flatbuf import read
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
+from tflq.model.flatbuf import read
 
 MOBILENET = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 QUICK = ("--search", "0.5", "--count", "60")

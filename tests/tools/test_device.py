@@ -19,10 +19,10 @@ from device.scaling import FIXED, fixed
 from device.site import Site, site_of
 from device.truths import is_cause
 from support import suites
-from tflq.api.files import load
-from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, TensorType, view
-from tflq.profiles import by_name
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import CARRIER, TensorType, view
 
 pytestmark = pytest.mark.slow
 

@@ -25,7 +25,7 @@ PROBE = """
 import sys
 import numpy as np
 from fuzz_bounds import is_outside
-from tflq.numerics.tables import look_up_8bit_into
+from tflq.engine.numerics.tables import look_up_8bit_into
 
 def found(call):
     try:

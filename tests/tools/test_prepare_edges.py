@@ -15,7 +15,7 @@ from opfuzz.edges import NOT_MICRO, Edge, draw_edge
 from opfuzz.live import Ended, Ran, Refused
 from opfuzz.session import numbers, operators
 from opfuzz.sides import WRONG, Answer, Side, judged
-from tflq.flatbuf import read
+from tflq.model.flatbuf import read
 
 TOOL = Path(__file__).parents[2] / "tools" / "prepare_edges.py"
 SEED, COUNT = 37, 120

@@ -11,8 +11,8 @@ import scoreboard
 from click.testing import CliRunner
 
 from support import suites
-from tflq.cli.main import cli
-from tflq.conformance.session import Order, make_suite
+from tflq.devices.conformance.session import Order, make_suite
+from tflq.face.cli.main import cli
 
 A, B = "0" * 8, "1" * 8
 

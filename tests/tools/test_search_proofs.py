@@ -15,8 +15,8 @@ from prooffuzz import session
 from prooffuzz.draw import FORMS, draw_case
 from prooffuzz.refute import counterexample
 from prooffuzz.session import Search, Tally
-from tflq.flatbuf import read
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
+from tflq.model.flatbuf import read
 from tflq.proof import Verdict, Word
 from tflq.proof.operator import Bound, bind
 from tflq.proof.proof import pairs

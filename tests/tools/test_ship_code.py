@@ -11,8 +11,8 @@ import ship_code
 import tflq
 from support import suites
 from support.running import run
-from tflq.jit.shipped import unpacked
-from tflq.jit.targets import levels
+from tflq.engine.jit.shipped import unpacked
+from tflq.engine.jit.targets import levels
 
 
 def test_the_first_models_are_there_and_come_first() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from opfuzz.one_operator import T, build
 from opfuzz.worker import RESOLVERS, UNKNOWN
-from tflq.ir.schema import enum
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
+from tflq.model.ir.schema import enum
 
 OPERATORS = sorted(set(enum("BuiltinOperator")) & set(by_name("litert-ref").kernels))
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import Difference, difference, merged
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.choices import Choice, choice, chooses
 from tflq.diagnosis.localization import operator_alone
+from tflq.engine.api.part import part_of, reads
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.difference import Difference, difference, merged
-from tflq.ir import Model, view
-from tflq.profiles import Profile
-from tflq.surgery.part import part_of, reads
-from tflq.verification.dump import Dump
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 Values = Mapping[int, Array]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from tflq.comparison.verification.results import Located, Verdict
 from tflq.diagnosis.causes import CauseVerdict
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.defect import OF_READING, Defect, DefectKind
@@ -13,11 +14,10 @@ from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.profile_fit import Fit, FitVerdict
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Mistake
-from tflq.kernels.notes import Fault as NoteOfFault
-from tflq.profiles import PROFILES
-from tflq.profiles.faults import known_faults
+from tflq.engine.kernels.notes import Fault as NoteOfFault
+from tflq.engine.profiles import PROFILES
+from tflq.engine.profiles.faults import known_faults
 from tflq.statements import Statement
-from tflq.verification.results import Located, Verdict
 
 #: Roundings make at most this many LSB.
 _FAR = 4

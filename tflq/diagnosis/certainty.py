@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import difference, unequal
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.outcomes import Results
-from tflq.inspection.difference import difference, unequal
-from tflq.kernels.facts import OPERATORS
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.facts import OPERATORS
 
 Array = NDArray[Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tflq.profiles import Profile
+from tflq.engine.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import unequal
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.causes import Explanation
 from tflq.diagnosis.hypotheses import hypotheses
 from tflq.diagnosis.localization import operator_alone
@@ -17,13 +19,11 @@ from tflq.diagnosis.mistakes import Device
 from tflq.diagnosis.outcomes import Results, fits, results
 from tflq.diagnosis.probes import batched, probes, random_values
 from tflq.display import displayed_by
+from tflq.engine.api.part import Part
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.difference import unequal
-from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, Model, view
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
+from tflq.model.ir import CARRIER, Model, view
 
 Array = NDArray[Any]
 

@@ -9,26 +9,26 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflq.api.files import Source
-from tflq.api.subject import Subject, subject
+from tflq.comparison.inspection.difference import Difference, difference, merged
+from tflq.comparison.verification.changes import known_changes
+from tflq.comparison.verification.comparison import Progress
+from tflq.comparison.verification.counterpart import counterpart, own_profile
+from tflq.comparison.verification.curation import differing_input, same
+from tflq.comparison.verification.golden import Golden, Observation, Stored, fitted
+from tflq.comparison.verification.goldens import load_golden, require_model
+from tflq.comparison.verification.results import Status, Verdict
+from tflq.comparison.verification.session import verify
+from tflq.comparison.verification.signed import named
 from tflq.diagnosis.choices import Choice, added, choice, chooses
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.session import explain
+from tflq.engine.api.files import Source
+from tflq.engine.api.subject import Subject, subject
+from tflq.engine.profiles.history import Change
 from tflq.errors import GoldenError, TflqError
-from tflq.inspection.difference import Difference, difference, merged
-from tflq.ir import Model, Signed, signed, view
-from tflq.profiles.history import Change
-from tflq.storage.output import PathLike
-from tflq.surgery.cut import OPAQUE
-from tflq.verification.changes import known_changes
-from tflq.verification.comparison import Progress
-from tflq.verification.counterpart import counterpart, own_profile
-from tflq.verification.curation import differing_input, same
-from tflq.verification.golden import Golden, Observation, Stored, fitted
-from tflq.verification.goldens import load_golden, require_model
-from tflq.verification.results import Status, Verdict
-from tflq.verification.session import verify
-from tflq.verification.signed import named
+from tflq.model.ir import Model, Signed, signed, view
+from tflq.model.storage.output import PathLike
+from tflq.model.surgery.cut import OPAQUE
 
 Array = NDArray[Any]
 

@@ -15,21 +15,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.comparison.inspection.equality import same_operator
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.hypotheses import Hypothesis
 from tflq.diagnosis.mistakes.device import Device, Under
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator
 from tflq.diagnosis.outcomes import digest, results
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.kernel import Prepared
+from tflq.engine.numerics.requantizer_stage import GrammarStage
+from tflq.engine.numerics.stages import OutputPipeline
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.equality import same_operator
-from tflq.inspection.parts import parts_of
-from tflq.kernels.kernel import Prepared
-from tflq.numerics.requantizer_stage import GrammarStage
-from tflq.numerics.stages import OutputPipeline
-from tflq.profiles import Profile
 from tflq.proof import Word
 from tflq.proof.codes import ELEMENTWISE
 from tflq.proof.proof import contrast
-from tflq.surgery.part import Part
 
 MISTAKEN_STAGES = (GrammarStage, NarrowAccumulator)
 #: Limits on hypotheses, and on elements of all their runs, that are computed for a proof by all codes.

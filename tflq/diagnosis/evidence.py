@@ -9,10 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.evidence.dumps import load_dumps, stored_samples
 from tflq.errors import InputError, TypeMismatchError
-from tflq.ir import Model
-from tflq.verification.dump import Dump
-from tflq.verification.evidence.dumps import load_dumps, stored_samples
+from tflq.model.ir import Model
 
 Array = NDArray[Any]
 

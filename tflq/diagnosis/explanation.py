@@ -13,6 +13,8 @@ from itertools import chain
 
 import numpy as np
 
+from tflq.comparison.inspection.difference import unequal
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
@@ -26,12 +28,10 @@ from tflq.diagnosis.pairs import pairs, under_profiles
 from tflq.diagnosis.placement import Places, places
 from tflq.diagnosis.probes import shuffled
 from tflq.diagnosis.subsampling import Thinner, thinned
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
-from tflq.inspection.difference import unequal
-from tflq.ir import Model
-from tflq.profiles import Profile, by_name
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
+from tflq.model.ir import Model
 
 #: For a large image, this many of the best partial mistakes are computed on the whole.
 _SHOWN = 6

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import unequal
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Located, Mode, Status, Verdict, over_samples
 from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
@@ -22,14 +25,11 @@ from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.ranking import by_consequence, is_noise
 from tflq.diagnosis.siblings import compared_elsewhere
 from tflq.display import displayed_by
+from tflq.engine.api.part import Part
+from tflq.engine.interpreter import Plan, make_plan, run
+from tflq.engine.profiles import Profile
 from tflq.errors import OptionError
-from tflq.inspection.difference import unequal
-from tflq.interpreter import Plan, make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
-from tflq.verification.results import Located, Mode, Status, Verdict, over_samples
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 Index = tuple[int, ...]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Located, merged_samples
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes.device import Device
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.outcomes import results, score
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.ir import Model
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
-from tflq.verification.results import Located, merged_samples
+from tflq.model.ir import Model
 
 #: Name of a hypothesis -> runtimes known to compute this way.
 RUNTIMES = {

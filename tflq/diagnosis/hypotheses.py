@@ -10,11 +10,11 @@ from typing import Any
 
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
 from tflq.diagnosis.mistakes.device import Under, guarded
-from tflq.kernels.validity import XNNPACK
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.profiles import PROFILES, Profile, by_name
-from tflq.profiles.profile import Source
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.validity import XNNPACK
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.profiles import PROFILES, Profile, by_name
+from tflq.engine.profiles.profile import Source
 
 
 class Kind(str, Enum):

@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.compared import readable
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.localization import Localizer
+from tflq.comparison.verification.results import Located, Mode
 from tflq.diagnosis.reuse import overwritten_by
+from tflq.engine.api.part import Part, part_of, reads
+from tflq.engine.interpreter.unpacking import readers_left, unpackable_tensors
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.interpreter.unpacking import readers_left, unpackable_tensors
-from tflq.ir import Model, view
-from tflq.profiles import Profile
-from tflq.surgery.part import Part, part_of, reads
-from tflq.verification.compared import readable
-from tflq.verification.dump import Dump
-from tflq.verification.localization import Localizer
-from tflq.verification.results import Located, Mode
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 

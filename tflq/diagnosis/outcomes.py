@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import unequal
 from tflq.diagnosis.mistakes import Device
+from tflq.engine.api.part import Part
 from tflq.errors import TflqError
-from tflq.inspection.difference import unequal
-from tflq.surgery.part import Part
 
 #: Results by original tensor index.
 Results: TypeAlias = "Mapping[int, NDArray[Any]]"

@@ -20,9 +20,9 @@ from tflq.diagnosis.mistakes import Device, changes, mistakes, readings, reading
 from tflq.diagnosis.mistakes.device import Change, Mistaken
 from tflq.diagnosis.outcomes import Results, digest, results, score
 from tflq.diagnosis.subsampling import Thinner, thinned
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 T = TypeVar("T")

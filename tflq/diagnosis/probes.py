@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
 
 Array = NDArray[Any]
 

@@ -12,20 +12,20 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import TypeAlias
 
+from tflq.comparison.inspection.difference import Difference
+from tflq.comparison.verification.compared import Shared
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.localization import Localizer, alone
+from tflq.comparison.verification.results import Located, Status, merged_samples, status_of
 from tflq.diagnosis.certainty import Certainty, Evidence, inside
 from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import BySample, localize_samples, trusted
 from tflq.diagnosis.rows import computation
 from tflq.display import displayed_by
-from tflq.inspection.difference import Difference
-from tflq.ir import Model, view
-from tflq.kernels.exactness import Exactness
-from tflq.profiles import PROFILES, Profile, by_name
-from tflq.verification.compared import Shared
-from tflq.verification.dump import Dump
-from tflq.verification.localization import Localizer, alone
-from tflq.verification.results import Located, Status, merged_samples, status_of
+from tflq.engine.kernels.exactness import Exactness
+from tflq.engine.profiles import PROFILES, Profile, by_name
+from tflq.model.ir import Model, view
 
 #: ULP of the largest magnitude by which another order of sums changes float32 results: float16 rounds by 4,096.
 _REORDERED = 1 << 10

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.localization import alone
 from tflq.diagnosis.discrimination import Discrimination, distinguish
 from tflq.diagnosis.hypotheses import device_of
 from tflq.diagnosis.probes import random_values
 from tflq.diagnosis.rows import computation
+from tflq.engine.api.part import Part, part_of
+from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.ir import CARRIER, Model, TensorType, view
-from tflq.profiles import by_name
-from tflq.surgery.part import Part, part_of
-from tflq.verification.dump import Dump
-from tflq.verification.localization import alone
+from tflq.model.ir import CARRIER, Model, TensorType, view
 
 Array = NDArray[Any]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Located
 from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.localization import most_telling, trusted
-from tflq.ir import Model
-from tflq.profiles import Profile
-from tflq.verification.dump import Dump
-from tflq.verification.results import Located
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model
 
 #: Number of operators whose differences are followed through the model; the model runs twice for each.
 _FOLLOWED = 8

@@ -9,18 +9,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import difference, unequal
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Located
 from tflq.diagnosis.localization import located, operator_alone, trusted
 from tflq.display import displayed_by
+from tflq.engine.api.part import Part
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import Profile
 from tflq.errors import InputError, TflqError
-from tflq.inspection.difference import difference, unequal
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model, view, with_graph
-from tflq.profiles import Profile
-from tflq.surgery.crop import narrowings
-from tflq.surgery.cut import compacted, cut
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
-from tflq.verification.results import Located
+from tflq.model.ir import Model, view, with_graph
+from tflq.model.surgery.crop import narrowings
+from tflq.model.surgery.cut import compacted, cut
 
 Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import difference, unequal
+from tflq.comparison.verification.dump import Dump
+from tflq.engine.api.part import part_of
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.difference import difference, unequal
-from tflq.ir import GraphView, Model, view
-from tflq.kernels.facts import OPERATORS
-from tflq.profiles import Profile
-from tflq.surgery.part import part_of
-from tflq.verification.dump import Dump
+from tflq.model.ir import GraphView, Model, view
 
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]

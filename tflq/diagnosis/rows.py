@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from tflq.inspection.profile_pairs import fields_read
-from tflq.ir import TensorType
-from tflq.kernels.kernel import Kernel
-from tflq.kernels.table import find
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.comparison.inspection.profile_pairs import fields_read
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.kernel import Kernel
+from tflq.engine.kernels.table import find
+from tflq.engine.profiles import Profile
+from tflq.model.ir import TensorType
 
 
 def computation(part: Part, profile: Profile) -> Hashable:

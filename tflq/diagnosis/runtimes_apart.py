@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Thread
 
+from tflq.comparison.verification.golden import Golden
 from tflq.errors import RuntimeFailed, RuntimeMissing
-from tflq.verification.golden import Golden
 
 #: Runtimes that may be installed in one Python, the usual device first.
 NAMES = ("litert-xnnpack", "litert-opt", "litert-ref", "tflite-runtime-xnnpack", "tflite-runtime-ref", "tflm")

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from tflq.api.files import Source
-from tflq.api.subject import subject
+from tflq.comparison.verification.evidence.dumps import Dump
+from tflq.comparison.verification.inputs import InputSource, make_inputs
+from tflq.comparison.verification.results import Mode
 from tflq.diagnosis import profile_fit as fitting
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.discrimination import discriminate as _discriminate
@@ -18,12 +19,11 @@ from tflq.diagnosis.findings import Findings, gravest, investigate
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.reduction import Check, Reduced, reduce_check, reduce_dump
 from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
+from tflq.engine.api.files import Source
+from tflq.engine.api.subject import subject
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, OptionError, UnknownNameError
-from tflq.ir import Model, only_signed
-from tflq.profiles import Profile, by_name
-from tflq.verification.evidence.dumps import Dump
-from tflq.verification.inputs import InputSource, make_inputs
-from tflq.verification.results import Mode
+from tflq.model.ir import Model, only_signed
 
 #: A path, arrays by tensor name or index, or a dump that was read.
 DumpSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, NDArray[Any]] | Mapping[int, NDArray[Any]] | Dump"
@@ -152,7 +152,7 @@ def reduce(
         OptionError: Not exactly one of `dump` and `check` is given, or there is no such sample.
 
     Example:
-        >>> from tflq.ir import view
+        >>> from tflq.model.ir import view
         >>> model = "golden/models/digits_mobilenet_int8.tflite"
         >>> device = tflq.Interpreter(model, experimental_preserve_all_tensors=True)
         >>> device.allocate_tensors()

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Located
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device
 from tflq.diagnosis.outcomes import results, score
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.ir import Model, view
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
-from tflq.verification.results import Located
+from tflq.model.ir import Model, view
 
 #: Number of compared operators of the same kernel: differing and equal ones. Number of operators of other kernels.
 _SIBLINGS, _OTHERS = 3, 3

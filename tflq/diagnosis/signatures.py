@@ -10,14 +10,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.evidence.dumps import Dump, dump_of, dumps_of_recording, load_dumps, recording_at
+from tflq.comparison.verification.golden import Golden
+from tflq.comparison.verification.inputs import InputSource
+from tflq.comparison.verification.preparation import PLAIN, Preparation
+from tflq.comparison.verification.signed import named
 from tflq.errors import InputError
-from tflq.ir import Model, Signed, signed, view
-from tflq.storage.archive import opened
-from tflq.verification.evidence.dumps import Dump, dump_of, dumps_of_recording, load_dumps, recording_at
-from tflq.verification.golden import Golden
-from tflq.verification.inputs import InputSource
-from tflq.verification.preparation import PLAIN, Preparation
-from tflq.verification.signed import named
+from tflq.model.ir import Model, Signed, signed, view
+from tflq.model.storage.archive import opened
 
 Array = NDArray[Any]
 Source = str | os.PathLike[str] | Mapping[str, Array] | Mapping[int, Array] | Dump

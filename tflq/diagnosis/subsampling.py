@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import unequal
+from tflq.comparison.inspection.parts import parts_of
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.difference import unequal
-from tflq.inspection.parts import parts_of
-from tflq.kernels.geometry.windows import Window
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 Spans = list[tuple[int, int]]

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.evidence.inputs import has_scale, prepared
+from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.answers import Answer, Fault, Weight
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
@@ -16,15 +19,12 @@ from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.interpreter.arrays import admit, open_shape
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, TflqError, TypeMismatchError
-from tflq.interpreter import make_plan, run
-from tflq.interpreter.arrays import admit, open_shape
-from tflq.ir import CARRIER, Model, TensorType, view
-from tflq.profiles import Profile, by_name
+from tflq.model.ir import CARRIER, Model, TensorType, view
 from tflq.statements import Statement
-from tflq.verification.dump import Dump
-from tflq.verification.evidence.inputs import has_scale, prepared
-from tflq.verification.scaling import Scaling
 
 __all__ = ["Answer", "Fault", "Weight", "answer"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tflq.comparison.inspection.equality import same_operator
+from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.errors import TflqError
-from tflq.inspection.equality import same_operator
-from tflq.ir import OperatorView
-from tflq.kernels.exactness import SAME_LIBM
+from tflq.model.ir import OperatorView
 from tflq.proof import codes, holding, products
 from tflq.proof.operator import Bound, Held, Refusal, compare
 from tflq.proof.trials import search

@@ -13,17 +13,17 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from tflq.api.subject import ModelFacts
+from tflq.engine.api.subject import ModelFacts
+from tflq.engine.profiles import Profile
+from tflq.engine.profiles.file import document_of
+from tflq.engine.profiles.table import ALIASES
 from tflq.errors import InputError
-from tflq.profiles import Profile
-from tflq.profiles.file import document_of
-from tflq.profiles.table import ALIASES
+from tflq.model.storage.documents import BYTES, read_json
+from tflq.model.storage.output import PathLike, write_file
+from tflq.model.storage.reading import open_file
 from tflq.proof.coverage import Coverage
 from tflq.proof.selection import Selection
 from tflq.proof.verdicts import OperatorProof, Word
-from tflq.storage.documents import BYTES, read_json
-from tflq.storage.output import PathLike, write_file
-from tflq.storage.reading import open_file
 
 SCHEMA = "tflq/certificate/1"
 #: The keys of a certificate, each with the type of its value.

@@ -8,12 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tflq.api.files import Source
-from tflq.api.subject import ModelFacts, subject
 from tflq.display import displayed_by
+from tflq.engine.api.files import Source
+from tflq.engine.api.subject import ModelFacts, subject
+from tflq.engine.profiles import by_name
 from tflq.errors import InputError
-from tflq.ir import Model
-from tflq.profiles import by_name
+from tflq.model.ir import Model
 from tflq.proof.certificate import Certificate, profile_digest
 from tflq.proof.proof import Proof, proof_of
 from tflq.proof.selection import Selection, taking

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts import OPERATORS
 from tflq.proof.operator import Bound, compare
 from tflq.proof.places import joined, kinds, rounds_for, shown
 from tflq.proof.verdicts import Verdict, Word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tflq.ir import Model, view
+from tflq.model.ir import Model, view
 from tflq.proof.verdicts import OperatorProof, Word
 
 

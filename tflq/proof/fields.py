@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.kernels.conv_2d import reference as conv_2d
-from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
-from tflq.kernels.families.contraction import centred, weights_read_as_int8
-from tflq.kernels.fully_connected import dense as fully_connected
-from tflq.kernels.geometry.windows import Window
-from tflq.kernels.kernel import Node
-from tflq.kernels.transpose_conv import reference as transpose_conv
+from tflq.engine.kernels.conv_2d import reference as conv_2d
+from tflq.engine.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
+from tflq.engine.kernels.families.contraction import centred, weights_read_as_int8
+from tflq.engine.kernels.fully_connected import dense as fully_connected
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.kernels.kernel import Node
+from tflq.engine.kernels.transpose_conv import reference as transpose_conv
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.fact import JOINS
 from tflq.errors import TflqError
-from tflq.ir import OperatorView
-from tflq.kernels.facts import OPERATORS
-from tflq.kernels.facts.fact import JOINS
+from tflq.model.ir import OperatorView
 from tflq.proof import codes
 from tflq.proof.operator import Array, Bound, Held
 from tflq.proof.products import Sums

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import difference
+from tflq.engine.interpreter import Plan, Step, make_plan, run
+from tflq.engine.interpreter.chains import computed_with
 from tflq.errors import TflqError, UndefinedResultError, brief
-from tflq.inspection.difference import difference
-from tflq.interpreter import Plan, Step, make_plan, run
-from tflq.interpreter.chains import computed_with
-from tflq.ir import CARRIER, Model, view
+from tflq.model.ir import CARRIER, Model, view
+from tflq.model.surgery.tap import single_operator
 from tflq.proof.verdicts import Witness
-from tflq.surgery.tap import single_operator
 
 Array = NDArray[Any]
 

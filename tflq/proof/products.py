@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.inspection.equality import same_fields
-from tflq.kernels.families.contraction import Output, code_span
-from tflq.kernels.kernel import Operand
-from tflq.numerics.contract import Range
+from tflq.comparison.inspection.equality import same_fields
+from tflq.engine.kernels.families.contraction import Output, code_span
+from tflq.engine.kernels.kernel import Operand
+from tflq.engine.numerics.contract import Range
 from tflq.proof.fields import READERS, Fields, ReceptiveField
 from tflq.proof.operator import Bound, compare
 from tflq.proof.reach import Values, can_be_exact, values_for, with_multiples

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-from tflq.api.files import Source
-from tflq.api.subject import ModelFacts, Subject, subject
 from tflq.display import displayed_by
-from tflq.ir import Model, OperatorView, view
-from tflq.ir.signatures import rooted_subgraphs
-from tflq.profiles import Profile
+from tflq.engine.api.files import Source
+from tflq.engine.api.subject import ModelFacts, Subject, subject
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model, OperatorView, view
+from tflq.model.ir.signatures import rooted_subgraphs
 from tflq.proof.bindings import Bindings
 from tflq.proof.certificate import Certificate, certificate_of
 from tflq.proof.coverage import Coverage, coverage_of

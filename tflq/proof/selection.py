@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tflq.engine.interpreter import make_plan
+from tflq.engine.kernels.validity import SPEC
+from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.errors import OptionError, TflqError, brief
-from tflq.interpreter import make_plan
-from tflq.ir import Model
-from tflq.kernels.validity import SPEC
-from tflq.profiles import PROFILES, Profile, by_name
+from tflq.model.ir import Model
 from tflq.proof.operator import Refusal
 
 #: The word for every profile of a runtime.

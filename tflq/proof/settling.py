@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.api.files import Source
-from tflq.api.subject import subject
-from tflq.inspection.profile_effects import Effects, OperatorEffects
-from tflq.ir import Model
-from tflq.ir.signatures import rooted_subgraphs
-from tflq.profiles import by_name
+from tflq.comparison.inspection.profile_effects import Effects, OperatorEffects
+from tflq.engine.api.files import Source
+from tflq.engine.api.subject import subject
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model
+from tflq.model.ir.signatures import rooted_subgraphs
 from tflq.proof.proof import contrast
 from tflq.proof.verdicts import Word
 

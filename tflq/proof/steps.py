@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.kernels.families.contraction import Output
-from tflq.numerics.block_tail import BlockTail
-from tflq.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.numerics.float_rounding import FloatRounding
-from tflq.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
-from tflq.numerics.unscaled import Unscaled
+from tflq.engine.kernels.families.contraction import Output
+from tflq.engine.numerics.block_tail import BlockTail
+from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
+from tflq.engine.numerics.float_rounding import FloatRounding
+from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
+from tflq.engine.numerics.unscaled import Unscaled
 
 Ints = NDArray[np.int64]
 

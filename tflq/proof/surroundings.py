@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan
-from tflq.ir import Model, view
-from tflq.profiles import Profile
+from tflq.model.ir import Model, view
 from tflq.proof.operator import UNKNOWN_SHAPES
 
 

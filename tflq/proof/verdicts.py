@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflq.ir.signatures import place_of
+from tflq.model.ir.signatures import place_of
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, OperatorView, TensorType, view, with_graph
+from tflq.model.ir import Buffer, Model, Operator, OperatorView, TensorType, view, with_graph
 
 
 def batchable(model: Model) -> Model:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.flatbuf.layout import layout
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, view
-from tflq.ir.schema import enum
+from tflq.model.flatbuf.layout import layout
+from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, view
+from tflq.model.ir.schema import enum
 
 Array = NDArray[Any]
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.interpreter import Plan, State, Step, make_plan
-from tflq.interpreter.execution import run_step
-from tflq.interpreter.plan import Bindings
-from tflq.interpreter.state import variable
-from tflq.ir import Model, Quantization, view, with_graph
-from tflq.profiles import by_name
+from tflq.engine.interpreter import Plan, State, Step, make_plan
+from tflq.engine.interpreter.execution import run_step
+from tflq.engine.interpreter.plan import Bindings
+from tflq.engine.interpreter.state import variable
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, Quantization, view, with_graph
 from tflq.quantization.batching import batchable
 from tflq.quantization.runner import Array, Runner, Sample, joined, needed_operators
 from tflq.quantization.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.ir import Model
+from tflq.model.ir import Model
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.engine.numerics.affine import affine_codes
 from tflq.errors import ModelError
-from tflq.ir import CARRIER, Quantization, TensorSpec, TensorType
-from tflq.kernels.code_limits import code_limits
-from tflq.numerics.affine import affine_codes
+from tflq.model.ir import CARRIER, Quantization, TensorSpec, TensorType
 
 Array = NDArray[Any]
 

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tflq.api.files import Source
+from tflq.comparison.verification.outside import watched
+from tflq.engine.api.files import Source
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import by_name
 from tflq.errors import ModelError
-from tflq.interpreter import make_plan
-from tflq.ir import Model, TensorSpec, TensorType, view
-from tflq.ir.signatures import is_plain
-from tflq.profiles import by_name
+from tflq.model.ir import Model, TensorSpec, TensorType, view
+from tflq.model.ir.signatures import is_plain
+from tflq.model.surgery.cut import operators_named
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
@@ -43,8 +45,6 @@ from tflq.quantization.result import Remark, Report, Result
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
-from tflq.surgery.cut import operators_named
-from tflq.verification.outside import watched
 
 
 def quantize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from tflq.api.files import save
 from tflq.display import displayed_by
-from tflq.ir import Model
+from tflq.engine.api.files import save
+from tflq.model.ir import Model
 from tflq.quantization.judge.budget import Trial
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.comparison import Comparison

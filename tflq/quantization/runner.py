@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.interpreter import Plan, State, make_plan, run
+from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError
-from tflq.interpreter import Plan, State, make_plan, run
-from tflq.ir import Model, OperatorView, view, with_graph
-from tflq.profiles import by_name
+from tflq.model.ir import Model, OperatorView, view, with_graph
 from tflq.quantization.batching import batchable
 
 Array = NDArray[Any]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tflq.api.files import Source, load
+from tflq.engine.api.files import Source, load
+from tflq.engine.runtimes.conversion import converted, is_of_tensorflow
 from tflq.errors import ModelError
-from tflq.ir import Model, TensorType, view
-from tflq.ir.structure import check_structure
+from tflq.model.ir import Model, TensorType, view
+from tflq.model.ir.structure import check_structure
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.widening import widened
-from tflq.runtimes.conversion import converted, is_of_tensorflow
 
 
 def float_model(source: Source | Model | Any, python: str | None = None) -> Model:

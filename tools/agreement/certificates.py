@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.errors import InputError
-from tflq.ir import Model, view
-from tflq.surgery.tap import visible
+from tflq.model.ir import Model, view
+from tflq.model.surgery.tap import visible
 
 SCHEMA = "tflq/certificate/1"
 

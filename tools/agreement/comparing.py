@@ -12,7 +12,7 @@ import numpy as np
 from agreement.devices import Device
 from agreement.inputs import Sample
 from agreement.running import Array, Forms, Running, Stopped
-from tflq.ir import CARRIER, GraphView
+from tflq.model.ir import CARRIER, GraphView
 
 
 @dataclass

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from agreement.sums import Array, Ints, Product, products
+from tflq.comparison.verification.inputs import input_specs, make_inputs
+from tflq.comparison.verification.preparation import Preparation
+from tflq.engine.numerics.contract import Range
+from tflq.engine.profiles import PROFILES
 from tflq.errors import InputError
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
-from tflq.numerics.contract import Range
-from tflq.profiles import PROFILES
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.proof.reach import Values, values_for
-from tflq.verification.inputs import input_specs, make_inputs
-from tflq.verification.preparation import Preparation
 
 Sample = tuple[Array, ...]
 #: Types of codes that inputs may have.

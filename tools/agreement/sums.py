@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Model, view
-from tflq.kernels.geometry.windows import Window
-from tflq.profiles import Profile
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model, view
 from tflq.proof.operator import Bound, bind
 from tflq.proof.products import Sums, sums_of
 from tflq.proof.steps import codes_of

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from device.operators import compute, data
 from device.planting import Case, Subject, profile_of
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.causes import Explanation
 from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.outcomes import results
-from tflq.interpreter import make_plan, run
-from tflq.ir import view
-from tflq.surgery.tap import single_operator
-from tflq.verification.dump import Dump
+from tflq.engine.interpreter import make_plan, run
+from tflq.model.ir import view
+from tflq.model.surgery.tap import single_operator
 
 Array = NDArray[Any]
 

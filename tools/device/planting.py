@@ -17,11 +17,11 @@ from device.operators import compute, has
 from device.outside import DAMAGES, UNEXPECTED, Damage
 from device.runtimes import RUNTIMES, as_computed_by
 from device.site import Site, site_of
-from tflq.api.files import load
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, Model, view, with_graph
-from tflq.profiles import Profile, by_name
+from tflq.model.ir import CARRIER, Model, view, with_graph
 
 Array = NDArray[Any]
 #: A mistake, the name of a runtime whose arithmetic an operator has, or None.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, Model, TensorType, view
+from tflq.model.ir import CARRIER, Model, TensorType, view
 
 Array = NDArray[Any]
 

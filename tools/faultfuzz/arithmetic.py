@@ -13,7 +13,7 @@ from device.operators import compute, has
 from device.runtimes import as_computed_by
 from device.truths import _CAUSES
 from faultfuzz.planted import Array, Kind, Planted, Run, Values
-from tflq.ir import view
+from tflq.model.ir import view
 
 _ENOUGH = 16
 #: Other names of the same function: mistakes of the user in a model of one operator, windows whose sides are alike.
@@ -67,7 +67,7 @@ def planted_at(run: Run, rng: np.random.Generator, mistake: Mistake) -> Planted 
 def _once_everywhere(run: Run) -> tuple[Values, ...] | None:
     """Return the runs of a device that rounds once in all contractions."""
     from device.planting import _went_on
-    from tflq.profiles import by_name
+    from tflq.engine.profiles import by_name
 
     mistake = next(m for m in MISTAKES if m.name == "rounds once, half up")
     found, changed = [], 0

@@ -10,10 +10,10 @@ from device.operators import has
 from device.runtimes import as_computed_by
 from device.scaling import fixed
 from faultfuzz.planted import Array, Kind, Planted, Run
-from tflq.api.files import load
-from tflq.conformance.one_operator import T, build
-from tflq.ir import view
-from tflq.profiles import by_name
+from tflq.devices.conformance.one_operator import T, build
+from tflq.engine.api.files import load
+from tflq.engine.profiles import by_name
+from tflq.model.ir import view
 
 
 def _in_float16(x: Array) -> Array:
@@ -45,8 +45,8 @@ def narrow(name: str, narrowed: Callable[[Array], Array], large: float = 1.0) ->
             known = {t: narrowed(now[t]) for t in graph.inputs}
             state = dict(known)
             for index in run_.operators:
+                from tflq.engine.api.part import part_of
                 from tflq.errors import TflqError
-                from tflq.surgery.part import part_of
 
                 try:
                     part = part_of(run_.model, (index,), {**now, **state})

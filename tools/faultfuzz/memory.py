@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from faultfuzz.planted import Array, Kind, Planted, Run
-from tflq.ir import view
+from tflq.model.ir import view
 
 #: A change of the right results of all samples; None where it does not apply.
 Change = Callable[[list[Array], np.random.Generator], "list[Array] | None"]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from device.planting import _inputs, _went_on
 from device.site import Site, site_of
-from tflq.interpreter import make_plan, run
-from tflq.ir import CARRIER, Model, TensorType, view
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import CARRIER, Model, TensorType, view
 
 Array = NDArray[Any]
 Values = dict[int, Array]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
-from tflq.ir.schema import enum
+from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.model.ir.schema import enum
 
 Change = Callable[[Model, random.Random], Model]
 

@@ -23,9 +23,9 @@ def tflq(variant: Variant, data: bytes) -> str:
     """Load, allocate and run under one of the profiles, in turn; return "!..." for a forbidden outcome."""
     from fuzz_bounds import is_outside
 
-    from tflq.api.interpreter import Interpreter
+    from tflq.engine.api.interpreter import Interpreter
+    from tflq.engine.profiles import PROFILES
     from tflq.errors import OperatorFailed, TflqError
-    from tflq.profiles import PROFILES
 
     names = list(PROFILES)
     profile = names[variant.number % len(names)] if variant.number % 2 else "litert-ref"

@@ -13,7 +13,7 @@ from modelfuzz.changes import changed
 from opfuzz.draw import Draw
 from opfuzz.families import BESIDES, SPECS
 from tflq.errors import FormatError
-from tflq.flatbuf import read, write
+from tflq.model.flatbuf import read, write
 
 RECORDED = sorted((Path(__file__).parents[2] / "golden").glob("**/*.tflite"))
 #: Maximum bytes of a recorded model: larger ones are mostly weights.

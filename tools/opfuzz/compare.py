@@ -11,7 +11,7 @@ import numpy as np
 from opfuzz.case import Array, Case
 from opfuzz.live import Ended, Live, Ran, Refused, Result
 from opfuzz.worker import invoke
-from tflq.api.interpreter import Interpreter
+from tflq.engine.api.interpreter import Interpreter
 from tflq.errors import OperatorFailed, TflqError, UndefinedResultError
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from opfuzz.case import Array, Case, fed
 from opfuzz.one_operator import T
-from tflq.ir import CARRIER, TensorType
-from tflq.kernels.kernel import Kernel
-from tflq.kernels.signature import Slot
-from tflq.profiles import by_name
+from tflq.engine.kernels.kernel import Kernel
+from tflq.engine.kernels.signature import Slot
+from tflq.engine.profiles import by_name
+from tflq.model.ir import CARRIER, TensorType
 
 X = TypeVar("X")
 Shape = tuple[int, ...]

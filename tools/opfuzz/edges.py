@@ -17,8 +17,8 @@ from opfuzz.draw import CODES, QUANTIZED, Draw
 from opfuzz.families.contracting import pixels
 from opfuzz.one_operator import T
 from opfuzz.session import draw_case
-from tflq.flatbuf import read, write
-from tflq.ir import Buffer, Model, TensorSpec
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import Buffer, Model, TensorSpec
 
 #: Operators with a bias -> its position.
 BIASED = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "SVDF": 3}

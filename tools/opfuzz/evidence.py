@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflq.flatbuf import read
-from tflq.ir import TensorSpec, view
+from tflq.model.flatbuf import read
+from tflq.model.ir import TensorSpec, view
 
 #: The runtime of the comparisons.
 SOURCE = {

@@ -14,7 +14,7 @@ import numpy as np
 from opfuzz.case import Array, Case
 from opfuzz.draw import CODES, Draw, Shape
 from opfuzz.one_operator import T
-from tflq.ir import CARRIER, TensorType
+from tflq.model.ir import CARRIER, TensorType
 
 #: Maximum number of elements of a changed operand.
 LIMIT = 4096

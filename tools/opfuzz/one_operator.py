@@ -1,5 +1,5 @@
 """Models with one operator, as the conformance suite builds them."""
 
-from tflq.conformance.one_operator import Array, T, build, data_of, in_second_union
+from tflq.devices.conformance.one_operator import Array, T, build, data_of, in_second_union
 
 __all__ = ["Array", "T", "build", "data_of", "in_second_union"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflq.profiles import PROFILES
-from tflq.runtimes.processor import describe
+from tflq.engine.profiles import PROFILES
+from tflq.engine.runtimes.processor import describe
 
 MODULES = {
     "tensorflow-cpu": "tensorflow.lite.python.interpreter",

@@ -14,7 +14,7 @@ from opfuzz.case import Case
 from opfuzz.compare import Outcome, Verdict
 from opfuzz.edges import Edge
 from opfuzz.session import Judged, Tally, undrawn
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
 
 X = TypeVar("X")
 

@@ -15,8 +15,8 @@ from opfuzz.edges import Edge
 from opfuzz.live import Ended, Ran, Refused, Result
 from opfuzz.remote import Remote
 from opfuzz.worker import RESOLVERS, UNKNOWN, invoke
-from tflq.api.interpreter import Interpreter
-from tflq.flatbuf import read, write
+from tflq.engine.api.interpreter import Interpreter
+from tflq.model.flatbuf import read, write
 
 SECONDS = 60.0
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import difference
+from tflq.engine.kernels.families.contraction import Output
 from tflq.errors import TflqError
-from tflq.inspection.difference import difference
-from tflq.kernels.families.contraction import Output
 from tflq.proof.operator import Bound
 
 #: Operators whose sums of products are enumerated.

@@ -15,10 +15,10 @@ from opfuzz.compare import difference_of
 from opfuzz.remote import Remote
 from prooffuzz.draw import draw_case
 from prooffuzz.refute import counterexample, feeds
+from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.flatbuf import read
-from tflq.ir import Model
-from tflq.profiles import by_name
+from tflq.model.flatbuf import read
+from tflq.model.ir import Model
 from tflq.proof import Verdict, Word
 from tflq.proof.operator import Bound, bind
 from tflq.proof.proof import pairs

@@ -41,8 +41,8 @@ def test_an_order_of_results_is_named(words: str) -> None:
 def test_an_input_that_is_read_in_another_order_is_named() -> None:
     """The device reads the image upside down, and computes right."""
     from support.convolved import INDEX, REF, network, result, runs
-    from tflq.ir import view
-    from tflq.surgery.part import part_of
+    from tflq.engine.api.part import part_of
+    from tflq.model.ir import view
 
     model = network()
     image = view(model).op(INDEX).inputs[0]

@@ -7,7 +7,7 @@ import numpy as np
 from support.devices import T, dump, one
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import investigate
-from tflq.profiles import by_name
+from tflq.engine.profiles import by_name
 
 REF = by_name("litert-ref")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from support.convolved import REF, alone, defect, network, runs
+from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.findings import investigate
-from tflq.verification.evidence.dumps import dump_of
 
 
 def test_a_constant_is_named_and_no_arithmetic_that_gives_it() -> None:

@@ -10,8 +10,8 @@ from support.devices import T, dump, one, twice_rounded
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.why import Fault, answer
-from tflq.report.verbs.why.asked import Asked
-from tflq.report.verbs.why.texts import advice, headline
+from tflq.face.report.verbs.why.asked import Asked
+from tflq.face.report.verbs.why.texts import advice, headline
 
 
 def test_sums_that_exceed_32_bits() -> None:
@@ -32,7 +32,7 @@ def test_sums_that_exceed_32_bits() -> None:
         wrapped = [(int(t) + 2**31) % 2**32 - 2**31 for t in total]
         made = np.array([[twice_rounded(t, real) for t in wrapped]], np.int16)
         samples.append(dict(dump(model, [x], [made]).tensors))
-    from tflq.verification.evidence.dumps import dump_of
+    from tflq.comparison.verification.evidence.dumps import dump_of
 
     found = answer(model, Evidence(tuple(samples), tuple(dump_of(model, s) for s in samples)), "tflm")
     assert math.isfinite(real)

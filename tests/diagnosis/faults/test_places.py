@@ -9,8 +9,8 @@ from support.devices import T, dump, one
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.findings import investigate
-from tflq.interpreter import make_plan, run
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 
 REF = by_name("litert-ref")
 

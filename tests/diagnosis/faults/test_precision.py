@@ -10,9 +10,9 @@ from support.devices import T, dump, one
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import Defect
 from tflq.diagnosis.findings import investigate
-from tflq.interpreter import make_plan, run
-from tflq.ir import Model
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model
 
 REF = by_name("litert-ref")
 AXES = T("int32", (2,), value=np.array([1, 2], np.int32))

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from support.usage import Planted, coloured, device, pictures, planted
+from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.verification.evidence.inputs import expected_scaling, prepared
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.usage.search import Side, find_mistake
 from tflq.diagnosis.why import Fault, answer
-from tflq.interpreter import make_plan, run
-from tflq.ir import view
-from tflq.profiles import by_name
-from tflq.report.verbs.why.texts import headline
-from tflq.verification.evidence.dumps import dump_of
-from tflq.verification.evidence.inputs import expected_scaling, prepared
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.face.report.verbs.why.texts import headline
+from tflq.model.ir import view
 
 REF = by_name("litert-ref")
 #: Of each kind one whose model is small, for every run of the tests.

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Working, aligned, zero_point_of
-from tflq.kernels.families.binary import both
-from tflq.kernels.families.scaled_sum import common_scale
-from tflq.numerics.fixedpoint import doubling_high_mul
-from tflq.numerics.rounding import divide_by_pot_half_away
-from tflq.numerics.stages import OutputPipeline
-from tflq.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+from tflq.engine.kernels.families.binary import both
+from tflq.engine.kernels.families.scaled_sum import common_scale
+from tflq.engine.numerics.fixedpoint import doubling_high_mul
+from tflq.engine.numerics.rounding import divide_by_pot_half_away
+from tflq.engine.numerics.stages import OutputPipeline
+from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
 
 
 def scaled_sum(site: Site) -> Working:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tflq.diagnosis.element.steps import Array, Site, Tap, Working
-from tflq.kernels.facts import OPERATORS
-from tflq.numerics.steps import Step
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.numerics.steps import Step
 
 #: Positions of the moved operands; None for all.
 MOVES: Mapping[str, tuple[int, ...] | None] = {

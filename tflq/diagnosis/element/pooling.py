@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.diagnosis.element.steps import Read, Site, Tap, Working, total_of
-from tflq.kernels.families.pooling import average_half_away
-from tflq.kernels.families.reduction import Reduced
-from tflq.numerics.rounding import float_to_int32, round_half_away
-from tflq.numerics.stages import type_range
-from tflq.numerics.steps import Step, clamp_step, double_rounding_steps, pipeline_steps, wrapped
+from tflq.engine.kernels.families.pooling import average_half_away
+from tflq.engine.kernels.families.reduction import Reduced
+from tflq.engine.numerics.rounding import float_to_int32, round_half_away
+from tflq.engine.numerics.stages import type_range
+from tflq.engine.numerics.steps import Step, clamp_step, double_rounding_steps, pipeline_steps, wrapped
 
 
 def averaged(site: Site) -> Working:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.diagnosis.element.steps import Site, Tap, Working
-from tflq.kernels.families.vector_blocks import in_whole_blocks
-from tflq.kernels.quantize.optimized import BLOCK
-from tflq.numerics.rounding import float_to_int32, round_half_away, round_half_even
-from tflq.numerics.steps import Step, clamp_step, wrapped
+from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
+from tflq.engine.kernels.quantize.optimized import BLOCK
+from tflq.engine.numerics.rounding import float_to_int32, round_half_away, round_half_even
+from tflq.engine.numerics.steps import Step, clamp_step, wrapped
 
 
 def by_quotient(site: Site) -> Working:

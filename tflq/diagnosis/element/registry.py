@@ -11,33 +11,33 @@ from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
 from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Tracer
-from tflq.kernels import concatenation, max_pool_2d
-from tflq.kernels.add_sub import optimized as add_in_blocks
-from tflq.kernels.average_pool_2d import reference as average_pool_2d
-from tflq.kernels.batch_matmul import reference as batch_matmul
-from tflq.kernels.conv_2d import reference as conv_2d
-from tflq.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
-from tflq.kernels.dequantize import reference as dequantize
-from tflq.kernels.families import binary as binary_kernels
-from tflq.kernels.families import scaled_sum, two_tables
-from tflq.kernels.families import unary as unary_kernels
-from tflq.kernels.fully_connected import dense as fully_connected
-from tflq.kernels.leaky_relu import reference as leaky_relu
-from tflq.kernels.mean_sum import images as mean_over_image
-from tflq.kernels.mean_sum import optimized as mean_sum_optimized
-from tflq.kernels.mean_sum import reference as mean_sum
-from tflq.kernels.mean_sum import xnnpack as mean_sum_by_xnnpack
-from tflq.kernels.mul import reference as mul
-from tflq.kernels.prelu import reference as prelu
-from tflq.kernels.quantize import optimized as quantize_optimized
-from tflq.kernels.quantize import reference as quantize
-from tflq.kernels.quantize import xnnpack as quantize_by_xnnpack
-from tflq.kernels.sigmoids import reference as sigmoids
-from tflq.kernels.softmax import float_table as softmax_in_float32
-from tflq.kernels.softmax import reference as softmax
-from tflq.kernels.transpose_conv import optimized as transpose_conv_in_blocks
-from tflq.kernels.transpose_conv import reference as transpose_conv
-from tflq.numerics.sigmoid_int16 import logistic_int16, tanh_int16
+from tflq.engine.kernels import concatenation, max_pool_2d
+from tflq.engine.kernels.add_sub import optimized as add_in_blocks
+from tflq.engine.kernels.average_pool_2d import reference as average_pool_2d
+from tflq.engine.kernels.batch_matmul import reference as batch_matmul
+from tflq.engine.kernels.conv_2d import reference as conv_2d
+from tflq.engine.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
+from tflq.engine.kernels.dequantize import reference as dequantize
+from tflq.engine.kernels.families import binary as binary_kernels
+from tflq.engine.kernels.families import scaled_sum, two_tables
+from tflq.engine.kernels.families import unary as unary_kernels
+from tflq.engine.kernels.fully_connected import dense as fully_connected
+from tflq.engine.kernels.leaky_relu import reference as leaky_relu
+from tflq.engine.kernels.mean_sum import images as mean_over_image
+from tflq.engine.kernels.mean_sum import optimized as mean_sum_optimized
+from tflq.engine.kernels.mean_sum import reference as mean_sum
+from tflq.engine.kernels.mean_sum import xnnpack as mean_sum_by_xnnpack
+from tflq.engine.kernels.mul import reference as mul
+from tflq.engine.kernels.prelu import reference as prelu
+from tflq.engine.kernels.quantize import optimized as quantize_optimized
+from tflq.engine.kernels.quantize import reference as quantize
+from tflq.engine.kernels.quantize import xnnpack as quantize_by_xnnpack
+from tflq.engine.kernels.sigmoids import reference as sigmoids
+from tflq.engine.kernels.softmax import float_table as softmax_in_float32
+from tflq.engine.kernels.softmax import reference as softmax
+from tflq.engine.kernels.transpose_conv import optimized as transpose_conv_in_blocks
+from tflq.engine.kernels.transpose_conv import reference as transpose_conv
+from tflq.engine.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 
 TRACERS: Mapping[Callable[..., Any], Tracer] = {
     conv_2d.eval_quantized: contractions.convolved,

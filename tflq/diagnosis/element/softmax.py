@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.diagnosis.element.steps import Site, Tap, Working
-from tflq.kernels.softmax.reference import SUM_BITS
-from tflq.numerics.elementary import reciprocal
-from tflq.numerics.fixedpoint import doubling_high_mul
-from tflq.numerics.rounding import divide_by_pot_half_away, floats_to_int32
-from tflq.numerics.stages import type_range
-from tflq.numerics.steps import Step, clamp_step
+from tflq.engine.kernels.softmax.reference import SUM_BITS
+from tflq.engine.numerics.elementary import reciprocal
+from tflq.engine.numerics.fixedpoint import doubling_high_mul
+from tflq.engine.numerics.rounding import divide_by_pot_half_away, floats_to_int32
+from tflq.engine.numerics.stages import type_range
+from tflq.engine.numerics.steps import Step, clamp_step
 
 
 def in_fixed_point(site: Site) -> Working:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.kernels.kernel import Node
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.numerics.steps import Step
+from tflq.engine.kernels.kernel import Node
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.steps import Step
 
 Array = NDArray[Any]
 Index = tuple[int, ...]

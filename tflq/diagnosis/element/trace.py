@@ -10,11 +10,11 @@ import numpy as np
 from tflq.diagnosis.element.movement import moved
 from tflq.diagnosis.element.registry import TRACERS
 from tflq.diagnosis.element.steps import Array, Index, Site, Working
+from tflq.engine.interpreter import Plan, State, run
+from tflq.engine.interpreter.evaluation import bound, evaluate, inputs_of
+from tflq.engine.interpreter.state import variable
+from tflq.engine.numerics.steps import Step
 from tflq.errors import OptionError
-from tflq.interpreter import Plan, State, run
-from tflq.interpreter.evaluation import bound, evaluate, inputs_of
-from tflq.interpreter.state import variable
-from tflq.numerics.steps import Step
 
 
 @dataclass(frozen=True, slots=True, eq=False)

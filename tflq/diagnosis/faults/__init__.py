@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tflq.comparison.verification.dump import Dump
+from tflq.comparison.verification.results import Located
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.addressing import misread, moved
 from tflq.diagnosis.faults.approximation import approximation
@@ -37,10 +39,8 @@ from tflq.diagnosis.faults.overwritten import foreign_block, overwritten
 from tflq.diagnosis.faults.padding import padding
 from tflq.diagnosis.faults.places import place
 from tflq.diagnosis.faults.precision import precision
-from tflq.ir import Model
-from tflq.profiles import Profile
-from tflq.verification.dump import Dump
-from tflq.verification.results import Located
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model
 
 __all__ = ["RECORD", "Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before", "shown_defect"]
 

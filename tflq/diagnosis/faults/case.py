@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.difference import unequal
+from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.localization import operator_alone
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.difference import unequal
-from tflq.ir import Model, OperatorView, TensorSpec, view
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
-from tflq.verification.dump import Dump
+from tflq.model.ir import Model, OperatorView, TensorSpec, view
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

@@ -11,9 +11,9 @@ from tflq.diagnosis.faults.case import Array, Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.faults.nothing_computed import is_constant
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator
+from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, StageOf
 from tflq.errors import TflqError
-from tflq.ir import CARRIER, TensorType
-from tflq.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, StageOf
+from tflq.model.ir import CARRIER, TensorType
 
 #: Stages by how they round; the profile's own has no name.
 _STAGES: dict[str, StageOf | None] = {

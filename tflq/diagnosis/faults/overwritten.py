@@ -10,9 +10,9 @@ import numpy as np
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Array, Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.engine.api.part import part_of
 from tflq.errors import TflqError
-from tflq.ir import view
-from tflq.surgery.part import part_of
+from tflq.model.ir import view
 
 #: Share of a block that must differ, and of the tensor that it may cover.
 _DENSE, _WHOLE = 0.5, 0.95

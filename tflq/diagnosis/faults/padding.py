@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Case, Mask
 from tflq.diagnosis.faults.defect import Defect, DefectKind
+from tflq.engine.kernels.geometry.windows import Window
 from tflq.errors import TflqError
-from tflq.inspection.parts import parts_of
-from tflq.kernels.geometry.windows import Window
 
 #: Share of the results beyond a side that must differ.
 _MOST = 0.3

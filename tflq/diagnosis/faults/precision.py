@@ -10,8 +10,8 @@ from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Array, Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.faults.orders import AXES
-from tflq.ir import view
-from tflq.numerics.narrow_floats import in_bfloat16
+from tflq.engine.numerics.narrow_floats import in_bfloat16
+from tflq.model.ir import view
 
 #: Bits of a float32 mantissa that a narrower number lacks.
 _LOST = {"float16": 13, "bfloat16": 16}

@@ -46,9 +46,9 @@ from tflq.diagnosis.mistakes.results import mistaken_results
 from tflq.diagnosis.mistakes.taps import mistaken_taps, taps_together
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
 
 __all__ = ["Device", "changes", "mistakes", "readings", "readings_together", "reorderings"]
 

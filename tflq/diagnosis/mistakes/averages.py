@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.stages import fixed
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.families import pooling
+from tflq.engine.kernels.families.reduction import sum_int32
+from tflq.engine.kernels.mean_sum.reference import MeanData, SumData
+from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Divide
+from tflq.engine.numerics.stages import StageOf
+from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
-from tflq.kernels.families import pooling
-from tflq.kernels.families.reduction import sum_int32
-from tflq.kernels.mean_sum.reference import MeanData, SumData
-from tflq.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Divide
-from tflq.numerics.stages import StageOf
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

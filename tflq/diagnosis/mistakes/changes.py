@@ -17,11 +17,11 @@ from tflq.diagnosis.mistakes.requantization import mistaken_profiles
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.diagnosis.rows import row_of
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
-from tflq.kernels.kernel import Kernel, Node, Prepared
-from tflq.numerics.arithmetic import Arithmetic
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
 
 #: Operators that devices compute by a table of 256 codes.
 _TABLED = ("LOGISTIC", "TANH")

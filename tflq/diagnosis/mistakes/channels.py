@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.engine.api.part import Part
+from tflq.engine.interpreter import Plan
+from tflq.engine.numerics.codes import Clamp, ZeroPoint
+from tflq.engine.numerics.stages import OutputPipeline, type_range
+from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
-from tflq.inspection.parts import parts_of
-from tflq.interpreter import Plan
-from tflq.ir import STORED_BITS, Model, TensorType, view
-from tflq.numerics.codes import Clamp, ZeroPoint
-from tflq.numerics.stages import OutputPipeline, type_range
-from tflq.profiles import Profile
-from tflq.surgery.edit import with_constant
-from tflq.surgery.part import Part
+from tflq.model.ir import STORED_BITS, Model, TensorType, view
+from tflq.model.surgery.edit import with_constant
 
 Array = NDArray[Any]
 Values = Mapping[int, Array]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.inspection.constants import prefix_of
-from tflq.inspection.parts import Part, parts_of
-from tflq.ir import CARRIER, TensorType
-from tflq.kernels.families.activation import LIMITS, code_range
-from tflq.kernels.geometry.windows import Window
-from tflq.kernels.kernel import Node
-from tflq.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints
-from tflq.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
-from tflq.numerics.stages import type_range
+from tflq.comparison.inspection.constants import prefix_of
+from tflq.comparison.inspection.parts import Part, parts_of
+from tflq.engine.kernels.families.activation import LIMITS, code_range
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.kernels.kernel import Node
+from tflq.engine.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints
+from tflq.engine.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
+from tflq.engine.numerics.stages import type_range
+from tflq.model.ir import CARRIER, TensorType
 
 Array = NDArray[Any]
 

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.ir import Model
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.model.ir import Model
 
 Values: TypeAlias = "Mapping[int, NDArray[Any]]"
 #: A device's results for an operator's inputs, by original tensor index. It raises a TflqError if it cannot run.

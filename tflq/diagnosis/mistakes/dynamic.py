@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.taps import LAYOUTS, accumulate
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.families.activation import LIMITS
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.numerics.dynamic_range import Rows, quantize_rows
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.inspection.parts import parts_of
-from tflq.ir import CARRIER, TensorType
-from tflq.kernels.families.activation import LIMITS
-from tflq.kernels.geometry.windows import Window
-from tflq.numerics.dynamic_range import Rows, quantize_rows
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.model.ir import CARRIER, TensorType
 
 Array = NDArray[Any]
 _FAR = 1 << 62

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
-from tflq.kernels.families.through_floats import PRECISIONS, QUOTIENTS, Precision, Quotient, dequantized
-from tflq.numerics.divisions import ROUNDINGS
-from tflq.numerics.narrow_floats import in_float32
-from tflq.numerics.stages import type_range
-from tflq.profiles import Profile
-from tflq.surgery.edit import with_constant, with_tensor
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.families.through_floats import PRECISIONS, QUOTIENTS, Precision, Quotient, dequantized
+from tflq.engine.numerics.divisions import ROUNDINGS
+from tflq.engine.numerics.narrow_floats import in_float32
+from tflq.engine.numerics.stages import type_range
+from tflq.engine.profiles import Profile
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.model.surgery.edit import with_constant, with_tensor
 
 Array = NDArray[Any]
 

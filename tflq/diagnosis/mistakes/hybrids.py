@@ -13,10 +13,10 @@ import numpy as np
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.diagnosis.rows import computation
-from tflq.ir import Model, OperatorCode, Record, TensorType, view
-from tflq.profiles import PROFILES, Profile, by_name
-from tflq.surgery.edit import with_constant, with_operator, with_tensor
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import PROFILES, Profile, by_name
+from tflq.model.ir import Model, OperatorCode, Record, TensorType, view
+from tflq.model.surgery.edit import with_constant, with_operator, with_tensor
 
 _NARROW = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 _DENSE = OperatorCode(9, "FULLY_CONNECTED")

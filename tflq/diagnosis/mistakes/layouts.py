@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.geometry.windows import Padding, Window
+from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
-from tflq.inspection.parts import parts_of
-from tflq.ir import Model, TensorType, view
-from tflq.kernels.geometry.windows import Padding, Window
-from tflq.profiles import Profile
-from tflq.surgery.edit import with_option, with_tensor
-from tflq.surgery.part import Part
+from tflq.model.ir import Model, TensorType, view
+from tflq.model.surgery.edit import with_option, with_tensor
 
 Array = NDArray[Any]
 #: Rows above and below, columns left and right.

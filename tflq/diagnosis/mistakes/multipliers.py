@@ -1,4 +1,4 @@
-"""Real multipliers of a single operator's scales, in the precisions of tflq/numerics/multipliers_of_scales.py."""
+"""Real multipliers of a single operator's scales, in the precisions of numerics/multipliers_of_scales.py."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import Model, TensorType, view
-from tflq.numerics.multipliers_of_scales import Reals, in_float32, in_float64, of_float32_product, product_last
-from tflq.numerics.multipliers_of_scales import Scales as Quotient
+from tflq.engine.numerics.multipliers_of_scales import Reals, in_float32, in_float64, of_float32_product, product_last
+from tflq.engine.numerics.multipliers_of_scales import Scales as Quotient
+from tflq.model.ir import Model, TensorType, view
 
 Scales = NDArray[np.float32]
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
-from tflq.ir import Model, TensorType, view
-from tflq.numerics.narrow_floats import in_bfloat16, in_float16
-from tflq.profiles import Profile
-from tflq.surgery.edit import with_constant
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.numerics.narrow_floats import in_bfloat16, in_float16
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model, TensorType, view
+from tflq.model.surgery.edit import with_constant
 
 Array = NDArray[Any]
 Narrow = Callable[[Array], Array]

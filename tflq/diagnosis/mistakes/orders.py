@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
-from tflq.inspection.parts import parts_of
-from tflq.kernels.geometry.windows import Window
-from tflq.numerics.codes import NumberClamp
-from tflq.numerics.multiply_add import fused
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.numerics.codes import NumberClamp
+from tflq.engine.numerics.multiply_add import fused
+from tflq.engine.profiles import Profile
 
 Array = NDArray[Any]
 Floats = NDArray[np.float32]

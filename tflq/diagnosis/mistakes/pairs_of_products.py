@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.taps import Contraction, input_of, right_contraction
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 
 Array = NDArray[Any]
 #: The greatest number of products.

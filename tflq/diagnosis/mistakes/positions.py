@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
-from tflq.kernels.families.nearest_positions import (
+from tflq.engine.api.part import Part
+from tflq.engine.kernels.families.nearest_positions import (
     ROUNDED,
     Position,
     asymmetric,
@@ -19,7 +20,6 @@ from tflq.kernels.families.nearest_positions import (
     half_pixel,
     positions,
 )
-from tflq.surgery.part import Part
 
 #: Rules by name.
 _POSITIONS: dict[str, Position] = {

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
-from tflq.numerics.stages import type_range
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.numerics.stages import type_range
 
 Array = NDArray[Any]
 _OPERATORS: dict[str, Callable[[Array, Array], Array]] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tflq.comparison.inspection.parts import Part as Place
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.multipliers import reals_of
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator, at_point, fixed, real
-from tflq.inspection.parts import Part as Place
-from tflq.inspection.parts import parts_of
-from tflq.ir import Model
-from tflq.numerics.block_tail import BlockTail
-from tflq.numerics.divisions import DIVISIONS, OF_HARDWARE, ROUNDINGS
-from tflq.numerics.float32_stages import FloatRoundingEven
-from tflq.numerics.float_rounding import FloatRounding
-from tflq.numerics.requantizer_stage import GrammarStage
-from tflq.numerics.stages import (
+from tflq.engine.api.part import Part
+from tflq.engine.numerics.block_tail import BlockTail
+from tflq.engine.numerics.divisions import DIVISIONS, OF_HARDWARE, ROUNDINGS
+from tflq.engine.numerics.float32_stages import FloatRoundingEven
+from tflq.engine.numerics.float_rounding import FloatRounding
+from tflq.engine.numerics.requantizer_stage import GrammarStage
+from tflq.engine.numerics.stages import (
     DoubleRounding,
     HalfUpTwice,
     OutputPipeline,
@@ -34,9 +34,9 @@ from tflq.numerics.stages import (
     StageOf,
     WideRounding,
 )
-from tflq.numerics.unscaled import Unscaled
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.engine.numerics.unscaled import Unscaled
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model
 
 #: A function from the right way to make stages of real multipliers to a wrong one.
 Mistake = Callable[[StageOf], StageOf]

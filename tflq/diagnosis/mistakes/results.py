@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.profiles import Profile
 
 Array = NDArray[Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.numerics.divisions import Ints
-from tflq.numerics.requantizer import Requantizer
-from tflq.numerics.requantizer_stage import GrammarStage
-from tflq.numerics.stages import OutputStage, Reals, StageOf
+from tflq.engine.numerics.divisions import Ints
+from tflq.engine.numerics.requantizer import Requantizer
+from tflq.engine.numerics.requantizer_stage import GrammarStage
+from tflq.engine.numerics.stages import OutputStage, Reals, StageOf
 
 Array = NDArray[Any]
 

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.tensors import wrong_zero_points
-from tflq.inspection.parts import parts_of
-from tflq.ir import CARRIER, TensorType
-from tflq.jit.compiled import Int, compiled
-from tflq.jit.pieces import in_pieces
-from tflq.kernels.families.contraction import Output
-from tflq.kernels.geometry.windows import Window
-from tflq.kernels.kernel import Prepared, Shape
-from tflq.numerics.rounding import clamp
-from tflq.numerics.stages import type_range
-from tflq.profiles import Profile
-from tflq.surgery.part import Part
+from tflq.engine.api.part import Part
+from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.pieces import in_pieces
+from tflq.engine.kernels.families.contraction import Output
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.kernels.kernel import Prepared, Shape
+from tflq.engine.numerics.rounding import clamp
+from tflq.engine.numerics.stages import type_range
+from tflq.engine.profiles import Profile
+from tflq.model.ir import CARRIER, TensorType
 
 Array = NDArray[Any]
 

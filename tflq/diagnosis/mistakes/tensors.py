@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import STORED_BITS, Model, TensorSpec, TensorType, view
-from tflq.kernels.families.activation import LIMITS
-from tflq.numerics.stages import type_range
-from tflq.surgery.edit import with_constant, with_option, with_tensor
+from tflq.engine.kernels.families.activation import LIMITS
+from tflq.engine.numerics.stages import type_range
+from tflq.model.ir import STORED_BITS, Model, TensorSpec, TensorType, view
+from tflq.model.surgery.edit import with_constant, with_option, with_tensor
 
 Array = NDArray[Any]
 Mistaken = tuple[str, Model]

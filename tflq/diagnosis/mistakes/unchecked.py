@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tflq.kernels.add_sub import reference as sub
-from tflq.kernels.families.scaled_sum import prepare_general
-from tflq.profiles import Profile
+from tflq.engine.kernels.add_sub import reference as sub
+from tflq.engine.kernels.families.scaled_sum import prepare_general
+from tflq.engine.profiles import Profile
 
 
 def unchecked(profile: Profile) -> Profile:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, TensorSpec, TensorType
-from tflq.verification.evidence.inputs import codes, has_scale, prepared, real_values, saturated, scale_of
-from tflq.verification.scaling import Scaling
+from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepared, real_values, saturated, scale_of
+from tflq.comparison.verification.scaling import Scaling
+from tflq.model.ir import CARRIER, TensorSpec, TensorType
 
 Array = NDArray[Any]
 #: Samples of an input, one array each.

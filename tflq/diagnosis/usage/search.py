@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.evidence.dumps import Dump, dump_of
+from tflq.comparison.verification.evidence.inputs import prepared, scaling_of
+from tflq.comparison.verification.results import Located, Status, status_of
+from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.usage.inputs import mistaken, scaling_text
 from tflq.diagnosis.usage.values import corrected
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.ir import Model, view
-from tflq.profiles import Profile
-from tflq.verification.evidence.dumps import Dump, dump_of
-from tflq.verification.evidence.inputs import prepared, scaling_of
-from tflq.verification.results import Located, Status, status_of
-from tflq.verification.scaling import Scaling
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 Arrays = Mapping[int, Array]

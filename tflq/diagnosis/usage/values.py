@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType, view
-from tflq.kernels.code_limits import code_limits
-from tflq.verification.evidence.inputs import has_scale, scale_of
+from tflq.comparison.verification.evidence.inputs import has_scale, scale_of
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
 
 Array = NDArray[Any]
 #: The arrays of one run, by tensor.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.kernels.code_limits import code_limits
 from tflq.errors import InputError
-from tflq.ir import TensorType
-from tflq.kernels.code_limits import code_limits
+from tflq.model.ir import TensorType
 from tflq.quantization.build.blocks import in_blocks
 from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, symmetric
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of

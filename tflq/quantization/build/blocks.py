@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir import TensorType
-from tflq.kernels.code_limits import code_limits
-from tflq.numerics.block_products import to_bfloat16
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.engine.numerics.block_products import to_bfloat16
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Array, Params
 from tflq.quantization.recipe.recipe import BLOCK
 

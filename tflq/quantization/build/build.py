@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError, UndefinedResultError, UnsupportedError
-from tflq.interpreter import make_plan
-from tflq.ir import view
-from tflq.profiles import by_name
+from tflq.model.ir import view
 from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
 from tflq.quantization.build.rewriting import rewritten
 from tflq.quantization.build.task import Task
@@ -36,9 +36,9 @@ from tflq.quantization.refine.products import MatrixProduct
 from tflq.quantization.refine.row_sums import RowSums
 from tflq.quantization.refine.sequence import FloatSums, Refinements, Subject, refinable, refined
 from tflq.quantization.runner import Sample
+from tflq.quantization.scheme.constraints import NONE, Constraints
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.modes import REFERENCE_PROFILE, modes_of
-from tflq.quantization.scheme.rules import NONE, Constraints
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
 
 

@@ -12,23 +12,23 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.ir import Operator, OperatorCode, OperatorView, Quantization, Record, TensorSpec, TensorType
-from tflq.ir.schema import enum
-from tflq.quantization.build.assignment import Assignment, Constant
-from tflq.quantization.draft import Draft, four_bits
-from tflq.quantization.integer_model import IntegerModel
-from tflq.quantization.params import Params, Range, asymmetric
-from tflq.quantization.recipe.recipe import TYPES, Mode
-from tflq.quantization.scheme.float_graph import FloatModel, stored_params
-from tflq.quantization.scheme.rules import READS_SHAPES
-from tflq.quantization.scheme.scheme import Slot
-from tflq.quantization.scheme.versions import (
+from tflq.engine.kernels.facts.rules import READS_SHAPES
+from tflq.engine.kernels.facts.versions import (
     MUL_BY_ONE_OR_MORE,
     dequantize_version,
     needed,
     quantize_version,
     structure_version,
 )
+from tflq.model.ir import Operator, OperatorCode, OperatorView, Quantization, Record, TensorSpec, TensorType
+from tflq.model.ir.schema import enum
+from tflq.quantization.build.assignment import Assignment, Constant
+from tflq.quantization.draft import Draft, four_bits
+from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.params import Params, Range, asymmetric
+from tflq.quantization.recipe.recipe import TYPES, Mode
+from tflq.quantization.scheme.float_graph import FloatModel, stored_params
+from tflq.quantization.scheme.scheme import Slot
 
 #: The integer kernel of NEG negates codes and ignores their scales; MUL by -1 computes the intended result.
 NEG_AS_MUL = (

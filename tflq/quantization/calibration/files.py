@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.verification.inputs import numbered
+from tflq.comparison.verification.pictures import SUFFIXES, read_image
 from tflq.errors import CalibrationError, FileAccessError, TflqError
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
+from tflq.model.storage import archive as archives
+from tflq.model.storage.arrays import load_array, load_rows
 from tflq.quantization.calibration.names import InputNames
-from tflq.storage import archive as archives
-from tflq.storage.arrays import load_array, load_rows
-from tflq.verification.inputs import numbered
-from tflq.verification.pictures import SUFFIXES, read_image
 
 Array = NDArray[Any]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from tflq.comparison.verification.scaling import Scaling
 from tflq.errors import InputError
-from tflq.ir import Model
+from tflq.model.ir import Model
 from tflq.quantization.calibration.quarters import Kept
 from tflq.quantization.calibration.samples import Calibration, CalibrationSource
-from tflq.verification.scaling import Scaling
 
 Numbers: TypeAlias = "float | Sequence[float] | None"
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import FileAccessError, InputError
-from tflq.storage.archive import opened
-from tflq.storage.arrays import load_array
-from tflq.storage.reading import read_bytes
+from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import load_array
+from tflq.model.storage.reading import read_bytes
 
 
 def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import CalibrationError
-from tflq.ir import Model, TensorSpec, view
+from tflq.model.ir import Model, TensorSpec, view
 
 Array = NDArray[Any]
 Name = TypeVar("Name", str, Any)

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tflq.comparison.verification.scaling import Scaling
 from tflq.display import displayed_by
+from tflq.engine.interpreter.arrays import admit, fits
 from tflq.errors import CalibrationError
-from tflq.interpreter.arrays import admit, fits
-from tflq.ir import CARRIER, Model, TensorSpec, TensorType
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.quantization.calibration.files import opened
 from tflq.quantization.calibration.names import InputNames
 from tflq.quantization.calibration.spool import Spool
-from tflq.verification.scaling import Scaling
 
 Array = NDArray[Any]
 #: One sample: arrays in input order, by name or by tensor index, the batch dimension included; a bare array if there is
@@ -43,7 +43,7 @@ class Calibration:
     values, no samples at all.
 
     Example:
-        >>> from tflq.ir import view
+        >>> from tflq.model.ir import view
         >>> model = tflq.load("golden/models/digits_autoencoder_float.tflite")
         >>> samples = tflq.Calibration(model, np.load("golden/models/digits_test.npz")["images"][:3].astype(np.float32))
         >>> [sample[view(model).inputs[0]].shape for sample in samples]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tflq.ir import Model
+from tflq.model.ir import Model
 from tflq.quantization.build.build import Built
 from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.progress import Progress

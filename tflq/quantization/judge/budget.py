@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from tflq.api.files import save
+from tflq.comparison.inspection.operators import macs_of
+from tflq.engine.api.files import save
 from tflq.errors import OptionError
-from tflq.inspection.operators import macs_of
-from tflq.ir import Model, view
+from tflq.model.ir import Model, view
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from tflq.comparison.verification import Report, verify
 from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
-from tflq.ir import Model, view
+from tflq.model.ir import Model, view
 from tflq.quantization.params import codes_of
 from tflq.quantization.runner import Sample, executor
-from tflq.verification import Report, verify
 
 #: Samples that the check runs.
 SAMPLES = 2

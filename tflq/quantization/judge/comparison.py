@@ -11,11 +11,12 @@ from itertools import tee
 
 import numpy as np
 
-from tflq.api.files import Source, load
+from tflq.comparison.verification.outside import codes_of_inputs, watched
 from tflq.display import displayed_by
+from tflq.engine.api.files import Source, load
 from tflq.errors import InputError
-from tflq.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, only_signed, view
-from tflq.ir.structure import check_structure
+from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, only_signed, view
+from tflq.model.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.fidelity import Fidelity
@@ -24,7 +25,6 @@ from tflq.quantization.judge.spans import WIDE, Span
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Runner, Sample, executor
-from tflq.verification.outside import codes_of_inputs, watched
 
 #: Suffixes that converters append to the name of a tensor that they quantize.
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.jit.compiled import compiled
+from tflq.engine.jit.compiled import compiled
 from tflq.quantization.runner import Array
 
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import FileAccessError, InputError, TflqError
-from tflq.flatbuf.writer import parts
-from tflq.ir import Model
+from tflq.model.flatbuf.writer import parts
+from tflq.model.ir import Model
+from tflq.model.storage.reading import read_bytes
 from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.recipe.files import digest, plain
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Sample
-from tflq.storage.reading import read_bytes
 
 SCHEMA = "tflq/quantize-journal/2"
 #: The inputs on which a run depends, in words.

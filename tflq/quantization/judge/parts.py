@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import GraphView, OperatorView
+from tflq.model.ir import GraphView, OperatorView
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.runner import Array
 

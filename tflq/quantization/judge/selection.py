@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.inspection.fidelity import divergences
-from tflq.ir import Model, view
+from tflq.comparison.inspection.fidelity import divergences
+from tflq.model.ir import Model, view
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import Part, parts_of

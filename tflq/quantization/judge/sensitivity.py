@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from tflq.errors import TflqError
-from tflq.ir import Model, TensorType
+from tflq.model.ir import Model, TensorType
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models

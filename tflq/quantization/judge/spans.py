@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflq.ir import TensorSpec, TensorType
-from tflq.kernels.code_limits import code_limits
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.model.ir import TensorSpec, TensorType
 from tflq.quantization.judge.fidelity import Fidelity
 
 #: A quantized range of this many times the values' own was calibrated on other numbers.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tflq.errors import TflqError
-from tflq.flatbuf.writer import file_size
-from tflq.ir import Model
+from tflq.model.flatbuf.writer import file_size
+from tflq.model.ir import Model
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import Comparison, compare_models

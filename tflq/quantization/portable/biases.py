@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, TensorSpec, TensorType, view, with_graph
-from tflq.quantization.scheme.rules import RULES
+from tflq.engine.kernels.facts.rules import RULES
+from tflq.model.ir import Buffer, Model, TensorSpec, TensorType, view, with_graph
 
 
 def with_biases(model: Model) -> Model:

@@ -21,14 +21,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import TensorType
-from tflq.numerics.multiplier import NEAR
+from tflq.engine.numerics.multiplier import NEAR
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Array, Params
 from tflq.quantization.portable.factors import Product, products
 from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale
 from tflq.quantization.ranges.biases import data_params
+from tflq.quantization.scheme.constraints import Constraints
 from tflq.quantization.scheme.operands import Multiplied
-from tflq.quantization.scheme.rules import Constraints
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 
 Reals = NDArray[np.float64]

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.ir import Model, OperatorView, TensorSpec, view
-from tflq.profiles import Profile, by_name
+from tflq.engine.profiles import Profile, by_name
+from tflq.model.ir import Model, OperatorView, TensorSpec, view
+from tflq.model.surgery.edit import with_tensors
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params
 from tflq.quantization.portable.portability import Alone, batched, differing, forget
@@ -23,7 +24,6 @@ from tflq.quantization.progress import Progress
 from tflq.quantization.runner import Array, Sample
 from tflq.quantization.scheme import svdf
 from tflq.quantization.scheme.scheme import Form, Scheme
-from tflq.surgery.edit import with_tensors
 
 #: The farthest that a scale moves, and the number of steps on either side.
 REACH, STEPS = 0.005, 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.ir import Model, view
+from tflq.model.ir import Model, view
 from tflq.proof import Proof, Word, prove
 from tflq.quantization.portable.forms.rewrite import Obstacle, Rewrite
 from tflq.quantization.portable.targets import Aim, is_tail

@@ -14,13 +14,13 @@ from math import prod
 
 import numpy as np
 
-from tflq.inspection.difference import unequal
-from tflq.interpreter import Plan, State, make_plan, run
-from tflq.ir import Model, view
-from tflq.profiles import Profile, by_name
+from tflq.comparison.inspection.difference import unequal
+from tflq.engine.interpreter import Plan, State, make_plan, run
+from tflq.engine.profiles import Profile, by_name
+from tflq.model.ir import Model, view
+from tflq.model.surgery.cut import cut
 from tflq.quantization.params import codes_of
 from tflq.quantization.runner import Array, Runner, Sample, joined
-from tflq.surgery.cut import cut
 
 #: The limit on bytes of all kept tensors of the samples, and the least number of samples.
 LOOKED_AT, LEAST = 64 << 20, 4

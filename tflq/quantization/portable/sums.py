@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.numerics.multiplier import NEAR
+from tflq.engine.numerics.multiplier import NEAR
 from tflq.quantization.params import Params
 from tflq.quantization.scheme.scheme import Form, Scheme
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.errors import UnknownNameError
-from tflq.ir import GraphView, Model, OperatorView, TensorType, view
-from tflq.profiles import PROFILES, Profile, by_name
+from tflq.model.ir import GraphView, Model, OperatorView, TensorType, view
 from tflq.quantization.portable.biases import with_biases
 from tflq.quantization.portable.forms.floats import PROBABILITIES, portable_form
 from tflq.quantization.portable.forms.lookups import LOOKUPS, takes

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Array, Params, extent
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme.operands import Multiplied

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter import Plan, make_plan
-from tflq.profiles import by_name
+from tflq.engine.interpreter import Plan, make_plan
+from tflq.engine.profiles import by_name
 from tflq.quantization.params import Params, Range, hull
 from tflq.quantization.ranges.layers import Layer, layer_of
 from tflq.quantization.ranges.losses import data_loss, scores_loss

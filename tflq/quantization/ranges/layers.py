@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.interpreter import Plan, Step
+from tflq.engine.interpreter.binding import bind
+from tflq.engine.interpreter.evaluation import evaluate, inputs_of
 from tflq.errors import TflqError
-from tflq.interpreter import Plan, Step
-from tflq.interpreter.binding import bind
-from tflq.interpreter.evaluation import evaluate, inputs_of
 from tflq.quantization.ranges.observers import FirstSamples
 from tflq.quantization.scheme.operands import Multiplied
 

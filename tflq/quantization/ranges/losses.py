@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.inspection.fidelity import divergences
+from tflq.comparison.inspection.fidelity import divergences
 from tflq.quantization.params import Range
 from tflq.quantization.ranges.layers import Layer
 from tflq.quantization.ranges.search.objectives import Loss, distance

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import CalibrationError, InputError
-from tflq.ir import Model, view
+from tflq.model.ir import Model, view
+from tflq.model.storage.archive import opened, write_arrays
 from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observers import Observer
 from tflq.quantization.ranges.observers.state import restored, state_of
 from tflq.quantization.runner import Runner, Sample
-from tflq.storage.archive import opened, write_arrays
 
 Array = NDArray[Any]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.interpreter import Plan, State, make_plan
+from tflq.engine.interpreter.evaluation import bound, evaluate
+from tflq.engine.interpreter.state import variable
+from tflq.engine.profiles import by_name
 from tflq.errors import UnsupportedError
-from tflq.interpreter import Plan, State, make_plan
-from tflq.interpreter.evaluation import bound, evaluate
-from tflq.interpreter.state import variable
-from tflq.ir import Model, view
-from tflq.profiles import by_name
+from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
 #: Called with a tensor and its value in the order of execution; returns the value that is read from then on.

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter import make_plan
-from tflq.ir import TensorType
-from tflq.profiles import by_name
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import by_name
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Range, extent
 from tflq.quantization.ranges.layers import Layer, layer_of
 from tflq.quantization.ranges.losses import weights_loss

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import TensorType
-from tflq.profiles import by_name
+from tflq.model.ir import TensorType
+from tflq.model.storage.documents import read_document
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Budget, Recipe
-from tflq.storage.documents import read_document
 
 SCHEMA = "tflq/recipe/1"
 

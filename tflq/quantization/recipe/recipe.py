@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tflq.display import displayed_by
+from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.ir import TensorType
-from tflq.profiles import by_name
+from tflq.model.ir import TensorType
 from tflq.quantization.recipe.bounds import check_number
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.refining import Refining

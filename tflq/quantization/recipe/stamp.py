@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, view, with_graph
+from tflq.model.ir import Buffer, Model, view, with_graph
 from tflq.quantization.recipe.files import digest
 from tflq.quantization.recipe.recipe import Recipe
 

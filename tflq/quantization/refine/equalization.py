@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import with_graph
+from tflq.model.ir import with_graph
 from tflq.quantization.params import Array
 from tflq.quantization.refine.groups import Group, channel_groups
 from tflq.quantization.scheme.float_graph import FloatModel, with_constants

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import OperatorView
+from tflq.model.ir import OperatorView
 from tflq.quantization.scheme.float_graph import FloatModel
 
 #: FusedActivation values that commute with positive factors: NONE, RELU.

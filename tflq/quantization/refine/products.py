@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.kernels.geometry.windows import Axis, Window, axis, patches_into
+from tflq.engine.kernels.geometry.windows import Axis, Window, axis, patches_into
 from tflq.quantization.params import Array
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied

@@ -14,7 +14,7 @@ from itertools import islice, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import CARRIER, TensorType, view
+from tflq.model.ir import CARRIER, TensorType, view
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Array, Params, codes_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Array, Int, compiled
 from tflq.quantization.refine.products import MatrixProduct
 
 Reals = NDArray[np.float64]

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tflq.ir import TensorType
-from tflq.kernels.families.recurrent.lstm_operands import SINGLE
+from tflq.engine.kernels.families.recurrent.lstm_operands import SINGLE
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Params, Range, asymmetric
 from tflq.quantization.scheme.float_graph import FloatModel
 

@@ -14,8 +14,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.interpreter import make_plan, run
-from tflq.ir import (
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.engine.profiles import by_name
+from tflq.model.ir import (
     Buffer,
     GraphView,
     Model,
@@ -27,10 +29,8 @@ from tflq.ir import (
     view,
     with_graph,
 )
-from tflq.kernels.code_limits import code_limits
-from tflq.profiles import by_name
+from tflq.model.surgery.cut import cut
 from tflq.quantization.params import Array, Params, Range
-from tflq.surgery.cut import cut
 
 #: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
 NARROW = (TensorType.INT8, TensorType.UINT8)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.ir import TensorType
-from tflq.kernels.table import find
-from tflq.profiles import by_name
+from tflq.engine.kernels.facts.rules import BROKEN, CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
+from tflq.engine.kernels.facts.versions import needed, needs_of
+from tflq.engine.kernels.table import find
+from tflq.engine.profiles import by_name
+from tflq.model.ir import TensorType
 from tflq.quantization.recipe.recipe import BLOCK, TYPES, WITH_EIGHT_BITS, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied, multiplied, operand_types, stored_weights
-from tflq.quantization.scheme.rules import BROKEN, CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
-from tflq.quantization.scheme.versions import needed, needs_of
 
 #: The profile whose kernels decide which operators have an integer form.
 REFERENCE_PROFILE = "litert-ref"

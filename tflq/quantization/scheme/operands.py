@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.ir import TensorType
-from tflq.kernels.facts.fact import Weights
-from tflq.kernels.families.recurrent.lstm_operands import SINGLE
+from tflq.engine.kernels.facts.fact import Weights
+from tflq.engine.kernels.facts.rules import RULES, TABLES
+from tflq.engine.kernels.facts.versions import needs_of
+from tflq.engine.kernels.families.recurrent.lstm_operands import SINGLE
+from tflq.model.ir import TensorType
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.rules import RULES, TABLES
-from tflq.quantization.scheme.versions import needs_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tflq.ir import TensorType
+from tflq.engine.kernels.facts.rules import FIXED, RULES, tied_inputs
+from tflq.model.ir import TensorType
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.cells import CELLS
+from tflq.quantization.scheme.constraints import NONE, Constraints
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied, multiplied, own_type, stored_weights
-from tflq.quantization.scheme.rules import FIXED, NONE, RULES, Constraints, tied_inputs
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]

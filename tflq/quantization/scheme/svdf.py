@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.ir import TensorType
-from tflq.kernels.code_limits import code_limits
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Array, Params, Range, symmetric
 
 X, FEATURES, TIME, BIAS, STATE = range(5)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.errors import ModelError
-from tflq.ir import Buffer, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
+from tflq.model.ir import Buffer, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
 from tflq.quantization.params import Array, Params, real
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.scheme.float_graph import FloatModel, stored_params

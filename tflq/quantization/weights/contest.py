@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.api.steps import run_steps
-from tflq.inspection.fidelity import decibels, divergences
-from tflq.ir import Model
-from tflq.kernels.kernel import Array
-from tflq.profiles import Profile
+from tflq.comparison.inspection.fidelity import decibels, divergences
+from tflq.comparison.sessions.roles import Roles
+from tflq.engine.api.steps import run_steps
+from tflq.engine.kernels.kernel import Array
+from tflq.engine.profiles import Profile
+from tflq.engine.runtimes import Step
+from tflq.model.ir import Model
 from tflq.quantization.weights.forms import Method
-from tflq.runtimes import Step
-from tflq.sessions.roles import Roles
 
 
 @dataclass(frozen=True, slots=True)

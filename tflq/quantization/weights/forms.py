@@ -8,9 +8,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import TensorType
-from tflq.kernels.code_limits import code_limits
-from tflq.numerics.block_products import to_bfloat16
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.engine.numerics.block_products import to_bfloat16
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Array, Params, usable
 from tflq.quantization.refine.gptq import gptq
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.api.steps import Stepper
-from tflq.ir import Model, view
-from tflq.ir.signatures import chosen_roots
-from tflq.profiles import Profile
+from tflq.engine.api.steps import Stepper
+from tflq.engine.profiles import Profile
+from tflq.engine.runtimes import Step
+from tflq.model.ir import Model, view
+from tflq.model.ir.signatures import chosen_roots
 from tflq.quantization.weights.places import Weight
-from tflq.runtimes import Step
 
 Reals = NDArray[np.float64]
 

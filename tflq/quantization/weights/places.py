@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from tflq.ir import GraphView, Model, OperatorView, TensorType, view
+from tflq.model.ir import GraphView, Model, OperatorView, TensorType, view
 from tflq.quantization.params import Array
 
 #: Operators with float kernels for integer weights: the operand that holds weights, and their axis of channels.

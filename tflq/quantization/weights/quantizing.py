@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflq.api.files import Source, save
+from tflq.comparison.sessions.roles import Decoder, decoder_of
+from tflq.comparison.sessions.tokenizers import Tokenizer
+from tflq.comparison.verification import verify
 from tflq.display import displayed_by
+from tflq.engine.api.files import Source, save
+from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError, UnknownNameError
-from tflq.flatbuf.writer import file_size
-from tflq.ir import Model, Subgraph, TensorType
-from tflq.profiles import by_name
+from tflq.model.flatbuf.writer import file_size
+from tflq.model.ir import Model, Subgraph, TensorType
 from tflq.quantization.judge.check import Check
 from tflq.quantization.progress import Progress
 from tflq.quantization.recipe.stamp import stamped
@@ -23,9 +26,6 @@ from tflq.quantization.weights.places import Weight, weights_of
 from tflq.quantization.weights.recipe import MODES, WeightRecipe, digest
 from tflq.quantization.weights.rewriting import with_codes
 from tflq.quantization.weights.windows import Tokens, read_windows, steps_of
-from tflq.sessions.roles import Decoder, decoder_of
-from tflq.sessions.tokenizers import Tokenizer
-from tflq.verification import verify
 
 _KINDS = {"int8": TensorType.INT8, "int4": TensorType.INT4}
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.profiles import by_name
 from tflq.quantization.recipe.files import digest_of, plain, record_from
 from tflq.quantization.weights.forms import Method, Scaling
 from tflq.quantization.weights.places import Role, Weight

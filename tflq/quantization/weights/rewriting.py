@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
+from tflq.engine.kernels.facts.versions import needed, structure_version
+from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.quantization.draft import four_bits
 from tflq.quantization.params import Array, Params
-from tflq.quantization.scheme.versions import needed, structure_version
 from tflq.quantization.weights.forms import Coded
 from tflq.quantization.weights.places import Weight
 

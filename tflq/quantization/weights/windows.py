@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from tflq.comparison.sessions.roles import Decoder
+from tflq.comparison.sessions.script import decoder_steps
+from tflq.comparison.sessions.texts import read_text, read_tokens
+from tflq.comparison.sessions.tokenizers import Tokenizer, encoded
+from tflq.engine.runtimes import Step
 from tflq.errors import CalibrationError, InputError
-from tflq.runtimes import Step
-from tflq.sessions.roles import Decoder
-from tflq.sessions.script import decoder_steps
-from tflq.sessions.texts import read_text, read_tokens
-from tflq.sessions.tokenizers import Tokenizer, encoded
 
 #: Most windows, most tokens of each, and fewest tokens of a useful one.
 MOST, LONGEST, SHORTEST = 32, 128, 4

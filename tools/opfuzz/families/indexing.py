@@ -10,7 +10,7 @@ from opfuzz.case import Array, Case
 from opfuzz.draw import Draw, Shape
 from opfuzz.families.moving import from_either_end, like, wide
 from opfuzz.one_operator import T
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
 
 
 def gather(draw: Draw, op: str) -> Case:

@@ -8,7 +8,7 @@ from typing import Any
 from opfuzz.case import Array, Case
 from opfuzz.draw import CODES, QUANTIZED, Draw
 from opfuzz.one_operator import T
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
 
 
 def axes(draw: Draw, rank: int) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 from opfuzz.case import Array, Case
 from opfuzz.draw import CODES, QUANTIZED, Draw
 from opfuzz.one_operator import T
-from tflq.ir import TensorType
+from tflq.model.ir import TensorType
 
 #: operator -> {type: (scale, zero point)} of outputs that LiteRT demands or nearly all models have
 FIXED = {

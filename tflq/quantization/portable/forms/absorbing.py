@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.ir import Model, OperatorView, view
+from tflq.engine.kernels.facts.rules import RULES
+from tflq.model.ir import Model, OperatorView, view
 from tflq.quantization.portable.forms.channels import Floats, channels_of
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.functions import Reals
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
-from tflq.quantization.scheme.rules import RULES
 
 WHY = "constants of a convolution need no rounding of their own"
 #: Operator -> (position of weights, their dimension of output channels, position of the bias).

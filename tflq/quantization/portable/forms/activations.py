@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.ir import OperatorView, TensorType
-from tflq.ir.schema import enum_names
+from tflq.model.ir import OperatorView, TensorType
+from tflq.model.ir.schema import enum_names
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.rewrite import Rewrite, rewrite_of
 

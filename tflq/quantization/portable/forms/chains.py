@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.ir import GraphView, OperatorView, TensorType
+from tflq.model.ir import GraphView, OperatorView, TensorType
 from tflq.quantization.params import Params, real
 from tflq.quantization.portable.forms.functions import Reals, function_of
 

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import OperatorView, TensorSpec, TensorType
+from tflq.model.ir import OperatorView, TensorSpec, TensorType
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.operators import reshaped, write_depthwise, write_reshape
 from tflq.quantization.portable.forms.pools import is_known

@@ -9,8 +9,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflq.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Quantization, TensorSpec, TensorType, view
-from tflq.ir.schema import enum
+from tflq.model.ir import (
+    GraphView,
+    Model,
+    Operator,
+    OperatorCode,
+    OperatorView,
+    Quantization,
+    TensorSpec,
+    TensorType,
+    view,
+)
+from tflq.model.ir.schema import enum
 from tflq.quantization.draft import Draft, options
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from tflq.interpreter import make_plan
-from tflq.ir import Model, OperatorView
-from tflq.profiles import Profile, by_name
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import Profile, by_name
+from tflq.model.ir import Model, OperatorView
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
 from tflq.quantization.portable.forms.activations import transpose_conv_form
 from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import OperatorView
-from tflq.ir.schema import enum_names
+from tflq.model.ir import OperatorView
+from tflq.model.ir.schema import enum_names
 
 Reals = NDArray[np.float64]
 Function = Callable[..., Reals]

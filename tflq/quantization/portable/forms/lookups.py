@@ -18,10 +18,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.interpreter import make_plan
-from tflq.ir import Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType
-from tflq.profiles import Profile
+from tflq.model.ir import Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType
 from tflq.quantization.params import Params
 from tflq.quantization.portable.forms.editing import Editing
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from tflq.ir import Model, OperatorView, TensorType
-from tflq.kernels.facts import OPERATORS
-from tflq.profiles import Profile
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.rules import CONVERSIONS, READS_SHAPES
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Model, OperatorView, TensorType
 from tflq.quantization.portable.forms.absorbing import LINEAR
 from tflq.quantization.portable.forms.chains import chains
 from tflq.quantization.portable.forms.floats import portable_form
@@ -15,7 +16,6 @@ from tflq.quantization.portable.forms.lookups import LOOKUPS, lookup_for, takes
 from tflq.quantization.portable.forms.pools import pools_agree
 from tflq.quantization.portable.forms.rewrite import Obstacle
 from tflq.quantization.scheme.float_graph import prepared
-from tflq.quantization.scheme.rules import CONVERSIONS, READS_SHAPES
 
 #: Operators on two activations with portable scales; MUL needs tables for its operands.
 _PAIRS = frozenset({"ADD", "SUB", "MUL"})

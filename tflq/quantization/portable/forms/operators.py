@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import OperatorView, TensorSpec
-from tflq.ir.schema import enum
+from tflq.model.ir import OperatorView, TensorSpec
+from tflq.model.ir.schema import enum
 from tflq.quantization.portable.forms.editing import Editing
 
 VALID = enum("Padding")["VALID"]

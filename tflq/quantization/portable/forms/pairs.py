@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir import OperatorView, TensorType
+from tflq.model.ir import OperatorView, TensorType
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.rewrite import Rewrite, rewrite_of
 

@@ -13,8 +13,8 @@ from math import prod
 
 import numpy as np
 
-from tflq.ir import Buffer, Model, OperatorView, Quantization, Subgraph, TensorSpec, TensorType
-from tflq.profiles import Profile
+from tflq.engine.profiles import Profile
+from tflq.model.ir import Buffer, Model, OperatorView, Quantization, Subgraph, TensorSpec, TensorType
 from tflq.proof import Word
 from tflq.proof.operator import Bound, bind
 from tflq.proof.proof import contrast

@@ -16,8 +16,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.ir import GraphView, OperatorView, view
-from tflq.numerics.multiplier import exponent_of
+from tflq.engine.numerics.multiplier import exponent_of
+from tflq.model.ir import GraphView, OperatorView, view
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import params_of
 from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to

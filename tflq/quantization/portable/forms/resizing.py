@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.ir import OperatorView, TensorType
-from tflq.ir.schema import enum
+from tflq.model.ir import OperatorView, TensorType
+from tflq.model.ir.schema import enum
 from tflq.quantization.portable.forms.editing import Editing
 from tflq.quantization.portable.forms.operators import fits, write_depthwise
 from tflq.quantization.portable.forms.pools import is_known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.ir import Model, OperatorView
+from tflq.model.ir import Model, OperatorView
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.interpreter import Plan, make_plan, run
-from tflq.ir import Model, OperatorView, TensorType, view
-from tflq.profiles import by_name
+from tflq.engine.interpreter import Plan, make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, OperatorView, TensorType, view
+from tflq.model.surgery.cut import cut
+from tflq.model.surgery.edit import with_tensors
 from tflq.quantization.params import Array
 from tflq.quantization.portable.forms.editing import Editing, composed
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
-from tflq.surgery.cut import cut
-from tflq.surgery.edit import with_tensors
 
 _PROFILE = "litert-ref"
 _INTEGERS = (TensorType.INT32, TensorType.INT64)

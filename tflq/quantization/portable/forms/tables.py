@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from tflq.ir import GraphView, view
-from tflq.profiles import Profile
+from tflq.engine.profiles import Profile
+from tflq.model.ir import GraphView, view
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.chains import Chain, chains, is_code, params_of
 from tflq.quantization.portable.forms.editing import Editing, origin_near, rewritten_to

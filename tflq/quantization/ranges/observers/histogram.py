@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.errors import InputError
-from tflq.jit.compiled import Int, compiled
 from tflq.quantization.params import Range
 
 Array = NDArray[Any]

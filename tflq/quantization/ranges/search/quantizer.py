@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.engine.kernels.code_limits import code_limits
 from tflq.errors import OptionError
-from tflq.ir import TensorType
-from tflq.kernels.code_limits import code_limits
+from tflq.model.ir import TensorType
 from tflq.quantization.params import Params, Range, asymmetric, symmetric, usable
 from tflq.quantization.recipe.ranging import RangeRule
 

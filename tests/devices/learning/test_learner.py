@@ -1,0 +1,175 @@
+"""A synthetic device learned as a whole: its profile file computes it on drafts that nobody asked about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from support.planted import Device, Fields, PlantedTarget, planted
+from tflq.devices.learning.asking import Asker
+from tflq.devices.learning.findings import Findings, Learned, State
+from tflq.devices.learning.forms import Form
+from tflq.devices.learning.learner import learn
+from tflq.devices.learning.operators import Effort
+from tflq.devices.learning.profile import document_of, text_of
+from tflq.devices.learning.subjects import Subject, subjects
+from tflq.devices.learning.words import described, finding, worked_out
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
+from tflq.errors import ModelError, UnsupportedError
+from tflq.face.cli.main import cli
+from tflq.model.flatbuf import read
+from tflq.model.ir.schema import data_text
+
+QUICK = Effort(first=10, fresh=8, seed=1)
+AVERAGES = ["CONV_2D", "AVERAGE_POOL_2D"]
+
+
+def exact(found: Findings, target: Any, folder: Path) -> tuple[int, int]:
+    """Return how many elements of fresh answers the written profile reproduces, and of how many."""
+    path = folder / "learned.yaml"
+    path.write_text(text_of(found), encoding="utf-8")
+    profile, same, elements = by_name(str(path)), 0, 0
+    for one in found.operators:
+        for answer in Asker(target).ask(one.subject.drafts(777, 12)):
+            if not answer.is_answered:
+                continue
+            plan = make_plan(read(answer.draft.model()), profile)
+            for sample, (got,) in zip(answer.draft.samples, answer.outputs, strict=True):
+                values = run(plan, dict(zip(plan.inputs, sample, strict=True))).values[plan.outputs[0]]
+                same += int(np.count_nonzero(values == got))
+                elements += got.size
+    return same, elements
+
+
+@pytest.mark.slow
+def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    found = learn(planted(9), subjects(["int8"], AVERAGES), QUICK)
+    assert [one.state for one in found.operators] == [State.LEARNED] * 2
+    same, elements = exact(found, planted(9), tmp_path)
+    assert same == elements > 2000
+    jsonschema.validate(document_of(found), json.loads(data_text("profile.schema.json")))
+    steps = worked_out(found.requantizers[0])
+    assert steps[-1].value == steps[-2].value
+    assert steps[-1].name == "the device's code"
+
+
+def test_a_learned_profile_refuses_what_was_not_learned(tmp_path: Path) -> None:
+    found = learn(planted(9), subjects(["int8"], ["AVERAGE_POOL_2D", "SOFTMAX"]), QUICK)
+    states = {one.subject.op: one.state for one in found.operators}
+    assert states == {"AVERAGE_POOL_2D": State.LEARNED, "SOFTMAX": State.REFUSED}
+    (tmp_path / "learned.yaml").write_text(text_of(found), encoding="utf-8")
+    draft = Subject("SOFTMAX", "int8 -> int8").drafts(0, 1)[0]
+    with pytest.raises((ModelError, UnsupportedError)):
+        make_plan(read(draft.model()), by_name(str(tmp_path / "learned.yaml")))
+
+
+@pytest.mark.slow
+def test_a_fault_in_some_channels_is_unknown_and_said_where(tmp_path: Path) -> None:
+    target = PlantedTarget(Device(Fields(first="half up", mantissa=31), "channels 3 modulo 4 are cut off"))
+    (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), QUICK).operators
+    assert one.state is State.UNKNOWN
+    assert one.share[0] < one.share[1]
+    assert one.rows() == []
+
+
+def test_noise_is_named() -> None:
+    target = PlantedTarget(Device(Fields(), "stochastic rounding"))
+    (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), QUICK).operators
+    assert one.state is State.UNSTABLE
+
+
+@pytest.mark.slow
+def test_a_runtime_with_a_profile_is_named_by_it() -> None:
+    from tflq.devices.conformance.targets import target_of
+
+    found = learn(target_of("profile:tflm"), subjects(["int8"], ["RELU", "MEAN", "LOGISTIC"]), QUICK)
+    assert all(one.state is State.LEARNED for one in found.operators)
+    assert {one.form.like for one in found.operators if one.form is not None} == {"tflm"}
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "point", "in_words"),
+    [
+        ("MAX_POOL_2D", "ignores", {"option": "activation"}, "as litert-ref, but the option activation is ignored"),
+        (
+            "RESIZE_NEAREST_NEIGHBOR",
+            "nearest",
+            {"plain": "rounded half up"},
+            "the nearest pixel: plain rounded half up; align_corners rounded half up; "
+            "half_pixel_centers from the edge, rounded down",
+        ),
+    ],
+)
+def test_a_row_of_a_file_is_learned_back(
+    op: str, kind: str, point: dict[str, str], in_words: str, tmp_path: Path
+) -> None:
+    from tflq.devices.conformance.targets import target_of
+
+    device = tmp_path / "device.yaml"
+    device.write_text(yaml.safe_dump({"rows": [{"op": op, kind: point}]}), encoding="utf-8")
+    (one,) = learn(target_of(f"profile:{device}"), subjects(["int8"], [op]), QUICK).operators
+    assert (one.state, one.form and described(one.form)) == (State.LEARNED, in_words)
+
+
+def test_ctrl_c_keeps_what_is_known() -> None:
+    class Interrupted(PlantedTarget):
+        calls = 0
+
+        def do(self, job: Any, cases: Any) -> str:
+            Interrupted.calls += 1
+            if Interrupted.calls == 4:
+                raise KeyboardInterrupt
+            return super().do(job, cases)
+
+    found = learn(Interrupted(planted(9).device), subjects(["int8"], AVERAGES), QUICK)
+    assert found.is_partial
+    assert found.reason == "interrupted"
+    assert [one.state for one in found.operators].count(State.OPEN) >= 1
+    assert document_of(found)["learned"]["complete"] is False
+
+
+@pytest.mark.slow
+def test_the_verb_writes_a_profile_a_page_and_a_document(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    output, page = tmp_path / "mine.yaml", tmp_path / "mine.html"
+    words = ["learn", "--target", "profile:litert-opt", "-o", str(output), "--operators", "RELU", "--html", str(page)]
+    done = CliRunner().invoke(cli, [*words, "--fresh", "6", "--json"])
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(data_text("learn.schema.json")))
+    assert [one["state"] for one in document["operators"]] == ["learned"]
+    assert yaml.safe_load(output.read_text(encoding="utf-8"))["others"] == "refused"
+    assert "RELU" in page.read_text(encoding="utf-8")
+    assert CliRunner().invoke(cli, words).exit_code == 2  # exists
+    text = CliRunner().invoke(cli, [*words, "--fresh", "6", "--force"])
+    assert text.exit_code == 0
+    assert "LEARNED" in text.output
+
+
+@pytest.mark.parametrize(
+    "words", [["-o", "mine.txt"], ["-o", "m.yaml", "--operators", "NONE"], ["-o", "m.yaml", "--types", "int3"]]
+)
+def test_strange_words_are_misuse(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli, ["learn", "--target", "profile:tflm", *words]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        ((65_535, 65_536), "all but 1 of 65,536 elements"),
+        ((998, 1000), "99.80 % of elements"),
+        ((0, 7), "0.00 % of elements"),
+    ],
+)
+def test_a_share_is_never_rounded_up_to_all(share: tuple[int, int], said: str) -> None:
+    one = Learned(Subject("SUB", "int8 int8 -> int8"), State.UNKNOWN, nearest=Form(), share=share)
+    assert finding(one).endswith(f": {said}")

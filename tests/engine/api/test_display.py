@@ -1,0 +1,163 @@
+"""What results show of themselves: three lines in a console, markup that escapes every name in a notebook."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tflq
+from support import suites
+from support.hostile import NAMES
+from tflq.face.report.blocks import Brief, Report, Text
+from tflq.face.report.render.card import card_html
+from tflq.model.ir import Model, view
+
+GOLDEN = suites.ROOT / "golden" / "models"
+INT8, FLOAT = GOLDEN / "digits_mobilenet_int8.tflite", GOLDEN / "digits_mobilenet_float.tflite"
+MARKUP = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</pre></details>")
+
+
+class Markup(HTMLParser):
+    """Elements and their attributes; whether they are closed as they were opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def with_evil_names(path: object, names: tuple[str, ...] = (*MARKUP, *NAMES)) -> Model:
+    model = tflq.load(path)  # type: ignore[arg-type]
+    graph = view(model)
+    tensors = tuple(replace(t, name=names[i % len(names)]) for i, t in enumerate(graph.tensors))
+    return replace(model, subgraphs=(replace(graph.record, tensors=tensors),))
+
+
+def dump_of(model: Model, profile: str) -> dict[int, Any]:
+    device = tflq.Interpreter(model_content=model, profile=profile, experimental_preserve_all_tensors=True)
+    device.allocate_tensors()
+    device.set_tensor(0, np.random.default_rng(5).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8))
+    device.invoke()
+    graph = view(model)
+    return {t: device.get_tensor(t) for t in (*graph.inputs, *(t for o in graph.ops for t in o.outputs))}
+
+
+def check(result: Any) -> None:
+    """Three lines that can be printed; HTML of a few elements that no text out of a file has added to."""
+    lines = repr(result).split("\n")
+    assert len(lines) == 3
+    assert all(line.strip() and line.isprintable() for line in lines)
+    made = Markup(result._repr_html_())
+    assert made.open == []
+    assert made.elements <= {"div", "b", "br", "span", "details", "summary", "pre"}
+    assert made.attributes <= {"style"}
+    assert len(result._repr_html_()) < 200_000
+
+
+def test_models_and_what_is_read_of_them() -> None:
+    evil, other = with_evil_names(INT8), with_evil_names(FLOAT)
+    for result in (
+        evil,
+        tflq.Interpreter(model_content=evil),
+        tflq.inspect(evil),
+        tflq.diff(other, evil),
+        tflq.diff(evil, evil),
+        tflq.lint(evil, "tflm"),
+        tflq.lint(suites.ROOT / "golden" / "singleop" / "models" / "add_u8_0.tflite", "tflm"),
+        tflq.Recipe(mode="int16x8"),
+        tflq.Calibration(other, np.zeros((2, 8, 8, 1), np.float32)),
+    ):
+        check(result)
+
+
+@pytest.mark.slow
+def test_profiles_beside_each_other() -> None:
+    for result in (
+        tflq.compare_profiles("litert-ref", "litert-opt"),
+        tflq.compare_profiles("tflm", "tflm"),
+        tflq.profile_effects(with_evil_names(INT8), "litert-ref", ["tflm", "litert-opt"]),
+        tflq.profile_effects(INT8, "litert-ref", ["litert-ref"]),
+    ):
+        check(result)
+
+
+def test_a_model_without_a_graph() -> None:
+    check(replace(tflq.load(INT8), subgraphs=()))
+
+
+@pytest.mark.slow
+def test_what_is_found_of_a_device() -> None:
+    evil = with_evil_names(INT8)
+    other, same = dump_of(evil, "litert-opt"), dump_of(evil, "litert-ref")
+    for result in (
+        tflq.explain(evil, other),
+        tflq.explain(evil, same),
+        tflq.explain(evil, {0: same[0]}),
+        tflq.fit(evil, other),
+        tflq.fit(evil, {0: same[0]}),
+        tflq.reduce(evil, other),
+        tflq.reduce(evil, check=lambda model, sample: True),
+        tflq.discriminate(evil, other),
+        tflq.prove(evil, ["litert-ref", "litert-opt"]),
+    ):
+        check(result)
+
+
+@pytest.mark.slow
+def test_what_is_measured() -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    evil, source = with_evil_names(INT8, MARKUP), with_evil_names(FLOAT, MARKUP)  # LiteRT fails on the other names
+    rows = np.random.default_rng(0).random((8, 8, 8, 1), np.float32)
+    made = tflq.quantize(source, rows, "fast")
+    for result in (
+        tflq.verify(evil),
+        tflq.verify(evil, "litert-opt", profile="litert-ref"),
+        tflq.verify(evil, "litert-opt", profile="litert-ref", mode="cumulative"),
+        tflq.record(evil),
+        tflq.compare(source, evil, rows),
+        made,
+        made.report,
+    ):
+        check(result)
+
+
+def test_a_long_report_ends() -> None:
+    lines = [Text(f"line {i}") for i in range(10_000)]
+    made = card_html(Report("verb", [Brief("where", "then", "what"), *lines]))
+    assert made.count("line ") == 400
+    assert made.endswith("...</pre></details></div>")
+
+
+def test_a_result_of_each_class_finds_its_builder() -> None:
+    """A class names its builder in a text, which no import checks."""
+    named = re.compile(r'@displayed_by\("([\w.]+):(\w+)"\)')
+    found = [match for path in (suites.ROOT / "tflq").rglob("*.py") for match in named.findall(path.read_text())]
+    assert len(found) > 15
+    for module, function in found:
+        assert callable(getattr(import_module(f"tflq.face.report.verbs.{module}"), function)), module
+
+
+def test_an_error_of_a_report_shows_in_the_text_and_is_raised_by_the_card() -> None:
+    """`repr` must not raise: it is called while other errors are written."""
+    broken = replace(tflq.load(suites.ROOT / "golden" / "singleop" / "models" / "relu_i8_1.tflite"), buffers=7)
+    assert repr(broken) == "<Model, whose report failed: TypeError: 'int' object is not iterable>"
+    with pytest.raises(TypeError):
+        broken._repr_html_()

@@ -1,0 +1,29 @@
+"""`tflq/engine/kernels/reduce_max_min/xnnpack.py` against live LiteRT."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tflq
+from support.kernel_runs import assert_drawn_models_match
+from support.single_op import T, build
+from tflq.engine.kernels.reduce_max_min import xnnpack as extremes
+
+CODES = {"uint8": np.arange(256, dtype=np.uint8), "int8": np.arange(-128, 128, dtype=np.int8)}
+
+
+@pytest.mark.slow
+def test_drawn_models_have_the_bits_of_the_runtime() -> None:
+    assert_drawn_models_match(extremes, "litert-xnnpack")
+
+
+@pytest.mark.parametrize("kind", CODES)
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
+def test_codes_move_whatever_the_scales_are(kind: str, op: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    codes = np.random.default_rng(3).permutation(CODES[kind]).reshape(64, 4)
+    x, axes = T(kind, codes.shape, 0.07, 11), T("int32", (1,), value=[1])
+    model = build(op, [x, axes], [T(kind, (64, 1), 0.02, 100)], ("ReducerOptions", {"keep_dims": True}), 2)
+    report = tflq.verify(model, against="litert-xnnpack", inputs=[codes])
+    assert (report.verdict.value, report.compared) == ("same", 64)

@@ -1,0 +1,1 @@
+"""Two results side by side: tables of a model, recordings, verdicts, steps and times."""

@@ -1,0 +1,293 @@
+"""Dumps: tensors of one run of a model, from any source, by tensor index.
+
+A dump has one of these forms:
+
+- an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples;
+- an `.npy` of one tensor, with a row for each sample;
+- a golden file;
+- a folder or a `.zip` of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
+- a folder of one conformance case;
+- a file of tflite-micro's layer_by_layer.
+
+A dump may hold any part of the tensors. Every character of a name except letters, digits, `.`, `_` and `-` may be
+written as `_`; in C, those three too. Where no entry has a tensor's name, each is the one tensor that it fits.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.comparison.verification.bundle import is_archive_of_files, is_bundle
+from tflq.comparison.verification.dump import Dump, dumps_of_golden
+from tflq.comparison.verification.evidence.c_arrays import Numbers
+from tflq.comparison.verification.evidence.forms import (
+    Entries,
+    Entry,
+    Stored,
+    by_sample,
+    entries_by_sample,
+    raw_elements,
+)
+from tflq.comparison.verification.evidence.inputs import device_inputs
+from tflq.comparison.verification.evidence.layer_by_layer import layer_by_layer_tensors
+from tflq.comparison.verification.evidence.matching import (
+    fitting_tensor,
+    index_of,
+    is_named,
+    names_of,
+    nothing_named,
+    rows,
+)
+from tflq.comparison.verification.golden import EMPTY, PROVENANCE, Golden, Observation
+from tflq.comparison.verification.goldens import load_golden
+from tflq.comparison.verification.inputs import InputSource
+from tflq.comparison.verification.preparation import PLAIN, Preparation, codes_of_floats, is_whole, takes_codes
+from tflq.comparison.verification.results import InputFacts
+from tflq.engine.interpreter.arrays import admit, open_shape
+from tflq.engine.runtimes import Sample
+from tflq.errors import InputError, OptionError, ShapeError
+from tflq.model.ir import CARRIER, Model, TensorType, view
+from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import load_array
+
+__all__ = ["Dump", "dump_of", "load_dump", "load_dumps"]
+
+Array = NDArray[Any]
+_SAMPLE = re.compile(r"s\d+_", re.ASCII)
+
+
+def load_dump(model: Model, path: str | os.PathLike[str], sample: int = 0) -> Dump:
+    """Read one sample of a dump; see `load_dumps`."""
+    return load_dumps(model, path, sample)[0]
+
+
+def load_dumps(
+    model: Model,
+    path: str | os.PathLike[str],
+    sample: int | None = None,
+    inputs: InputSource = None,
+    how: Preparation = PLAIN,
+) -> tuple[Dump, ...]:
+    """Read all samples of a dump, or one: golden files and archives of entries s0_..., s1_... hold several.
+
+    Types and shapes are compared with the model's; entries that name no tensor are listed. If the dump lacks the inputs
+    of the runs, `inputs` gives them, one sample each; see `device_inputs`.
+    """
+    dumps = _samples(model, path)
+    if inputs is not None:
+        dumps = _with_inputs(model, dumps, device_inputs(model, inputs, how))
+    if sample is not None and not 0 <= sample < len(dumps):
+        raise OptionError(f"sample {sample}: {os.fspath(path)} has samples 0 to {len(dumps) - 1}")
+    return dumps if sample is None else dumps[sample : sample + 1]
+
+
+def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
+    """Return a dump of arrays in memory, by tensor name or index."""
+    return _named(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
+
+
+def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
+    recording = recording_at(path)
+    if recording is not None:
+        return dumps_of_recording(model, recording, os.fspath(path))
+    place = Path(path)
+    with ExitStack() as stack:
+        samples = entries_by_sample(model, place, stack)
+        if samples is None:
+            return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
+        if len(samples) == 1 and not is_named(model, samples[0]):
+            return _by_fit(model, os.fspath(path), samples[0])
+        return tuple(_named(model, path, entries) for entries in samples)
+
+
+def recording_at(path: str | os.PathLike[str]) -> Golden | None:
+    """Return the recording at a path; None if it holds a dump of another form, or nothing."""
+    if is_bundle(path) and not is_archive_of_files(path):
+        return load_golden(path)
+    place = Path(path)
+    if place.suffix != ".npz" or not place.is_file():
+        return None
+    with opened(place) as archive:
+        is_recording = PROVENANCE in archive or ("s0_out0" in archive and all(map(_SAMPLE.match, archive)))
+    return load_golden(place) if is_recording else None
+
+
+def golden_at(model: Model, path: str | os.PathLike[str]) -> Golden:
+    """Return the recording at a path, or a dump of any form as one, without a runtime's name.
+
+    Raises:
+        FileAccessError: It cannot be read.
+        GoldenError: It is a damaged recording.
+        InputError: It holds no tensor of the model.
+    """
+    recording = recording_at(path)
+    if recording is not None:
+        return recording
+    graph, dumps = view(model), load_dumps(model, path)
+    inner = [t for t in graph.computed if t not in graph.outputs]
+    with_tensors = any(t in dump.tensors for dump in dumps for t in inner)
+    observations = tuple(
+        Observation(
+            inputs=tuple(d.tensors[t] for t in graph.inputs) if all(t in d.tensors for t in graph.inputs) else (),
+            outputs=tuple(map(d.tensors.get, graph.outputs)),
+            tensors={t: d.tensors.get(t) for t in graph.computed} if with_tensors else EMPTY,
+        )
+        for d in dumps
+    )
+    return Golden(observations, with_tensors, InputFacts(os.fspath(path), None, len(dumps)), {}, "", ())
+
+
+def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump, ...]:
+    """Return the samples of a recording. Raise an InputError if they are of another model."""
+    return tuple(
+        replace(_numbered(model, source, one.tensors, recorded=True), unwritten=one.unwritten)
+        for one in dumps_of_golden(model, golden, source)
+    )
+
+
+def stored_samples(model: Model, path: Path) -> tuple[dict[int, Array], ...]:
+    """Return the arrays of an archive or an `.npy` by tensor as they are stored, whether or not they fit the model."""
+    if path.suffix == ".npy":
+        tensor = view(model).outputs[0]
+        return tuple({tensor: row} for row in rows(load_array(path), view(model).tensors[tensor].shape))
+    names = names_of(model)
+    with opened(path) as archive:
+        samples = [
+            {index_of(model, names, key): archive[e.key] for key, e in one.items()} for one in by_sample(archive)
+        ]
+    return tuple({index: value for index, value in one.items() if index is not None} for one in samples)
+
+
+def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
+    """Return the dumps of entries without a tensor's name: each is the one tensor that it fits.
+
+    Arrays may have a row for each sample.
+
+    Raises:
+        InputError: One fits no tensor, or several.
+    """
+    samples: list[dict[int, Entry]] = []
+    for key, entry in entries.items():
+        value = entry.archive[entry.key] if isinstance(entry, Stored) else entry
+        value = load_array(value) if isinstance(value, Path) and value.suffix == ".npy" else value
+        index = fitting_tensor(model, source, key, value)
+        shape = view(model).tensors[index].shape
+        values: list[Entry] = list(rows(value, shape)) if isinstance(value, np.ndarray) else [value]
+        samples = samples or [{} for _ in values]
+        if len(samples) != len(values):
+            raise InputError("samples", name=key, expected=len(samples), got=len(values))
+        for one, row in zip(samples, values, strict=True):
+            if index in one:
+                raise InputError(f"fits the same tensor as another entry, {index}; name them", name=key)
+            one[index] = row
+    if not samples:
+        raise nothing_named(model, source, [])
+    return tuple(_named(model, source, {str(index): v for index, v in one.items()}) for one in samples)
+
+
+def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
+    if len(dumps) != len(samples):
+        raise InputError("samples of the inputs", name=dumps[0].source, expected=len(dumps), got=len(samples))
+    known = (dict(zip(view(model).inputs, sample, strict=True)) for sample in samples)
+    return tuple(replace(d, tensors={**inputs, **d.tensors}) for d, inputs in zip(dumps, known, strict=True))
+
+
+def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
+    """Return the dump of entries by their names."""
+    names = names_of(model)
+    known: dict[str, tuple[int, Entry]] = {}
+    unknown = []
+    for key, value in entries.items():
+        index = index_of(model, names, key)
+        if index is None and isinstance(value, Numbers):
+            index = index_of(model, names, value.name)
+        if index is None:
+            unknown.append(key)
+        else:
+            known[key] = index, value.archive[value.key] if isinstance(value, Stored) else value
+    real = _holds_real_values(model, known.values())
+    tensors: dict[int, Array] = {}
+    for key, (index, value) in known.items():
+        array = _value(model, index, value, key, real=real)
+        if index in tensors and tensors[index].tobytes() != array.tobytes():
+            raise InputError(f"is for tensor {index}, and another entry for it differs", name=key)
+        tensors[index] = array
+    if not tensors:
+        raise nothing_named(model, os.fspath(path), unknown)
+    return Dump(os.fspath(path), tensors, tuple(unknown))
+
+
+def _numbered(
+    model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array], *, recorded: bool = False
+) -> Dump:
+    count = len(view(model).tensors)
+    beyond = next((t for t in tensors if not 0 <= t < count), None)
+    if beyond is not None:
+        expected = f"0 to {count - 1}"
+        raise InputError("holds a tensor that the model lacks", name=os.fspath(path), expected=expected, got=beyond)
+    real = _holds_real_values(model, tensors.items())
+    values = {t: _value(model, t, v, f"tensor {t}", real=real, recorded=recorded) for t, v in tensors.items()}
+    return Dump(os.fspath(path), values)
+
+
+def _holds_real_values(model: Model, entries: Iterable[tuple[int, Entry]]) -> bool:
+    """Return whether floats for integer tensors are dequantized values.
+
+    They are if one of them is not a whole number; otherwise they are codes.
+    """
+    return any(
+        _is_float_for_codes(model, index, value) and not is_whole(value)  # type: ignore[arg-type]
+        for index, value in entries
+    )
+
+
+def _is_float_for_codes(model: Model, index: int, value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and takes_codes(view(model).tensors[index])
+
+
+def _value(model: Model, index: int, value: Entry, key: str, *, real: bool = False, recorded: bool = False) -> Array:
+    """Return the array in the tensor's carrier type, in the model's shape if it is given and the sizes agree.
+
+    Floats for an integer tensor are its codes, or with `real` their real values. Results of operators may have other
+    sizes here, since some are known only at run time; `recorded` arrays have the runtime's own shape.
+    """
+    spec = view(model).tensors[index]
+    if not isinstance(spec.type, TensorType):
+        raise InputError("tensor of an unknown type", name=key)
+    size = math.prod(spec.shape)
+    if _is_float_for_codes(model, index, value):
+        value = codes_of_floats(spec, value, key, real=real)  # type: ignore[arg-type]
+    array = admit(_array(value, CARRIER[spec.type], size), spec.type, None, key)
+    if recorded and spec.shape == () and view(model).maker(index) is not None:
+        return array  # the file has no shape for some results that get theirs at run time
+    has_rank = open_shape(spec) is not None
+    if array.size == size and (_is_flat(value) or has_rank):
+        return array.reshape(spec.shape)
+    if array.ndim != len(spec.shape) and has_rank:
+        raise ShapeError(key, spec.shape, array.shape)
+    return admit(array, spec.type, open_shape(spec), key) if index in view(model).inputs else array
+
+
+def _is_flat(value: Entry) -> bool:
+    """Return whether an entry is a flat row of numbers without shape information."""
+    return isinstance(value, Numbers) or (isinstance(value, Path) and value.suffix != ".npy")
+
+
+def _array(value: Entry, carrier: np.dtype[Any], size: int) -> Array:
+    if isinstance(value, Numbers):
+        return value.array(carrier, size)
+    if isinstance(value, Stored):
+        return value.archive[value.key]
+    if not isinstance(value, Path):
+        return value
+    return load_array(value) if value.suffix == ".npy" else raw_elements(value, carrier)

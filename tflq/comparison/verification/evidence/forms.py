@@ -1,0 +1,134 @@
+"""Forms in which tensors of a run are stored: what a path holds, by sample, before its tensors are known."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.comparison.verification.evidence.c_arrays import Numbers, c_arrays
+from tflq.comparison.verification.evidence.case_folder import case_samples, is_case
+from tflq.comparison.verification.inputs import numbered
+from tflq.errors import FileAccessError, InputError, LimitError, TflqError
+from tflq.model.ir import Model
+from tflq.model.storage.archive import Archive, opened
+from tflq.model.storage.arrays import load_array
+from tflq.model.storage.reading import open_file, read_bytes
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """An array of an open archive that has not been read."""
+
+    archive: Archive
+    key: str
+
+
+#: An entry of a dump before its tensor is known: an array, one in an archive or a file, or numbers from C.
+Entry: TypeAlias = "Array | Stored | Path | Numbers"
+Entries: TypeAlias = Mapping[str, Entry]
+C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
+_SAMPLE = re.compile(r"s(\d+)_", re.ASCII)
+_RAW = (".bin", ".raw")
+_FILES = (".npy", *_RAW, *C_FILES)
+#: Limits on what is unpacked from a zip archive.
+_MOST_BYTES, _MOST_FILES = 512 << 20, 65_536
+
+
+def entries_by_sample(model: Model, place: Path, stack: ExitStack) -> Sequence[Entries] | None:
+    """Return the entries of each sample at a path, which are open as long as `stack`; None for any other form.
+
+    Raises:
+        FileAccessError: It cannot be read.
+        InputError: It is damaged.
+        LimitError: A zip archive unpacks to too much.
+    """
+    if not place.exists():
+        raise FileAccessError(place, "does not exist")
+    if place.is_dir():
+        return case_samples(model, place) if is_case(place) else [_folder(place)]
+    if place.suffix == ".zip":
+        return entries_by_sample(model, _unpacked(place, stack), stack)
+    if place.suffix in C_FILES:
+        return [{numbers.name: numbers for numbers in _c_file(place)}]
+    if place.suffix == ".npy":
+        return [{place.stem: load_array(place)}]
+    if place.suffix != ".npz":
+        return None
+    return list(by_sample(stack.enter_context(opened(place))))
+
+
+def by_sample(archive: Archive) -> Iterator[dict[str, Stored]]:
+    """Yield entries of an archive by sample, without the sample prefix of their names."""
+    starts = [_SAMPLE.match(key) for key in archive]
+    numbers = numbered(archive) if all(starts) else []
+    if not numbers:
+        yield {key: Stored(archive, key) for key in archive}
+        return
+    samples: dict[str, dict[str, Stored]] = {}
+    for start in filter(None, starts):
+        samples.setdefault(start[1], {})[start.string[start.end() :]] = Stored(archive, start.string)
+    yield from (samples[str(k)] for k in numbers)
+
+
+def raw_elements(path: Path, carrier: np.dtype[Any]) -> Array:
+    """Return the elements of a file without a header, little endian."""
+    data = read_bytes(path)
+    if carrier.hasobject or len(data) % carrier.itemsize:
+        raise InputError("size", name=str(path), expected=f"a multiple of {carrier.itemsize} bytes", got=len(data))
+    return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)
+
+
+def _folder(place: Path) -> dict[str, Entry]:
+    """Return files by name. A C file of one array is also found by its file name, several arrays by their names."""
+    entries: dict[str, Entry] = {}
+    for file in sorted(place.iterdir()):
+        if file.suffix in C_FILES:
+            arrays = _c_file(file)
+            entries |= {file.stem: arrays[0]} if len(arrays) == 1 else {one.name: one for one in arrays}
+        elif file.suffix in _FILES:
+            entries[file.stem] = file
+    return entries
+
+
+def _c_file(path: Path) -> tuple[Numbers, ...]:
+    return c_arrays(read_bytes(path).decode("utf-8", "replace"))
+
+
+def _unpacked(place: Path, stack: ExitStack) -> Path:
+    """Unpack the readable files of a zip archive, without their folders; return the only one, or the folder of all."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    suffixes = (*_FILES, ".npz")
+    with open_file(place) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = [m for m in archive.infolist() if PurePosixPath(m.filename).suffix in suffixes]
+                if sum(m.file_size for m in members) > _MOST_BYTES or len(members) > _MOST_FILES:
+                    raise LimitError(f"unpacks to more than {_MOST_BYTES:,} bytes", path=str(place))
+                for member in members:
+                    target = folder / PurePosixPath(member.filename.replace("\\", "/")).name
+                    if target.exists():
+                        raise InputError(f"holds two files {target.name!r}", name=str(place))
+                    with archive.open(member) as source, target.open("xb") as copy:
+                        shutil.copyfileobj(source, copy)
+        except TflqError:
+            raise
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error) as error:
+            raise InputError(f"cannot be unpacked: {error}", name=str(place)) from error
+    found = sorted(folder.iterdir())
+    if not found:
+        expected = f"files {', '.join(suffixes)}, or a golden bundle"
+        raise InputError("holds nothing that can be read", name=str(place), expected=expected, got=None)
+    return found[0] if len(found) == 1 and found[0].suffix not in _RAW else folder

@@ -1,0 +1,168 @@
+"""Inputs of a device, from the numbers that its owner has: codes, real values, stored numbers or images."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.comparison.verification.evidence.matching import rows
+from tflq.comparison.verification.inputs import InputSource, make_inputs
+from tflq.comparison.verification.pictures import read_image
+from tflq.comparison.verification.preparation import Preparation, image_paths, takes_codes
+from tflq.comparison.verification.scaling import Scaling
+from tflq.engine.kernels.code_limits import code_limits
+from tflq.engine.numerics.affine import affine_codes
+from tflq.engine.runtimes import Sample
+from tflq.errors import InputError, InputWarning, TypeMismatchError
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import load_array
+from tflq.statements import Statement
+
+Array = NDArray[Any]
+#: Samples of an input, one array each.
+Samples = Sequence[Array]
+#: Relative distance of a range's ends within which a scaling is recognized.
+_NEAR = 0.02
+
+
+def device_inputs(model: Model, source: InputSource, how: Preparation) -> tuple[Sample, ...]:
+    """Return what a device was fed, if its owner prepared `source` as the model expects.
+
+    Floats for an input of codes are real values. Other numbers than codes are stored ones, 0 to 255, which are scaled
+    to the input's range with a warning, unless `how` has a scaling.
+
+    Raises:
+        InputError: The source does not fit the model's inputs.
+    """
+    how = replace(how, quantize=True)
+    try:
+        return make_inputs(model, source, how=how).samples
+    except TypeMismatchError:
+        implied = [expected_scaling(view(model).tensors[t]) for t in view(model).inputs]
+        if how.scaling is not None or len(implied) != 1 or implied[0] is None:
+            raise
+        mean, std = implied[0]
+    made = make_inputs(model, source, how=replace(how, scaling=Scaling.of(mean, std)))
+    text = f"{made.facts.source} was scaled by mean {mean:g} and std {std:g}, which the input's range implies"
+    warnings.warn(InputWarning(Statement(text, "implied-scaling", mean=mean, std=std)), stacklevel=2)
+    return made.samples
+
+
+def given_inputs(model: Model, path: str | os.PathLike[str], *, bgr: bool = False) -> list[Array]:
+    """Return the user's numbers for the model's only input, one array for each sample, as they are stored.
+
+    They are an `.npy`, the entry of an `.npz` with the input's name or the only entry, or images. With
+    `bgr`, channels of images are in that order.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        InputError: The file does not name the input's values.
+    """
+    graph, place = view(model), Path(path)
+    spec = graph.tensors[graph.inputs[0]]
+    if len(graph.inputs) != 1:
+        raise InputError("has several inputs; the evidence itself must hold them", name="model")
+    if place.suffix == ".npy":
+        return rows(load_array(place), spec.shape)
+    if place.suffix == ".npz":
+        with opened(place) as archive:
+            names = [name for name in archive if name in (spec.name, "images", "x", "inputs")]
+            numbered = sorted((name for name in archive if name.endswith("_in0")), key=lambda n: int(n[1:-4]))
+            chosen = names[:1] or numbered or (list(archive) if len(archive) == 1 else [])
+            if not chosen:
+                raise InputError(f"no entry is named {spec.name!r}", name=str(path), got=list(archive)[:8])
+            return [row for name in chosen for row in rows(archive[name], spec.shape)]
+    images = image_paths(place)
+    if not images or len(spec.shape) != 4:
+        raise InputError("is neither .npy, .npz nor an image of the input's rank", name=str(path))
+    return [np.asarray(read_image(image, *spec.shape[1:], bgr=bgr))[None] for image in images]
+
+
+def scale_of(spec: TensorSpec) -> tuple[float, int]:
+    """Return the scale and the zero point of an input of codes."""
+    q = spec.quantization
+    assert q is not None
+    return float(q.scale[0]), int(q.zero_point[0]) if len(q.zero_point) else 0
+
+
+def has_scale(spec: TensorSpec) -> bool:
+    """Return whether the input holds codes with one scale."""
+    return takes_codes(spec) and spec.quantization is not None and len(spec.quantization.scale) == 1
+
+
+def expected_scaling(spec: TensorSpec) -> tuple[float, float] | None:
+    """Return the mean and standard deviation by which numbers 0 to 255 fill the input's range; None if none is known.
+
+    The range is that of the codes, by scale and zero point: -1 to 1 implies 127.5 and 127.5, 0 to 1 implies 0 and 255.
+    """
+    if not has_scale(spec):
+        return None
+    scale, zero = scale_of(spec)
+    low, high = ((limit - zero) * scale for limit in code_limits(TensorType(spec.type)))
+    width = high - low
+    for mean, std in ((0.0, 255.0), (127.5, 127.5), (0.0, 1.0), (128.0, 128.0), (0.0, 127.5)):
+        ends = (0 - mean) / std, (255 - mean) / std
+        if max(abs(ends[0] - low), abs(ends[1] - high)) <= _NEAR * width:
+            return mean, std
+    return None
+
+
+def codes(spec: TensorSpec, real: Array, *, even: bool = False) -> Array:
+    """Return the codes of real values: divided by the scale, rounded, saturated.
+
+    Halves go away from zero, or with `even` to the even code, as NumPy's `round` rounds. Host code does either.
+    """
+    scale, zero = scale_of(spec)
+    if even:
+        return saturated(spec, np.rint(real.astype(np.float32) / np.float32(scale)) + zero)
+    type_ = TensorType(spec.type)
+    return affine_codes(real.astype(np.float32), np.float32(scale), zero, code_limits(type_)).astype(CARRIER[type_])
+
+
+def prepared(spec: TensorSpec, samples: Samples, scaling: Scaling | None, *, even: bool = False) -> list[Array] | None:
+    """Return what the model expects for the user's numbers; None if that is unknown.
+
+    Numbers 0 to 255 are scaled by `scaling`, or by what scale and zero point imply. Numbers of the input's own type
+    are codes, other floats are real values.
+    """
+    carrier = CARRIER[TensorType(spec.type)]
+    if not has_scale(spec):
+        return [np.asarray(v if scaling is None else scaling.apply(v)).astype(carrier) for v in samples]
+    if scaling is None and all(v.dtype == carrier for v in samples):
+        return list(samples)
+    real = real_values(spec, samples, scaling)
+    return None if real is None else [codes(spec, v, even=even) for v in real]
+
+
+def scaling_of(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Scaling | None:
+    """Return the scaling of the user's numbers: the given one, or what scale and zero point imply.
+
+    The result is None for real values and codes, and if none is known.
+    """
+    if scaling is not None:
+        return scaling
+    implied = expected_scaling(spec)
+    is_stored = all(v.dtype.kind != "f" and v.dtype != CARRIER[TensorType(spec.type)] for v in samples)
+    return Scaling.of(*implied) if implied is not None and is_stored else None
+
+
+def real_values(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> list[Array] | None:
+    """Return the user's numbers as real values; None if they are codes already."""
+    if scaling is None and all(v.dtype.kind == "f" for v in samples):
+        return list(samples)
+    chosen = scaling_of(spec, samples, scaling)
+    return None if chosen is None else [chosen.apply(v) for v in samples]
+
+
+def saturated(spec: TensorSpec, values: Array) -> Array:
+    """Return values as codes of the tensor's type, saturated."""
+    low, high = code_limits(TensorType(spec.type))
+    return np.clip(values, low, high).astype(CARRIER[TensorType(spec.type)])

@@ -1,0 +1,1 @@
+"""What an unknown runtime computes: suites of cases, targets, and arithmetic learned by questions."""

@@ -1,0 +1,137 @@
+"""Examine the installation: runtimes, the profile of each, and a self-test against recorded bits."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+from tflq.devices.conformance.draft import Draft
+from tflq.devices.conformance.grids import drafts
+from tflq.devices.conformance.grids.geometric import choice_of
+from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.jit import shipped
+from tflq.engine.jit.code_cache import code_folder
+from tflq.engine.jit.targets import machine
+from tflq.engine.microkernels.forms import chosen
+from tflq.engine.profiles import PROFILES, by_name
+from tflq.engine.profiles.profile import Source
+from tflq.engine.runtimes import RUNTIMES, Description
+from tflq.engine.runtimes import by_name as runtime_by_name
+from tflq.errors import TflqError
+from tflq.model.ir import view
+
+#: Every n-th draft of the standard suite is a case of the self-test.
+_STEP = 500
+#: SHA-256 of their scales, zero points and inputs, and of the outputs of LiteRT 2.3.0, BUILTIN_REF, x86-64, one thread.
+DRAWN = "3c511d7604c4881d003e9b6099fe5bde5fe5b600d27a247f616e45d7d0102880"
+RECORDED = "f97af0591720d3043ecdd12d0ecaf255d389e794d80d865c0beecb85fd4b3efc"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A runtime: its package's version if it is installed, else the reason; and its profile."""
+
+    name: str
+    package: str
+    version: str
+    profile: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The machine, the runtimes and the self-test. `kernels` are the instructions that integer products use."""
+
+    tflq: str
+    python: str
+    numpy: str
+    numba: str
+    platform: str
+    kernels: str
+    machine_code: str
+    shipped: str
+    runtimes: tuple[Found, ...]
+    tested: int
+    failing: str  # the error of the self-test; empty if it passes
+
+
+def examine(python: str | None = None) -> Examination:
+    """Examine everything. `python` is the path of the Python with the runtimes, None for this one."""
+    form = chosen(is_wide=False)
+    tested, failing = _self_test()
+    return Examination(
+        tflq=metadata.version("tflq"),
+        python=platform.python_version(),
+        numpy=np.__version__,
+        numba=metadata.version("numba"),
+        platform=f"{platform.system()} {platform.machine()}",
+        kernels="none" if form is None else form.name,
+        machine_code=str(code_folder().path),
+        shipped=shipped.digest(),
+        runtimes=tuple(_runtime(name, python) for name in RUNTIMES),
+        tested=tested,
+        failing=failing,
+    )
+
+
+def _runtime(name: str, python: str | None) -> Found:
+    package = RUNTIMES[name].package
+    try:
+        description = runtime_by_name(name, python=python).describe()
+    except TflqError as error:
+        return Found(name, package, "", "", str(error))
+    profile = next((p for p, known in PROFILES.items() if _describes(known.source, description)), "")
+    return Found(
+        name, description.package, description.version, profile, "" if profile else "no profile of this version"
+    )
+
+
+def _describes(source: Source, description: Description) -> bool:
+    """Return whether a profile's source matches a runtime's description of itself.
+
+    A daily build has the time of the day in its version, which a profile leaves out.
+    """
+    is_here = source.cpu == "any" or ("AArch64" in source.cpu) == (machine() == "aarch64")
+    time = description.version.removeprefix(source.version)
+    is_version = not time or (".dev" in source.version and time != description.version and time.isdecimal())
+    is_kind = (source.package, source.resolver) == (description.package, description.resolver)
+    return is_here and is_version and is_kind
+
+
+def cases() -> list[Draft]:
+    """Return the one-operator models of the self-test, which cover all kinds of operators in suites."""
+    return [draft for draft in drafts(0, "standard") if choice_of(draft.aim) is None][::_STEP]
+
+
+def digests() -> tuple[int, str, str]:
+    """Return the number of cases, and the SHA-256 of their inputs and of the results of `litert-ref`."""
+    profile, drawn, computed, count = by_name("litert-ref"), hashlib.sha256(), hashlib.sha256(), 0
+    for draft in cases():
+        model = load(draft.model())
+        for spec in view(model).tensors:
+            if spec.quantization is not None:
+                drawn.update(spec.quantization.scale.tobytes() + spec.quantization.zero_point.tobytes())
+        plan = make_plan(model, profile)
+        for sample in draft.samples:
+            for value in sample:
+                drawn.update(np.ascontiguousarray(value).tobytes())
+            values = run(plan, dict(zip(plan.inputs, sample, strict=True))).values
+            for tensor in plan.outputs:
+                computed.update(np.ascontiguousarray(values[tensor]).tobytes())
+        count += 1
+    return count, drawn.hexdigest(), computed.hexdigest()
+
+
+def _self_test() -> tuple[int, str]:
+    try:
+        count, drawn, computed = digests()
+    except TflqError as error:
+        return 0, str(error)
+    if drawn != DRAWN:  # another NumPy or C library draws different scales
+        return 0, ""
+    return count, "" if computed == RECORDED else "results differ from those recorded from LiteRT 2.3"

@@ -1,0 +1,173 @@
+"""Judge a target's results against a suite's expectations: one verdict per case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tflq.comparison.inspection.difference import Difference, difference
+from tflq.devices.conformance.jobs import Job
+from tflq.devices.conformance.suite import Case, arrays
+from tflq.diagnosis.joint import NONE, Joint
+from tflq.model.storage.archive import Archive
+
+
+class SuiteVerdict(str, Enum):
+    """The verdict on a target."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    ACCEPTED = "accepted"  # cases fail, and a baseline accepts all of them
+    INTERRUPTED = "interrupted"  # cases were left when the run was stopped
+    ENDED = "target failed"  # no case fails, but the target ended abnormally after its last answer
+    NOTHING = "nothing compared"  # no case was compared: there is none, or the target refused all
+    REFUSES = "refuses too much"  # more than the limit
+
+
+class Result(str, Enum):
+    """The result of a target in a case."""
+
+    PASSES = "passes"
+    DIFFERS = "differs"
+    REFUSED = "refused"  # it should have run
+    ACCEPTED = "accepted"  # it should have been refused
+    ENDED = "ended"  # the target crashed, hung or gave no answer
+    MALFORMED = "malformed"  # outputs of another size
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One case. `difference` is that of the first differing output, in sample `sample`; `causes` reproduce its bits.
+
+    `differences` are those of all outputs that differ, by sample and position.
+    """
+
+    case: Case
+    result: Result
+    reason: str = ""
+    sample: int | None = None
+    difference: Difference | None = None
+    causes: tuple[str, ...] = ()
+    differences: tuple[tuple[int, int, Difference], ...] = ()
+    is_explained: bool = False  # causes were searched for it
+    fault: str = ""  # reason why no cause could be searched
+    mark: str = ""  # digest of the case and its differences, if these were not kept
+
+    @property
+    def fails(self) -> bool:
+        """True if the target's result differs from the suite's.
+
+        A refusal of a model that the target does not take is such a result, too.
+        """
+        return self.result not in (Result.PASSES, Result.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The results of a target in a suite. `profile` is the one whose outputs the suite expects.
+
+    `endings` describe calls of the target that failed after it had answered all of their cases. `most_refused` is the
+    limit on refused cases; None for any number except all. `stop` is the signal that ended the run before its last
+    `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known. `joint` is
+    the evidence of arithmetics that were compared with every case. `accepted`: a baseline accepts every failing case.
+    `seed` and `version` of tflq are those that the suite was made with; None and empty: they are not known.
+    """
+
+    target: str
+    profile: str
+    level: str
+    cases: tuple[Judged, ...]
+    endings: tuple[str, ...] = ()
+    most_refused: int | None = None
+    stop: BaseException | None = None
+    left: int = 0
+    suite: str = ""
+    shard: tuple[int, int] = (1, 1)
+    joint: Joint = NONE
+    accepted: bool = False
+    seed: int | None = None
+    version: str = ""
+
+    @property
+    def verdict(self) -> SuiteVerdict:
+        """The worst verdict on the cases and the run; that of an interrupted run is that it was interrupted."""
+        if self.left:
+            return SuiteVerdict.INTERRUPTED
+        if self.accepted and self.failing and self.rest == SuiteVerdict.PASSES:
+            return SuiteVerdict.ACCEPTED
+        return SuiteVerdict.FAILS if self.failing else self.rest
+
+    @property
+    def rest(self) -> SuiteVerdict:
+        """The verdict if every failing case had passed."""
+        if self.left:
+            return SuiteVerdict.INTERRUPTED
+        if self.endings:
+            return SuiteVerdict.ENDED
+        if not self.compared and (self.runnable or not self.cases):
+            return SuiteVerdict.NOTHING
+        if self.most_refused is not None and self.count(Result.REFUSED) > self.most_refused:
+            return SuiteVerdict.REFUSES
+        return SuiteVerdict.PASSES
+
+    @property
+    def runnable(self) -> int:
+        """Number of cases that a target must run; it must refuse the others."""
+        return sum(not judged.case.is_refused for judged in self.cases)
+
+    @property
+    def compared(self) -> int:
+        """Number of cases whose outputs were compared with the expected ones, bit by bit."""
+        seen = (Result.PASSES, Result.DIFFERS)
+        return sum(not judged.case.is_refused and judged.result in seen for judged in self.cases)
+
+    def count(self, result: Result) -> int:
+        """Return the number of cases with that result."""
+        return sum(judged.result == result for judged in self.cases)
+
+    @property
+    def failing(self) -> tuple[Judged, ...]:
+        """The cases that fail."""
+        return tuple(judged for judged in self.cases if judged.fails)
+
+
+def judge(job: Job, archive: Archive, cases: Sequence[Case], ended: Mapping[str, str]) -> tuple[Judged, ...]:
+    """Return a verdict for every case. `ended` describes how the target ended, by case."""
+    return tuple(_judged(job, archive, case, ended.get(case.id, "")) for case in cases)
+
+
+def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
+    refusal, left = job.refusal(case), job.leftovers(case)
+    if refusal is not None and left:
+        return Judged(case, Result.MALFORMED, f"refused, but also left {left[0]}: {refusal}")
+    if case.is_refused:
+        if refusal is not None:
+            return Judged(case, Result.PASSES, refusal)
+        if how or not left:
+            return Judged(case, Result.ENDED, how or "neither outputs nor a refusal")
+        return Judged(case, Result.ACCEPTED, case.aim)
+    if refusal is not None:
+        return Judged(case, Result.REFUSED, refusal)
+    like = [arrays(archive, sample) for sample in case.expected]
+    if not job.is_done(case):
+        return Judged(case, Result.ENDED, how or "no outputs")
+    found = []
+    for sample, (outputs, want) in enumerate(zip(job.outputs(case, like), like, strict=True)):
+        for position, (one, other) in enumerate(zip(outputs, want, strict=True)):
+            if isinstance(one, str):
+                return Judged(case, Result.MALFORMED, one, sample)
+            d = difference(other, one, sample)
+            if not d.same:
+                found.append((sample, position, d))
+    if not found:
+        return Judged(case, Result.PASSES)
+    sample, _, d = found[0]
+    return Judged(case, Result.DIFFERS, _brief(d), sample, d, differences=tuple(found))
+
+
+def _brief(d: Difference) -> str:
+    where = "" if d.first is None else f", first at {list(d.first.index)}: "
+    values = "" if d.first is None else f"expected {d.first.expected}, got {d.first.got}"
+    count = f"{d.differing:,} of {d.elements:,} elements differ"
+    return f"{count}, by up to {d.largest} {d.unit}{where}{values}"

@@ -1,0 +1,97 @@
+"""Findings about a device, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tflq.devices.learning.asking import Tally
+from tflq.devices.learning.forms import Form
+from tflq.devices.learning.requantizing import Requantized
+from tflq.devices.learning.subjects import Subject
+
+
+class State(str, Enum):
+    """How far an operator is known."""
+
+    LEARNED = "learned"  # one form reproduces every bit, those of fresh questions included
+    TABLE = "table"  # its 256 results for the scales asked, and for no others
+    UNKNOWN = "unknown"  # no form reproduces every bit
+    UNSTABLE = "unstable"  # equal questions had different answers
+    REFUSED = "refused"  # the device does not support it
+    FAILED = "failed"  # the device crashed, hung or left malformed outputs
+    OPEN = "not finished"  # learning ended before
+
+
+#: States in which a profile executes the operator.
+EXECUTED = (State.LEARNED, State.TABLE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """The knowledge of one operator.
+
+    `form` reproduces every answer; `also` are other forms that do, and that no question tried parts from it. `asked`
+    and `fresh` count models with answers before and after the form was chosen, `fresh_elements` the outputs of the
+    fresh ones, `fresh_exact` those that the form reproduces. `covered` counts models of other geometries, options and
+    extreme sums, which count as fresh, too. `tried` counts forms. `nearest` is the best form of an unknown operator and
+    `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.
+    """
+
+    subject: Subject
+    state: State = State.OPEN
+    form: Form | None = None
+    also: tuple[Form, ...] = ()
+    asked: int = 0
+    fresh: int = 0
+    fresh_elements: int = 0
+    fresh_exact: int = 0
+    covered: int = 0
+    refused: int = 0
+    tried: int = 0
+    tables: tuple[Mapping[str, Any], ...] = ()
+    nearest: Form | None = None
+    share: tuple[int, int] = (0, 0)
+    note: str = ""
+    alike: Mapping[str, Sequence[str]] = field(default_factory=dict)  # profiles that compute as the one that is named
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Profiles that reproduce every answer without any change."""
+        left = [form for form in (self.form, *self.also) if form is not None and not form.kind]
+        return tuple(name for form in left for name in self.alike.get(form.like, [form.like]))
+
+    @property
+    def is_executed(self) -> bool:
+        """True if a profile can compute the operator."""
+        return self.state in EXECUTED
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of a profile's file; none if the operator is not known."""
+        if self.state is State.TABLE:
+            return [{"op": self.subject.op, "types": self.subject.types, "tables": [dict(t) for t in self.tables]}]
+        if self.state is State.LEARNED and self.form is not None:
+            return self.form.rows(self.subject)
+        return []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """All that was learned of a device. `is_partial` is true if learning was interrupted; `reason` is why."""
+
+    target: str
+    version: str
+    date: str
+    operators: tuple[Learned, ...]
+    requantizers: tuple[Requantized, ...]
+    tally: Tally
+    seconds: float = 0.0
+    is_partial: bool = False
+    reason: str = ""
+    sources: Sequence[str] = field(default_factory=tuple)
+
+    def count(self, state: State) -> int:
+        """Return the number of operators in a state."""
+        return sum(one.state is state for one in self.operators)

@@ -1,0 +1,102 @@
+"""Rules about accuracy that the file alone shows: values that a shared scale merges, and floats in disguise.
+
+Sources: TFLite 8-bit quantization specification (CONCATENATION has one scale); LiteRT 2.3 concatenation.cc Eval, which
+rescales uint8 operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tflq.diagnosis.linting.findings import Breach, Level, Rule
+from tflq.diagnosis.linting.site import QUANTIZED, Site
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.model.ir import OperatorView, TensorType
+
+#: Operators that give several tensors of data one scale.
+JOINING = frozenset({"CONCATENATION", "PACK", "MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE"})
+#: An operand that keeps fewer codes than this of its 256 or 65,536 has lost its fine values.
+FEW = 32
+#: Widths of the ranges that activations leave, alone and fused (by number of ActivationFunctionType).
+_CLAMPS = {"RELU_0_TO_1": 1.0, "RELU_N1_TO_1": 2.0, "RELU6": 6.0}
+_FUSED_CLAMPS = {2: 2.0, 3: 6.0}
+
+
+def coarse_operand(site: Site) -> Iterator[Breach]:
+    """Yield operands of an operator with one scale for all, whose own range is a few steps of that scale."""
+    output = site.activation(site.output())
+    if site.op not in JOINING or output is None:
+        return
+    for position in dict.fromkeys(site.operator.inputs):
+        here = site.activation(position) if 0 <= position < len(site.graph.tensors) else None
+        span = None if here is None else _span(site, position)
+        if span is not None and (kept := round(span / float(output[0])) + 1) < FEW:
+            found = f"{kept} codes: the values span {span:.4g}, a step is {output[0]:.4g}"
+            yield Breach(position, f"{FEW} codes or more", found)
+
+
+def _span(site: Site, tensor: int) -> float | None:
+    """Return how far apart the real values of a tensor can be before it was rescaled; None if nothing narrows them."""
+    graph, seen = site.graph, {tensor}
+    while (maker := graph.maker(tensor)) is not None and _moves(maker) and maker.inputs[0] not in seen:
+        tensor = maker.inputs[0]
+        seen.add(tensor)
+    own, origin = _levels(site, tensor), graph.maker(tensor)
+    if origin is None:
+        return own
+    spans = [own]
+    if origin.name == "QUANTIZE":
+        spans.append(_levels(site, origin.inputs[0]))
+    spans.append(_clamped(origin))
+    known = [span for span in spans if span is not None]
+    return min(known, default=None)
+
+
+def _moves(op: OperatorView) -> bool:
+    """Return whether the operator copies the elements of its first operand, and no others."""
+    fact = OPERATORS.get(op.name)
+    return fact is not None and fact.moves == (0,) and bool(op.inputs)
+
+
+def _levels(site: Site, tensor: int) -> float | None:
+    """Return the range of all codes of a tensor, in real values."""
+    stored, kind = site.activation(tensor), site.type(tensor)
+    if stored is None or not isinstance(kind, TensorType):
+        return None
+    limits = np.iinfo(kind.label)
+    return float(stored[0]) * (int(limits.max) - int(limits.min))
+
+
+def _clamped(op: OperatorView) -> float | None:
+    """Return the width of the range that an activation leaves, alone or fused; None if it is open."""
+    fused = 0 if op.options is None else int(op.options.get("fused_activation_function") or 0)
+    return _CLAMPS.get(op.name, _FUSED_CLAMPS.get(fused))
+
+
+def float_inside(site: Site) -> Iterator[Breach]:
+    """Yield the DEQUANTIZE of a quantized input of a model that then computes in floats only."""
+    graph, tensor = site.graph, site.input(0)
+    if site.op != "DEQUANTIZE" or tensor not in graph.inputs or site.type(tensor) not in QUANTIZED:
+        return
+    weighted = [op for op in graph.ops if _is_weighted(op)]
+    if weighted and all(graph.tensor(op.outputs[0]).type == TensorType.FLOAT32 for op in weighted):
+        found = f"all {len(weighted)} operators with weights compute in float32" if len(weighted) > 1 else "float32"
+        yield Breach(tensor, "integer operators behind an integer input", found)
+
+
+def _is_weighted(op: OperatorView) -> bool:
+    fact = OPERATORS.get(op.name)
+    return fact is not None and fact.products is not None and bool(op.outputs)
+
+
+RULES = (
+    Rule(
+        "coarse-operand",
+        Level.WARNING,
+        "operands with scales far apart: one scale for all leaves few codes",
+        coarse_operand,
+    ),
+    Rule("float-inside", Level.WARNING, "the input is quantized, but the operators compute in float32", float_inside),
+)

@@ -1,0 +1,61 @@
+"""Bytes of the arrays that an object holds, without those of the model's file."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.kernels.kernel import Array
+
+
+class Footprint:
+    """Bytes of the arrays that were found so far, each counted once."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._seen: set[int] = set()
+        self._held: list[Any] = []  # so that no number in `_seen` is reused by another object
+
+    def add(self, *values: Any) -> None:
+        """Count the arrays that are reachable from `values` by fields, elements and closures."""
+        waiting = list(values)
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, np.ndarray):
+                value = _owner(value)
+            elif not isinstance(value, (tuple, list, Mapping, FunctionType)) and not _has_fields(value):
+                continue
+            if id(value) in self._seen:
+                continue
+            self._seen.add(id(value))
+            self._held.append(value)
+            if isinstance(value, np.ndarray):
+                self.bytes += value.nbytes if value.base is None else 0
+            else:
+                waiting.extend(_parts(value))
+
+
+def _owner(array: Array) -> Array:
+    """Return the array that owns this memory; its base is None, or another owner: the file."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _has_fields(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, FunctionType):
+        return inspect.getclosurevars(value).nonlocals.values()
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, (tuple, list)):
+        return value
+    return [getattr(value, field.name) for field in dataclasses.fields(value)]

@@ -1,0 +1,193 @@
+"""Make a plan of bound steps from a model and a profile. All refusals happen here.
+
+If a step's shapes are unknown before the model runs (they depend on a computed tensor), it keeps its kernel and is
+bound at run time. Everything else is prepared once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.engine.interpreter.binding import prepare
+from tflq.engine.interpreter.chains import products
+from tflq.engine.interpreter.estimate import Estimate
+from tflq.engine.interpreter.limits import Limits, current_limits
+from tflq.engine.interpreter.loading import check_loading
+from tflq.engine.interpreter.matrices import matrices_of_codes, of_codes
+from tflq.engine.interpreter.operands import node_of, operand_of
+from tflq.engine.interpreter.order import check_order, kept_results, known_at_start, last_uses
+from tflq.engine.interpreter.plan import Plan, Step
+from tflq.engine.interpreter.program import Program, Surroundings
+from tflq.engine.interpreter.promises import promises_of
+from tflq.engine.interpreter.squares import of_squares, squared_tensors
+from tflq.engine.interpreter.unpacking import as_unpacked
+from tflq.engine.kernels.compiled_for import refuse_compiled
+from tflq.engine.kernels.delegation import unpacks
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Shape
+from tflq.engine.kernels.table import find, nearest
+from tflq.engine.profiles import Profile
+from tflq.errors import UnsupportedError
+from tflq.model.ir import CARRIER, Model, OperatorView, view
+from tflq.model.ir.structure import check_graph
+
+
+def make_plan(
+    model: Model,
+    profile: Profile,
+    subgraph: int = 0,
+    input_shapes: Mapping[int, Shape | None] | None = None,
+    limits: Limits | None = None,
+    program: Program | None = None,
+    *,
+    is_part: bool = False,
+) -> Plan:
+    """Bind `model`'s subgraph under `profile`, within the limits: by default the current ones.
+
+    `input_shapes` replaces shapes of graph inputs, by tensor index; None means a shape that is known only at run time.
+    `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program. `is_part`: the
+    model was cut out of another, so that its inputs were not resized.
+    """
+    graph = view(model, subgraph)
+    check_graph(model, graph.record)
+    check_loading(graph, profile)
+    shapes = input_shapes or {}
+    makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
+    refuse_compiled(graph)
+    operands = [
+        operand_of(graph, index, shapes.get(index), index in makers, is_part) for index in range(len(graph.tensors))
+    ]
+    check_order(graph, operands)
+    known = known_at_start(graph, operands)
+    for tensor in graph.inputs:
+        known[tensor] = tensor not in shapes or shapes[tensor] is not None
+    expected = {tensor: operands[tensor].shape if known[tensor] else None for tensor in graph.inputs}
+    limits = limits or current_limits()
+    program = program or Program(model, profile, limits, make_plan)
+    estimate = Estimate(limits, program.derived_memory)
+    estimate.derive(operand.value for operand in operands)
+    for operand in operands:
+        if known[operand.index] and (operand.is_variable or operand.index in graph.inputs):
+            estimate.start(operand)
+    squared, chained = squared_tensors(graph, profile), products(graph, profile)
+    codes = matrices_of_codes(graph, profile)
+    uses = last_uses(graph, {**squared, **codes})
+    steps = []
+    for op in graph.ops:
+        instead = next((operands[read[op.index]] for read in (squared, codes) if op.index in read), None)
+        step = _step(program, operands, known, op, uses[op.index], estimate, instead, op.index in chained)
+        steps.append(step)
+        for operand in step.node.outputs:
+            operands[operand.index] = as_unpacked(graph, step.node, operand) if unpacks(step.node) else operand
+        announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
+        for tensor, shape in zip(step.outputs, announced, strict=True):
+            known[tensor] = shape is not None
+            if shape is not None:
+                _check_start(step, operands[tensor], tensor in graph.inputs, shape)
+                operands[tensor] = replace(operands[tensor], shape=shape)
+                estimate.make(step, operands[tensor])
+        estimate.finish(step)
+    variables = tuple(o.index for o in operands if o.is_variable)
+    return Plan(
+        model=model,
+        graph=graph,
+        profile=profile,
+        operands=tuple(operands),
+        expected=expected,
+        known=tuple(known),
+        steps=tuple(steps),
+        variables=variables,
+        constants=(*(o.value for o in operands), None),
+        makers=makers,
+        kept=kept_results(graph),
+        promises=promises_of(steps, variables),
+        limits=limits,
+        peak_memory=estimate.peak_memory,
+        kept_memory=estimate.kept_memory,
+        derived_memory=estimate.derived_memory,
+        work=estimate.work,
+        least_work=estimate.least_work,
+        is_settled=estimate.is_settled,
+        program=program,
+    )
+
+
+def _check_start(step: Step, operand: Operand, is_input: bool, shape: Shape) -> None:
+    """Refuse an operator that changes the shape of a tensor with a value before the model runs."""
+    if (is_input or operand.is_variable) and shape != operand.shape:
+        step.node.refuse(
+            "writes to an input or a variable of another shape", operand, expected=list(operand.shape), got=list(shape)
+        )
+
+
+def _step(
+    program: Program,
+    operands: Sequence[Operand],
+    known: Sequence[bool],
+    op: OperatorView,
+    last_uses: tuple[int, ...],
+    estimate: Estimate,
+    instead: Operand | None,
+    is_in_chain: bool,
+) -> Step:
+    """Return the step; its work and calls are counted in `estimate`.
+
+    `instead` is what its operand squares or dequantizes, which it may read in the operand's place.
+    """
+    around = Surroundings(program)
+    node = replace(node_of(operands, op, around, estimate.room), is_in_chain=is_in_chain)
+    kernel = _kernel(program.profile, node)
+    if kernel.makes is not None:
+        node = replace(node, outputs=tuple(replace(output, type=kernel.makes) for output in node.outputs))
+    if instead is not None:
+        node = of_codes(of_squares(node, kernel, instead), kernel, instead)
+    inputs = tuple(-1 if operand is None else operand.index for operand in node.inputs)
+    present = [tensor for tensor in inputs if tensor >= 0]
+    values_known = all(
+        position >= len(node.inputs) or (operand := node.inputs[position]) is None or operand.is_constant
+        for position in kernel.shape_operands
+    )
+    ready = values_known and all(known[tensor] for tensor in present)
+    prepared = prepare(kernel, node, program.profile.arithmetic) if ready else None
+    if not ready:
+        _check_calls(kernel, node, around)
+    outputs = tuple(tensor for tensor in op.outputs if tensor >= 0)
+    own = kernel.exactness if values_known or kernel.left is None else kernel.left
+    if prepared is not None and prepared.exactness is not None:
+        own = prepared.exactness
+    promise = own.after(around.promises)
+    dtypes = tuple(CARRIER[operand.type] for operand in node.outputs)
+    step = Step(
+        op.index, node.op, node, kernel, prepared, inputs, outputs, last_uses, dtypes, promise, estimate.live_bytes
+    )
+    estimate.call(step, around)
+    return step
+
+
+def _check_calls(kernel: Kernel, node: Node, around: Surroundings) -> None:
+    """Let subgraphs that are called with unknown shapes refuse what does not depend on them."""
+    for option in kernel.calls:
+        subgraphs = node.options.get(option)
+        for subgraph in np.atleast_1d([] if subgraphs is None else subgraphs):
+            around.check(int(subgraph))
+
+
+def _kernel(profile: Profile, node: Node) -> Kernel:
+    inputs = [None if o is None else o.type for o in node.inputs]
+    outputs = [o.type for o in node.outputs]
+    sparse = tuple(i for i, o in enumerate(node.inputs) if o is not None and o.sparsity is not None)
+    kernel = find(profile.kernels, node.op, node.version, inputs, outputs, sparse)
+    if kernel is None:
+        names = " ".join("none" if t is None else t.label for t in inputs) + " -> " + " ".join(t.label for t in outputs)
+        raise UnsupportedError(
+            node.op,
+            version=node.version,
+            types=names,
+            index=node.index,
+            profile=profile.name,
+            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else profile.unlearned(node.op, names),
+            nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
+        )
+    return kernel

@@ -1,0 +1,387 @@
+"""A plan as a list of calls on arrays with fixed places, for plans that run repeatedly.
+
+Tensors share one block of memory, as far as their shapes are known and their lifetimes allow. A kernel that can fill an
+existing array (kernels/filling.py) is bound to these arrays once, which also fixes its result: nothing must be
+checked at run time. Operators that only change a shape become views, and a called subgraph adds its own calls to the
+list. The result of every other kernel is checked for type and shape (`evaluation`), and copied into the block if it is
+small. Variable tensors have arrays of their own, which kernels change in place (`Updating`) or get copies of new
+values. Variables with handles are resources of the run's State; what is assigned to them is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tflq.engine.interpreter.binding import failure
+from tflq.engine.interpreter.evaluation import evaluate, updates_of
+from tflq.engine.interpreter.memory import size_of
+from tflq.engine.interpreter.places import is_handle, places_of
+from tflq.engine.interpreter.plan import Plan, Step
+from tflq.engine.interpreter.state import State, check_inputs, variable
+from tflq.engine.interpreter.trace import Called, Trace
+from tflq.engine.jit.compiled import compiling_is_off
+from tflq.engine.jit.crew import Crew, cores
+from tflq.engine.jit.machine_calls import MachineCall
+from tflq.engine.jit.pieces import at_once
+from tflq.engine.kernels.families.movement import eval_view
+from tflq.engine.kernels.families.resources import OnVariable, Table, Variable, key_of, number_of
+from tflq.engine.kernels.families.subgraph_calls import eval_call, eval_call_once, once
+from tflq.engine.kernels.filling import Call, Filling, Fillings, Updating
+from tflq.engine.kernels.kernel import Array, Prepared
+from tflq.errors import TflqError
+
+#: The subgraphs in a trace.
+_NOTHING: Mapping[int, Called] = MappingProxyType({})
+#: Results up to this many bytes are copied, so that their readers can be bound to the copy.
+_COPIED = 1 << 16
+#: Outputs of the graph from this many bytes on are allocated in each run: binding again costs less than a copy.
+_LARGE = 1 << 20
+
+
+@dataclass(slots=True, eq=False)
+class _Reached:
+    """State besides arrays that the steps of a routine, and of those it calls, reach: a Session without subgraphs.
+
+    `once` are the keys of subgraphs that have to have run; `assigned` are the bytes of all values that are assigned.
+    """
+
+    resources: dict[Hashable, Any] = field(default_factory=dict)
+    memory: dict[object, Any] = field(default_factory=dict)
+    once: set[Hashable] = field(default_factory=set)
+    assigned: int = 0
+
+    def enter(self, subgraph: int) -> NoReturn:
+        """Refuse a call: no step of a routine that takes a Session makes one."""
+        raise RuntimeError(f"subgraph {subgraph} is not part of the routine")
+
+
+class Routine:
+    """The steps of a plan, bound to arrays of their own. One run at a time; results belong to the caller.
+
+    `given` are the inputs of all runs, to which steps are also bound; None if every run brings its own. `called` are
+    the routines of subgraphs, by the step that calls them. The threads of `crew` share the calls.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        places: Mapping[int, Array],
+        block: Array,
+        crew: Crew | None,
+        given: Mapping[int, Array] | None,
+        called: Mapping[int, Routine],
+        reached: _Reached,
+    ) -> None:
+        self._plan, self._crew, self._given, self._called, self._reached = plan, crew, given, called, reached
+        self._shared = (block, *(given or {}).values(), *(places[tensor] for tensor in plan.variables))
+        self._values: list[Array | None] = list(plan.constants)
+        for tensor, place in places.items():
+            self._values[tensor] = place
+        self._fixed = {t for t, value in enumerate(plan.constants) if value is not None} | {
+            *plan.expected,
+            *plan.variables,
+        }
+        self._variables = [(tensor, places[tensor]) for tensor in plan.variables]
+        self._inputs = [(t, place, place.dtype, place.shape) for t in plan.inputs for place in (places[t],)]
+        self._steps: list[Step] = []
+        self._calls: list[Call] = []
+        for step in plan.steps:
+            self._bind(step, places)
+        silent = all(isinstance(call, MachineCall) or _is_silent(call) for call in self._calls)
+        self._is_quiet = silent and not compiling_is_off()
+        self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
+        self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
+
+    def admits(self, state: State) -> bool:
+        """Return whether a run can begin: subgraphs that run once have run, and all variables fit into the memory."""
+        reached, resources = self._reached, state.resources
+        if not resources:
+            return not reached.once
+        for entry in resources.values():
+            if isinstance(entry, Table):
+                return False
+        held = sum([e.value.nbytes for e in resources.values() if isinstance(e, Variable) and e.value is not None])
+        fits = self._plan.peak_memory + held + reached.assigned <= self._plan.limits.memory
+        return fits and reached.once <= resources.keys()
+
+    def run(self, inputs: Mapping[int, Array], state: State) -> Trace:
+        """Run all steps on the graph's inputs and return the trace of the kept tensors.
+
+        Inputs are copied unless they are those given. The state's variables become the routine's arrays.
+
+        Raises:
+            InputError: See `check_inputs`.
+        """
+        self._start(inputs, state)
+        if self._is_quiet:
+            self._run()
+        else:
+            with np.errstate(all="ignore"):
+                self._run()
+        values, outputs = self._values, {}
+        for tensor, is_fixed in self._outputs:
+            value = values[tensor]
+            assert value is not None  # guaranteed by check_order
+            outputs[tensor] = value.copy() if is_fixed else value
+        return Trace(outputs, self._makers, self._plan.promises, _NOTHING)
+
+    def timed(self, inputs: Mapping[int, Array], state: State) -> Iterator[tuple[Step, float]]:
+        """Run all steps as `run` does, and yield the step and the seconds of each call."""
+        self._start(inputs, state)
+        with np.errstate(all="ignore"):
+            for step, call in zip(self._steps, self._calls, strict=True):
+                begun = perf_counter()
+                call()
+                yield step, perf_counter() - begun
+
+    def _start(self, inputs: Mapping[int, Array], state: State) -> None:
+        self._reached.resources = state.resources
+        if self._crew is not None:
+            self._crew.assemble()
+        if inputs is not self._given:
+            self._take(inputs)
+        for tensor, place in self._variables:
+            if state.variables.get(tensor) is not place:
+                place[...] = variable(self._plan, state, tensor)
+                state.variables[tensor] = place
+
+    def _take(self, inputs: Mapping[int, Array]) -> None:
+        if len(inputs) != len(self._inputs):
+            check_inputs(self._plan, inputs)
+        for tensor, place, dtype, shape in self._inputs:
+            value = inputs.get(tensor)
+            if value is None or value.dtype != dtype or value.shape != shape:
+                check_inputs(self._plan, inputs)
+            else:
+                place[...] = value
+
+    def _run(self) -> None:
+        number = 0
+        try:
+            for number, call in enumerate(self._calls):  # noqa: B007 (read if a call fails)
+                call()
+        except TflqError:
+            raise
+        except Exception as error:
+            step = self._steps[number]
+            raise failure(step.op, step.index, "eval", error) from error
+
+    def _bind(self, step: Step, places: Mapping[int, Array]) -> None:
+        """Add the step's call, if there is one."""
+        prepared, values = step.prepared, self._values
+        assert prepared is not None  # the plan is settled
+        arguments: list[Any] = [values[tensor] for tensor in step.inputs]
+        if is_handle(step):
+            self._fixed.update(step.outputs)
+            values[step.outputs[0]] = prepared.data
+            return
+        if prepared.eval is eval_call_once:
+            self._reached.once.add(once(prepared.data))
+            return
+        if all(tensor < 0 or tensor in self._fixed for tensor in step.inputs):
+            if prepared.eval is eval_view and not set(step.inputs) & set(self._plan.variables):
+                self._fixed.update(step.outputs)
+                for tensor, view in zip(step.outputs, eval_view(prepared.data, *arguments), strict=True):
+                    values[tensor] = view
+                return
+            filling = _filling(step, prepared)
+            if filling is not None and all(tensor in places for tensor in step.outputs):
+                call = filling.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
+                if call is not None and self._crew is None and self._is_large_result(step, places):
+                    for tensor in step.outputs:
+                        values[tensor] = None
+                    self._add(step, partial(_fill, filling, prepared, step, values, arguments))
+                    return
+                if call is not None:
+                    self._fixed.update(step.outputs)
+                    self._add(step, call)
+                    return
+        if step.index in self._called:
+            self._call(step, places)
+            return
+        if isinstance(prepared.eval, OnVariable):
+            self._reach(step, prepared, prepared.eval, places)
+            return
+        targets = [place for t in step.outputs if (place := places.get(t)) is not None and place.nbytes <= _COPIED]
+        if len(targets) == len(step.outputs):
+            self._fixed.update(step.outputs)
+            self._add(step, partial(_evaluate, prepared, step, values, targets))
+        else:
+            for tensor in step.outputs:
+                values[tensor] = None
+            self._add(step, partial(_evaluate, prepared, step, values, (), self._shared))
+
+    def _is_large_result(self, step: Step, places: Mapping[int, Array]) -> bool:
+        """Return whether the step makes large outputs of the graph that no step reads."""
+        made = set(step.outputs)
+        is_read = any(made & set(other.inputs) for other in self._plan.steps)
+        is_large = all(places[tensor].nbytes >= _LARGE for tensor in made)
+        return made <= set(self._plan.kept) and is_large and not is_read
+
+    def _call(self, step: Step, places: Mapping[int, Array]) -> None:
+        called = self._called[step.index]
+        self._add(step, partial(_copy, self._values, step.inputs, [place for _, place, _, _ in called._inputs]))
+        self._steps += called._steps
+        self._calls += called._calls
+        self._add(step, partial(_copy, called._values, called._plan.outputs, [places[t] for t in step.outputs]))
+        self._fixed.update(step.outputs)
+
+    def _reach(self, step: Step, prepared: Prepared, evaluate: OnVariable, places: Mapping[int, Array]) -> None:
+        values = self._values
+        targets = [places[tensor] for tensor in step.outputs if places[tensor].nbytes <= _COPIED]
+        if len(targets) == len(step.outputs):
+            self._fixed.update(step.outputs)
+        else:
+            values[step.outputs[0]] = None
+        if not step.outputs:
+            self._reached.assigned += sum(
+                size_of(operand, operand.shape) for operand in step.node.inputs[1:] if operand
+            )
+        general = partial(_on_variable, prepared, step, values, targets, self._reached)
+        handle, array = values[step.inputs[0]], values[step.inputs[1]] if step.inputs[1:] else None
+        fixed = [array] if array is not None and step.inputs[1] in self._fixed else targets
+        if handle is None or not fixed:
+            self._add(step, general)
+        else:
+            quick = partial(evaluate.quick, prepared.data)
+            self._add(
+                step, partial(_on_known_variable, general, quick, self._reached, key_of(number_of(handle)), *fixed)
+            )
+
+    def _add(self, step: Step, call: Call) -> None:
+        self._steps.append(step)
+        parts = [] if self._crew is None else at_once(call, self._crew.size)
+        shared = [part for part in parts if isinstance(part, MachineCall)]
+        if self._crew is not None and 1 < len(parts) == len(shared):
+            call = self._crew.shared(call, shared)
+        self._calls.append(call)
+
+
+def _is_silent(call: Call) -> bool:
+    return isinstance(call, partial) and call.func not in (_evaluate, _fill)
+
+
+def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:
+    for tensor, target in zip(tensors, targets, strict=True):
+        target[...] = values[tensor]
+
+
+def _fill(
+    filling: Filling | Fillings,
+    prepared: Prepared,
+    step: Step,
+    values: list[Array | None],
+    arguments: Sequence[Array | None],
+) -> None:
+    """Bind one step to fresh arrays, run it, and put them among the values."""
+    outs = [np.empty(shape or (), dtype) for shape, dtype in zip(prepared.shapes, step.dtypes, strict=True)]
+    call = filling.bound(prepared.data, outs, *arguments)
+    assert call is not None  # it was bound to places of this form
+    call()
+    for tensor, out in zip(step.outputs, outs, strict=True):
+        values[tensor] = out
+
+
+def _on_known_variable(
+    general: Call, quick: Callable[[Variable, Array], bool], reached: _Reached, key: Hashable, array: Array
+) -> None:
+    """Run one step that reads or assigns a variable with a constant handle."""
+    entry = reached.resources.get(key)
+    if not isinstance(entry, Variable) or not quick(entry, array):
+        general()
+
+
+def _on_variable(
+    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], reached: _Reached
+) -> None:
+    """Run one step that reads or assigns a variable, which keeps a copy."""
+    handle, *others = (values[tensor] for tensor in step.inputs)
+    results = evaluate(prepared, step, [handle, *(_present(value).copy() for value in others)], reached)
+    if targets:
+        targets[0][...] = results[0]
+    else:
+        for tensor, result in zip(step.outputs, results, strict=True):
+            values[tensor] = result
+
+
+def _present(value: Array | None) -> Array:
+    assert value is not None  # variables have places, and operands of variables are never left out
+    return value
+
+
+def _evaluate(
+    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], shared: Sequence[Array] = ()
+) -> None:
+    """Run one step on values by tensor; copy its results into the targets, or add them to the values.
+
+    Results among the values must not share memory with the block or with given inputs, which are soon overwritten.
+    """
+    results = evaluate(prepared, step, [values[tensor] for tensor in step.inputs])
+    if not shared:
+        for target, result in zip(targets, results):  # noqa: B905 (updates follow the outputs)
+            target[...] = result
+    else:
+        for tensor, result in zip(step.outputs, results):  # noqa: B905
+            values[tensor] = result.copy() if any(np.may_share_memory(result, x) for x in shared) else result
+    for position, result in updates_of(prepared, step, results) if prepared.updates else ():
+        np.copyto(_present(values[step.inputs[position]]), result)
+
+
+def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
+    """Return the plan's routine, which uses at most `threads` threads and no more than there are processors.
+
+    `given` are the inputs, if they are the same arrays in every run. The result is None if the plan needs more than
+    arrays of known shapes, or has no memory for them.
+    """
+    threads = 1 if compiling_is_off() else min(threads, cores())
+    return _routine(plan, Crew(threads - 1) if threads > 1 else None, _Reached(), given)
+
+
+def _routine(
+    plan: Plan, crew: Crew | None, reached: _Reached, given: Mapping[int, Array] | None = None
+) -> Routine | None:
+    if not plan.is_settled or any(_is_bound_late(step) for step in plan.steps):
+        return None
+    placed = places_of(plan, given or {})
+    callees = {step.index: _callee(plan, step) for step in plan.steps if _is_call(step.prepared)}
+    if any(callee.variables for callee in callees.values()):
+        return None  # every call begins with fresh ones
+    called = {index: _routine(callee, crew, reached) for index, callee in callees.items()}
+    if placed is None or None in called.values():
+        return None
+    inner = {index: each for index, each in called.items() if each is not None}
+    return Routine(plan, *placed, crew, given, inner, reached)
+
+
+def _callee(plan: Plan, step: Step) -> Plan:
+    assert step.prepared is not None  # the plan is settled
+    called, _ = plan.program.plan(step.prepared.data.subgraphs[0], tuple(plan.operands[t].shape for t in step.inputs))
+    return called
+
+
+def _is_call(prepared: Prepared | None) -> bool:
+    return prepared is not None and prepared.eval is eval_call and not any(prepared.data.unwritten)
+
+
+def _filling(step: Step, prepared: Prepared) -> Filling | Fillings | None:
+    """Return the step's eval if it can be bound to arrays: none that it changes may be another of its inputs, too."""
+    evaluate = prepared.eval
+    if not isinstance(evaluate, Filling | Fillings):
+        return None
+    is_alone = all(step.inputs.count(step.inputs[position]) == 1 for position in prepared.updates)
+    return evaluate if is_alone and (isinstance(evaluate, Updating) or not prepared.updates) else None
+
+
+def _is_bound_late(step: Step) -> bool:
+    prepared = step.prepared
+    if prepared is None or None in prepared.shapes:
+        return True
+    is_known = prepared.alone or prepared.eval is eval_call_once or isinstance(prepared.eval, OnVariable)
+    return step.kernel.session and not (is_known or _is_call(prepared))

@@ -1,0 +1,285 @@
+"""Machine code from compiled functions: numba makes LLVM's intermediate code, LLVM an object file, `objects` an image.
+
+An image has one entry, a function of words: the first is its own address, then the words of the arguments follow
+(`arguments`), then those of the result. It returns a status, 0 if nothing was raised. What numba's own runtime does for
+compiled code, memory of arrays and reshaping, is part of each image that needs it (`runtime.ll`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.jit.arguments import DATA, SHAPE, STRIDES, reads_arrays
+from tflq.engine.jit.images import ENTRY, OUTSIDE, Code, loads_images
+from tflq.engine.jit.objects import NotLinkable, link
+from tflq.engine.jit.targets import Level
+
+#: Widths of results by numba's names.
+_NUMBERS = {"bool": "b", "float32": "f4", "float64": "f8"} | {
+    f"{sign}int{8 * size}": f"{sign or 'i'}{size}" for sign in ("", "u") for size in (1, 2, 4, 8)
+}
+
+
+class NotBuildable(ValueError):
+    """The function is nothing that an image can hold: its result is an array, or it needs this process."""
+
+
+def build(function: Any, args: tuple[Any, ...], level: Level | None = None) -> Code:
+    """Compile `function`, whose callees numba knows, for arguments of these types; for the processor at hand, or for
+    another level.
+
+    Raises:
+        NotBuildable: See there.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    if not reads_arrays():
+        raise NotBuildable("arrays are laid out otherwise in this Python")
+    with global_compiler_lock:
+        overload = _intermediate(function, args)
+        result = _result(overload.signature.return_type)
+        module = _whole_module(overload, args)
+    outside = {each.name for each in module.functions if each.is_declaration and not each.name.startswith("llvm.")}
+    if unknown := outside - OUTSIDE:
+        raise NotBuildable(f"it calls {', '.join(sorted(unknown))}")
+    content = _machine(level).emit_object(module)
+    if level is None and not loads_images():
+        return Code(content, result)
+    try:
+        image = link(content, ENTRY)
+    except NotLinkable as error:
+        raise NotBuildable(str(error)) from error
+    if unknown := image.slots.keys() - OUTSIDE:
+        raise NotBuildable(f"it calls {', '.join(sorted(unknown))}")
+    return Code(image, result)
+
+
+def _intermediate(function: Any, args: tuple[Any, ...]) -> Any:
+    """Return numba's compile result for these arguments, without machine code."""
+    import numba
+
+    from tflq.engine.jit.linking import linked
+
+    dispatcher = linked(function)
+    signature = tuple(map(numba.typeof, args))
+    dispatcher.compile(signature)
+    (overload,) = dispatcher.overloads.values()
+    return overload
+
+
+def _whole_module(overload: Any, args: tuple[Any, ...]) -> Any:
+    """Return an optimized module with the entry, the function and everything that it calls."""
+    from numba.core.registry import cpu_target
+
+    context = cpu_target.target_context
+    library = _library()(context.codegen(), ENTRY)
+    library.add_ir_module(_entry(context, overload, args))
+    library.add_linking_library(overload.library)
+    library.finalize()
+    if library.is_bound:
+        raise NotBuildable("it holds addresses of this process")
+    return library.module
+
+
+@cache
+def _library() -> Any:
+    """Return the class of libraries that are optimized, and never compiled."""
+    import llvmlite.binding as llvm
+    from numba.core.codegen import JITCodeLibrary
+
+    class Library(JITCodeLibrary):  # type: ignore[misc]
+        def finalize(self) -> None:
+            module = self._final_module
+            parts = [each._get_module_for_linking() for each in dict.fromkeys(self._linking_libraries)]
+            module.link_in(llvm.parse_assembly(_runtime(module.triple, module.data_layout, _messages(parts))))
+            for part in parts:
+                module.link_in(part, preserve=True)
+            for function in module.functions:
+                if not function.is_declaration and function.name != ENTRY:
+                    function.linkage = "internal"
+            self._optimize_final_module()
+            self._final_module.verify()
+            self._finalized = True
+
+        @property
+        def module(self) -> Any:
+            return self._final_module
+
+        @property
+        def is_bound(self) -> bool:
+            return any(each.name.startswith("numba.dynamic.globals") for each in self._final_module.global_variables)
+
+    return Library
+
+
+def _messages(modules: Sequence[Any]) -> tuple[str, ...]:
+    """Return the functions that make the text of an exception, for numba's wrapper alone (numba.core.callconv)."""
+    names = {each.name for module in modules for each in module.functions}
+    return tuple(sorted(name for name in names if name.startswith("__excinfo_unwrap_args")))
+
+
+@cache
+def _runtime(triple: str, layout: str, messages: tuple[str, ...]) -> str:
+    """Return the assembly of the runtime, in which `messages` do nothing."""
+    text = Path(__file__).with_name("runtime.ll").read_text(encoding="utf-8")
+    silent = "".join(f"define ptr @{name}(ptr %args) {{\n  ret ptr null\n}}\n" for name in messages)
+    return f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n{text}{silent}'
+
+
+def _result(kind: Any) -> str:
+    """Return the types of a result's words.
+
+    Raises:
+        NotBuildable: It is neither a number nor a tuple of numbers.
+    """
+    from numba.core import types
+
+    if kind == types.none:
+        return "n"
+    if isinstance(kind, (types.containers.Tuple, types.containers.UniTuple)):
+        return f"({','.join(_number(each) for each in kind)})"
+    return _number(kind)
+
+
+def _number(kind: Any) -> str:
+    from numba.core.types.misc import unliteral
+
+    name = str(unliteral(kind))
+    if name not in _NUMBERS:
+        raise NotBuildable(f"its result is a {kind}")
+    return _NUMBERS[name]
+
+
+def _entry(context: Any, overload: Any, args: tuple[Any, ...]) -> Any:
+    """Return a module with the entry: it reads arguments from words, calls the function, and writes its result."""
+    from llvmlite import ir
+
+    described = overload.fndesc
+    called = context.call_conv.get_function_type(described.restype, described.argtypes)
+    module = context.codegen()._create_empty_module(ENTRY)
+    word, status = ir.IntType(64), ir.IntType(32)
+    target = ir.Function(module, called, described.llvm_func_name)
+    entry = ir.Function(module, ir.FunctionType(status, [word.as_pointer()]), ENTRY)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    places = [builder.alloca(kind.pointee) for kind in called.args[:2]]  # of the result and the exception
+    leaves = list(_leaves(args))
+    values = [v for i, leaf in enumerate(leaves) for v in _read(builder, _at(builder, entry.args[0], 1 + i), leaf)]
+    if len(values) != len(called.args) - 2:
+        raise NotBuildable(f"numba passes {len(called.args) - 2} values, not {len(values)}")
+    code = builder.call(target, [*places, *map(partial(_as, builder), values, called.args[2:])])
+    with builder.if_then(builder.icmp_unsigned("==", code, status(0))):
+        if _result(described.restype) != "n":
+            for i, part in enumerate(_parts(builder, builder.load(places[0]))):
+                at = builder.gep(entry.args[0], [word(1 + len(leaves) + i)])
+                builder.store(_word(builder, part, word), at)
+    builder.ret(code)
+    return module
+
+
+def _leaves(args: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the arguments that have a word each."""
+    for value in args:
+        if isinstance(value, tuple):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _at(builder: Any, words: Any, position: int) -> Any:
+    """Return a word."""
+    from llvmlite import ir
+
+    return builder.load(builder.gep(words, [ir.IntType(64)(position)]))
+
+
+def _read(builder: Any, word: Any, leaf: Any) -> list[Any]:
+    """Return the words that numba passes for an argument: its own, or those of an array.
+
+    Compiled code does not count references to an array without an owner.
+    """
+    if not isinstance(leaf, np.ndarray):
+        return [word]
+    none, pointer = word.type(0), word.type.as_pointer()
+
+    def field(offset: int) -> Any:
+        return builder.load(builder.inttoptr(builder.add(word, word.type(offset)), pointer))
+
+    shape, strides = (
+        [_at(builder, builder.inttoptr(field(offset), pointer), axis) for axis in range(leaf.ndim)]
+        for offset in (SHAPE, STRIDES)
+    )
+    size = word.type(1)
+    for extent in shape:
+        size = builder.mul(size, extent)
+    return [none, none, size, word.type(leaf.itemsize), field(DATA), *shape, *strides]
+
+
+def _as(builder: Any, value: Any, kind: Any) -> Any:
+    """Return a word as the LLVM type of an argument.
+
+    Raises:
+        NotBuildable: The type has no place in a word.
+    """
+    from llvmlite import ir
+
+    if isinstance(kind, ir.PointerType):
+        return builder.inttoptr(value, kind)
+    if isinstance(kind, ir.DoubleType):
+        return builder.bitcast(value, kind)
+    if isinstance(kind, ir.FloatType):
+        return builder.bitcast(builder.trunc(value, ir.IntType(32)), kind)
+    if not isinstance(kind, ir.IntType) or kind.width > value.type.width:
+        raise NotBuildable(f"numba passes an argument as {kind}")
+    return value if kind == value.type else builder.trunc(value, kind)
+
+
+def _parts(builder: Any, value: Any) -> list[Any]:
+    """Return the numbers of a result."""
+    from llvmlite import ir
+
+    if isinstance(value.type, (ir.ArrayType, ir.LiteralStructType)):
+        return [builder.extract_value(value, i) for i in range(len(value.type))]
+    return [value]
+
+
+def _word(builder: Any, value: Any, word: Any) -> Any:
+    """Return a number as a word; integers keep their low bits."""
+    from llvmlite import ir
+
+    if isinstance(value.type, ir.FloatType):
+        value = builder.bitcast(value, ir.IntType(32))
+    elif isinstance(value.type, ir.DoubleType):
+        value = builder.bitcast(value, word)
+    return builder.sext(value, word) if value.type.width < word.width else value
+
+
+#: LLVM's machines that write object files; they are not safe to use by several threads.
+_MACHINES = threading.local()
+
+
+def _machine(level: Level | None) -> Any:
+    """Return LLVM's machine for the processor that numba compiles for, or for a level."""
+    import llvmlite.binding as llvm
+
+    made: dict[str, Any] = _MACHINES.__dict__
+    name = level.name if level is not None else ""
+    if name not in made:
+        if level is None:
+            from numba.core.registry import cpu_target
+
+            options: dict[str, Any] = {}
+            cpu_target.target_context.codegen()._customize_tm_options(options)
+            options, triple = {key: options[key] for key in ("cpu", "features")}, llvm.get_process_triple()
+        else:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+            options, triple = {"cpu": level.cpu, "features": level.words}, f"{level.machine}-unknown-linux-gnu"
+        target = llvm.Target.from_triple(triple)
+        made[name] = target.create_target_machine(opt=3, reloc="pic", codemodel="small", **options)
+    return made[name]

@@ -1,0 +1,234 @@
+"""`@compiled`: plain Python that is also machine code, shipped with tflq or compiled by numba at the first call.
+
+Importing numba and llvmlite costs more than reading a model, so nothing imports them until a function is called for
+which there is no machine code, neither with tflq (`shipped`) nor on disk (`code_cache`). With NUMBA_DISABLE_JIT=1 the
+same source runs as Python, slow and open to any debugger. Machine code is found by a digest of the function and of
+everything it calls, so that a change to a callee can never leave stale code behind.
+
+A compiled function may call other compiled functions of any module by their global names. Python calls it with arrays,
+numbers, truth values, None and tuples of these; it returns None, a number or a tuple of numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import inspect
+import os
+import threading
+import types
+from collections.abc import Callable, Iterator
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.interrupts import uninterrupted
+
+if TYPE_CHECKING:
+    from tflq.engine.jit.native import Native
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: A scalar of compiled code: int64 there, an int or a NumPy integer where the source runs as Python.
+Int: TypeAlias = Any
+#: Likewise for float64.
+Real: TypeAlias = Any
+#: An array of any type.
+Array: TypeAlias = NDArray[Any]
+
+#: Held while dispatchers are created: a function has one, no matter how many threads call it first.
+_MAKING = threading.RLock()
+
+
+class Compiled(Generic[P, R]):
+    """A function with two bodies of one source: `python`, and the machine code compiled from it on demand."""
+
+    #: True if other threads run while its machine code does.
+    frees_threads = False
+    #: True for classes whose code is not compiled from `python`: `digest` is one of the files that write it.
+    writes_code = False
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self.python = function
+        self._call: Callable[..., R] | None = None
+        self._inner: Any = None
+        self._count: int = self._code.co_argcount
+        self._digest = self._origin = ""
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it, compiling it first if needed."""
+        call: Any = self._call or self.resolve()
+        is_whole = len(args) == self._count and not kwargs
+        result: R = call(*args) if is_whole else call(*self._all(args, kwargs))
+        return result
+
+    def resolve(self) -> Callable[..., R]:
+        """Return the callable to use from now on: machine code, or the plain function if compiling is off."""
+        with _MAKING:
+            if self._call is None:
+                self._call = self.python if compiling_is_off() else self._native()
+            return self._call
+
+    def bound(self, *args: Any) -> Callable[[], R]:
+        """Bind the call with these arguments; it can be made repeatedly."""
+        return self._bound_call(args)
+
+    def _bound_call(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], R]:
+        call: Any = self._call or self.resolve()
+        if call is self.python:
+            return functools.partial(call, *args)
+        bound: Callable[[], R] = call.bound(args if len(args) == self._count else self._all(args, {}), whole)
+        return bound
+
+    def _all(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments by position.
+
+        Raises:
+            TypeError: They do not fit the function.
+        """
+        bound = inspect.signature(self.python).bind(*args, **named)
+        bound.apply_defaults()
+        return bound.args
+
+    def bind(self, **names: Any) -> Compiled[P, R]:
+        """Return this function with other values for those globals: code specialised for constants."""
+        source: Any = self.python
+        bound = types.FunctionType(
+            source.__code__, {**source.__globals__, **names}, source.__name__, source.__defaults__, source.__closure__
+        )
+        bound.__qualname__, bound.__module__, bound.__doc__ = source.__qualname__, source.__module__, source.__doc__
+        specialized = copy.copy(self)
+        specialized.python, specialized._call, specialized._inner = bound, None, None
+        specialized._digest = specialized._origin = ""
+        return specialized
+
+    def digest(self) -> str:
+        """Return a digest of this bytecode, the constants it reads and every compiled function that it calls."""
+        if not self._digest:
+            self._digest = self._hashed(methodcaller("digest"), _bytecode(self._code))
+        return self._digest
+
+    def origin(self) -> str:
+        """Return a digest of the same by the files of the source: the same for every version of Python.
+
+        It is valid only if no file has changed since it was imported.
+        """
+        if self.writes_code:
+            return self.digest()
+        if not self._origin:
+            code = self._code
+            content = _file(code.co_filename)
+            place = [content, code.co_name, code.co_firstlineno] if content else _bytecode(code)
+            self._origin = self._hashed(methodcaller("origin"), place)
+        return self._origin
+
+    @property
+    def is_written(self) -> bool:
+        """True if its code, or that of a function that it calls, is not compiled from Python."""
+        return self.writes_code or any(v.is_written for v in self._globals().values() if isinstance(v, Compiled))
+
+    def _hashed(self, digest: Callable[[Any], str], source: list[object]) -> str:
+        parts = [self.python.__defaults__, *source]
+        for name, value in sorted(self._globals().items()):
+            parts += [name, digest(value) if isinstance(value, Compiled) else _content(value)]
+        if self.frees_threads:
+            parts.append("nogil")
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    @property
+    def _code(self) -> types.CodeType:
+        code: types.CodeType = self.python.__code__
+        return code
+
+    def _globals(self) -> dict[str, Any]:
+        """Return the globals that it names: callees, plain constants and named tuples."""
+        module = self.python.__globals__
+        kept = (Compiled, int, float, bool, str, tuple, np.ndarray, type)
+        values = {name: module.get(name) for name in _names(self._code)}
+        return {name: value for name, value in values.items() if isinstance(value, kept)}
+
+    def _native(self) -> Native:
+        from tflq.engine.jit.native import Native
+
+        name = f"{self.python.__module__}.{self.python.__qualname__}"
+        return Native(name, self)
+
+    def inner(self) -> Any:
+        """Return the object that compiled code calls."""
+        with _MAKING:
+            if self._inner is None:
+                with uninterrupted():
+                    self._inner = self._linked()
+            return self._inner
+
+    def _linked(self) -> Any:
+        from tflq.engine.jit.linking import linked
+
+        return linked(self.linkable())
+
+    def linkable(self) -> Any:
+        """Return the function as numba compiles it, with the objects that numba finds for callees under their names."""
+        source: Any = self.python
+        callees = {name: value.inner() for name, value in self._globals().items() if isinstance(value, Compiled)}
+        bound = types.FunctionType(
+            source.__code__, {**source.__globals__, **callees}, source.__name__, source.__defaults__, source.__closure__
+        )
+        bound.__qualname__ = f"{source.__qualname__}_{self.digest()}"
+        bound.__module__, bound.__doc__ = source.__module__, source.__doc__
+        return bound
+
+
+def _bytecode(code: types.CodeType) -> list[object]:
+    """Return the parts that define a function, functions and comprehensions within it included."""
+    parts: list[object] = [code.co_code, code.co_names, code.co_varnames]
+    for constant in code.co_consts:
+        parts += _bytecode(constant) if isinstance(constant, types.CodeType) else [constant]
+    return parts
+
+
+@functools.cache
+def _file(name: str) -> str:
+    """Return a digest of a file; "" if there is none."""
+    try:
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that a function, or one within it, looks up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _content(value: Any) -> object:
+    """Return the representation of a global in a digest."""
+    if isinstance(value, np.ndarray):  # its repr leaves most elements out
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, type):  # a named tuple
+        return value.__qualname__, getattr(value, "_fields", ())
+    return value
+
+
+def compiling_is_off() -> bool:
+    """Return whether NUMBA_DISABLE_JIT asks for plain Python."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def compiled(function: Callable[P, R]) -> Compiled[P, R]:
+    """Compile `function` at its first call. Never fastmath: float sums keep their order, nothing is contracted."""
+    return Compiled(function)
+
+
+def unlocked(function: Compiled[P, R]) -> Compiled[P, R]:
+    """Let other threads run while its machine code does. Put it above `@compiled`."""
+    function.frees_threads = True
+    return function

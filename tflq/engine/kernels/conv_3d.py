@@ -1,0 +1,104 @@
+"""CONV_3D: convolution of volumes.
+
+| operand | shape                | types   |
+|---------|----------------------|---------|
+| x       | N, D, H, W, C        | float32 |
+| w       | KD, KH, KW, C, O     | float32 |
+| bias    | O, may be absent     | float32 |
+| y       | N, OD, OH, OW, O     | float32 |
+
+Options: padding, strides, dilations, fused activation.
+The optimized resolver up to 2.14 multiplies patches and weights as Eigen multiplies matrices.
+Source: LiteRT 2.3, conv3d.cc; reference/conv3d.h Conv3D. TensorFlow 2.14, conv3d.cc EvalFloat; optimized_ops.h Conv3D;
+cpu_backend_gemm_eigen.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from tflq.engine.kernels.exactness import close
+from tflq.engine.kernels.families.activation import clamp_in_place
+from tflq.engine.kernels.families.unclaimed import unclaimed_floats
+from tflq.engine.kernels.geometry.volumes import OpData, Window3D, check_operands, convolve_3d, data_of, window
+from tflq.engine.kernels.geometry.windows import Axis
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.validity import opt
+from tflq.engine.numerics import eigen
+from tflq.engine.numerics.arithmetic import Arithmetic
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse empty volumes and filters; an empty batch is fine."""
+    x, w = node.input(0), node.input(1)
+    check_operands(node, x, w, 3, 4, node.optional(2))
+    for operand, sizes in ((x, x.shape[1:]), (w, w.shape)):
+        node.check(min(sizes) > 0, "sizes", operand, expected="above 0", got=list(sizes))
+    at = window(node, x.shape[1:4], w.shape[:3])
+    shape = (x.shape[0], *at.out, w.shape[4])
+    return Prepared((shape,), data_of(node, at, shape), evaluate)
+
+
+def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """Source: Conv3D. Rounding: product and sum apart, one float32 sum over kd, ky, kx, c, then the bias."""
+    out = np.empty(data.shape, np.float32)
+    biases = np.zeros(w.shape[4], np.float32) if bias is None else bias.reshape(-1)
+    convolve_3d(np.ascontiguousarray(x), np.ascontiguousarray(w), biases, data.window, *data.clamp, out)
+    return out
+
+
+ROWS = (Kernel("CONV_3D", "float32 float32 float32? -> float32", prepare, (1, 1)),)
+
+
+def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the reference kernel, which also sums dilated windows."""
+    prepared = prepare(node, arithmetic)
+    is_dilated = any(axis.dilation > 1 for axis in prepared.data.window)
+    if is_dilated or 0 in prepared.data.shape:
+        return prepared
+    return replace(prepared, eval=partial(eval_by_eigen, cache=arithmetic.first_level_cache))
+
+
+def eval_by_eigen(data: OpData, x: Array, w: Array, bias: Array | None = None, *, cache: int) -> Array:
+    """Rounding: product and sum apart, in Eigen's order of k, bias last. Padding: products with 0."""
+    columns = np.ascontiguousarray(w).reshape(-1, w.shape[4])
+    sums = eigen.product(columns, patches(x, data.window).reshape(-1, len(columns)), cache=cache)
+    if bias is not None:
+        sums += bias.reshape(-1)
+    return clamp_in_place(sums.reshape(data.shape), *data.clamp)
+
+
+def patches(x: Array, window: Window3D) -> Array:
+    """Return N, D, H, W, C as N, OD, OH, OW, KD * KH * KW, C; 0 outside of the volume."""
+    taps = list(product(*(range(axis.kernel) for axis in window)))
+    out = np.zeros((x.shape[0], *window.out, len(taps), x.shape[4]), np.float32)
+    for number, tap in enumerate(taps):
+        written, read = zip(*(_seen(axis, at) for axis, at in zip(window, tap, strict=True)), strict=True)
+        out[(slice(None), *written, number)] = x[(slice(None), *read)]
+    return out
+
+
+def _seen(axis: Axis, tap: int) -> tuple[slice, slice]:
+    """Return the positions at which that tap lies inside, and the elements that it meets there."""
+    start = tap - axis.before
+    first = max(0, -(start // axis.stride))
+    last = min(axis.out, (axis.size - 1 - start) // axis.stride + 1)
+    if last <= first:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last), slice(start + first * axis.stride, start + last * axis.stride, axis.stride)
+
+
+DILATED = close("sums of dilated windows are not reproduced; others are the same bits")
+
+KERNELS = (
+    *ROWS,
+    *valid(
+        opt(until="tflite-2.14"),
+        Kernel("CONV_3D", "float32 float32 float32? -> float32", prepare_by_eigen, (1, 1), exactness=DILATED),
+    ),
+    *valid(opt("litert-1.0"), *unclaimed_floats(ROWS)),
+)

@@ -1,0 +1,105 @@
+"""AVERAGE_POOL_2D as an average of codes: a sum and one division, with its fields.
+
+Devices differ in the rounding of the quotient, in whether the zero point is subtracted before it, and in the count of
+taps by which they divide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.kernels.families import pooling
+from tflq.engine.kernels.geometry.windows import Window
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.codes import Clamp
+from tflq.engine.numerics.divisions import QUOTIENTS, Ints
+from tflq.engine.numerics.stated_fields import check_fields
+from tflq.model.ir import CARRIER
+
+#: The operators that have it.
+OPERATORS = ("AVERAGE_POOL_2D",)
+#: The values of each field.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "rounding": tuple(QUOTIENTS),
+    "zero_point": ("kept", "subtracted"),
+    "count": ("taps inside", "whole window"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """One point of the grammar of averages. Fields are spelled as files of profiles spell them."""
+
+    rounding: str = "half away from zero"
+    zero_point: str = "kept"
+    count: str = "taps inside"
+
+
+def average_of(stated: Mapping[str, Any]) -> Average:
+    """Return the point with the fields in `stated`; the others have their defaults.
+
+    Raises:
+        UnknownNameError: A field or a value does not exist.
+    """
+    check_fields(stated, FIELDS, "an average")
+    return Average(**stated)
+
+
+def stated(point: Average) -> dict[str, str]:
+    """Return every field; `average_of` reads them."""
+    return asdict(point)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants. `window` lies over the image; `zero_point` is that of the input, LSB."""
+
+    window: Window
+    zero_point: int
+    clamp: Clamp
+    point: Average
+    dtype: np.dtype[Any]
+
+
+def averaged(row: Kernel, point: Average) -> Kernel:
+    """Return the row of AVERAGE_POOL_2D with another quotient."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        prepared = row.prepare(node, arithmetic)
+        pool, x = prepared.data, node.input(0)
+        if not isinstance(pool, pooling.OpData) or not x.is_quantized or len(pool.shape) != 4:
+            node.refuse("is no average of windows of codes")
+        clamp = Clamp(*map(int, pool.clamp))
+        data = OpData(pool.window, int(x.zero_point), clamp, point, CARRIER[node.outputs[0].type])
+        return replace(prepared, data=data, eval=eval_average)
+
+    return replace(row, prepare=prepare, takes=None)
+
+
+def eval_average(data: OpData, x: Array) -> Array:
+    """Add the taps inside the image and divide once. Rounding: by the point."""
+    zero = data.zero_point if data.point.zero_point == "subtracted" else 0
+    image = x.astype(np.int64) - zero
+    total, count = _sums(image, data.window), _sums(np.ones((1, *x.shape[1:3], 1), np.int64), data.window)
+    if data.point.count == "whole window":
+        count = np.full_like(count, data.window.kernel_h * data.window.kernel_w)
+    quotient = QUOTIENTS[data.point.rounding](total, np.maximum(count, 1)) + zero
+    return np.asarray(np.clip(quotient, *data.clamp).astype(data.dtype))
+
+
+def _sums(image: Ints, at: Window) -> Ints:
+    """Return sums over the windows, (N, out_h, out_w, C); taps outside the image are left out."""
+    sums = np.zeros((image.shape[0], at.out_h, at.out_w, image.shape[3]), np.int64)
+    for ky in range(at.kernel_h):
+        rows = np.arange(at.out_h) * at.stride_h - at.pad_top + ky
+        for kx in range(at.kernel_w):
+            columns = np.arange(at.out_w) * at.stride_w - at.pad_left + kx
+            inside = ((rows >= 0) & (rows < image.shape[1]))[:, None] & ((columns >= 0) & (columns < image.shape[2]))
+            taken = image[:, rows.clip(0, image.shape[1] - 1)][:, :, columns.clip(0, image.shape[2] - 1)]
+            sums += np.where(inside[None, :, :, None], taken, 0)
+    return sums

@@ -1,0 +1,65 @@
+"""Options of custom operators: numbers in a FlexBuffers map, read as the C++ reader's conversions read them.
+
+A value is looked at when it is asked for, and must be a number: what else the map holds, or points to, costs nothing.
+Source: FlexBuffers flexbuffers.h Map::operator[] (a binary search), Reference::AsInt64, AsDouble, AsBool.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from flatbuffers import flexbuffers
+
+from tflq.engine.kernels.kernel import Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """The map of one node's options."""
+
+    node: Node
+    map: flexbuffers.Map
+
+    def get(self, name: str) -> int | float | None:
+        """Return the number of that name; None if there is none."""
+        try:
+            value = self.map[name]
+            return float(value.AsFloat) if value.IsFloat else _whole(value)
+        except KeyError:
+            return None
+        except Exception as error:
+            self.node.refuse(f"custom option {name} is no number: {error or type(error).__name__}")
+
+
+def _whole(value: flexbuffers.Ref) -> int:
+    if not (value.IsInt or value.IsBool or value.IsNull):
+        raise TypeError("of another type")
+    return int(value.AsInt)
+
+
+def options_of(node: Node) -> Options:
+    """Return the node's options by name."""
+    try:
+        return Options(node, flexbuffers.GetRoot(node.custom_options).AsMap)
+    except Exception as error:
+        node.refuse(f"custom options are no FlexBuffers map: {type(error).__name__}: {error}")
+
+
+def integer(options: Options, name: str, default: int = 0) -> int:
+    """Read AsInt64: fractions are cut off; `default` if there is no such option."""
+    value = options.get(name)
+    if value is not None and not math.isfinite(value):
+        options.node.refuse(f"custom option {name}", expected="an integer", got=value)
+    return default if value is None else int(value)
+
+
+def real(options: Options, name: str) -> float:
+    """Read AsDouble; 0 if there is no such option."""
+    value = options.get(name)
+    return 0.0 if value is None else float(value)
+
+
+def flag(options: Options, name: str) -> bool:
+    """Read AsBool; false if there is no such option."""
+    return bool(options.get(name))

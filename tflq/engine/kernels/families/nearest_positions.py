@@ -1,0 +1,127 @@
+"""RESIZE_NEAREST_NEIGHBOR by rules: the input row and column that each output row and column copies, with its fields.
+
+A rule is the position of output index i on an axis of `size` inputs and `count` outputs, as an exact fraction, and its
+rounding. Positions beyond an end are clamped to it. Each of the operator's three modes has a rule.
+Source of fields: tosa-converter-for-tflite 2026.2.0 (half up without options, where TFLite rounds down).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.kernels.families.resizing import resized_shape
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.operands import require_same_type
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.stated_fields import check_fields
+
+#: (output index, inputs, outputs) -> position.
+Position = Callable[[int, int, int], Fraction]
+_HALF = Fraction(1, 2)
+
+
+def asymmetric(i: int, size: int, count: int) -> Fraction:
+    """Return i times the inputs for each output."""
+    return Fraction(i * size, count)
+
+
+def centres(i: int, size: int, count: int) -> Fraction:
+    """Return the centre of the output pixel, from the input image's edge."""
+    return (i + _HALF) * Fraction(size, count)
+
+
+def half_pixel(i: int, size: int, count: int) -> Fraction:
+    """Return the centre of the output pixel, from the first input pixel's centre."""
+    return centres(i, size, count) - _HALF
+
+
+def corners(i: int, size: int, count: int) -> Fraction:
+    """Return the position that brings the first and the last pixels onto each other."""
+    return Fraction(i * (size - 1), count - 1) if count > 1 else Fraction(0)
+
+
+#: Roundings by name.
+ROUNDED: Mapping[str, Callable[[Fraction], int]] = {
+    "rounded down": math.floor,
+    "rounded half up": lambda x: math.floor(x + _HALF),
+    "rounded half down": lambda x: math.ceil(x - _HALF),
+    "rounded half to even": round,
+    "rounded up": math.ceil,
+}
+#: Positions with half_pixel_centers by name.
+HALF_PIXEL: Mapping[str, Position] = {
+    "from the edge": centres,
+    "from the first pixel's centre": half_pixel,
+    "ignored": asymmetric,
+}
+#: The operators that have it.
+OPERATORS = ("RESIZE_NEAREST_NEIGHBOR",)
+#: The values of each field.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "plain": tuple(ROUNDED),
+    "align_corners": tuple(ROUNDED),
+    "half_pixel_centers": tuple(f"{place}, {rounding}" for place in HALF_PIXEL for rounding in ROUNDED),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """One point of the grammar: the rule of each mode. Fields are spelled as files of profiles spell them."""
+
+    plain: str = "rounded down"
+    align_corners: str = "rounded half up"
+    half_pixel_centers: str = "from the edge, rounded down"
+
+
+def nearest_of(stated: Mapping[str, Any]) -> Nearest:
+    """Return the point with the fields in `stated`; the others have their defaults.
+
+    Raises:
+        UnknownNameError: A field or a value does not exist.
+    """
+    check_fields(stated, FIELDS, "a nearest position")
+    return Nearest(**stated)
+
+
+def stated(point: Nearest) -> dict[str, str]:
+    """Return every field; `nearest_of` reads them."""
+    return asdict(point)
+
+
+def positions(position: Position, rounded: Callable[[Fraction], int], size: int, count: int) -> Array:
+    """Return the input index of each output index, (count,), clamped to the axis."""
+    found = (min(max(rounded(position(i, size, count)), 0), size - 1) for i in range(count))
+    return np.fromiter(found, np.int64, count)
+
+
+def nearest_by_rule(row: Kernel, point: Nearest) -> Kernel:
+    """Return the row of RESIZE_NEAREST_NEIGHBOR with other positions."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        x = node.input(0)
+        require_same_type(node, x, node.outputs[0])
+        shape = resized_shape(node, smallest=0)
+        node.check(min(x.shape) > 0, "is empty", x)
+        align, half = bool(node.options["align_corners"]), bool(node.options["half_pixel_centers"])
+        node.check(not (align and half), "has align_corners and half_pixel_centers")
+        place: Position = corners if align else asymmetric
+        rounding = point.align_corners if align else point.plain
+        if half:
+            name, _, rounding = point.half_pixel_centers.partition(", ")
+            place = HALF_PIXEL[name]
+        rows, columns = (positions(place, ROUNDED[rounding], x.shape[d], shape[d]) for d in (1, 2))
+        return Prepared((shape,), (rows, columns), eval_nearest)
+
+    return replace(row, prepare=prepare, takes=None)
+
+
+def eval_nearest(chosen: tuple[Array, Array], x: Array, size: Array) -> Array:
+    """Copy the chosen rows and columns. Source: LiteRT 2.3, reference_ops::ResizeNearestNeighbor."""
+    rows, columns = chosen
+    return x.take(rows, 1).take(columns, 2)

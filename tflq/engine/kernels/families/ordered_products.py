@@ -1,0 +1,121 @@
+"""Products of float32 rows and a constant matrix by tiles, every sum in its promised order: as ordered_sums, sooner.
+
+A padded tap adds a product with 0 here where the loops of ordered_sums leave it out. That is the same as long as
+weights are finite: sums begin with 0.0, so none is -0.0, and nothing else changes when a zero is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.jit.compiled import Compiled, Int, Real, compiled
+from tflq.engine.jit.pieces import in_pieces
+from tflq.engine.kernels.filling import Call
+from tflq.engine.kernels.geometry.windows import Window, patches_into
+from tflq.engine.kernels.kernel import Array
+from tflq.engine.microkernels import float_tiles, fused_tiles
+from tflq.engine.microkernels.kernel import FloatTile
+from tflq.engine.numerics.codes import NumberClamp
+
+#: Bytes of rows that stay in a core's second-level cache.
+_BLOCK_BYTES = 1 << 17
+#: Rows below which a product takes no less time by tiles: reading the matrix is what takes it.
+_FEWEST_ROWS = 4
+
+#: The tile and its size, which `_driver` replaces.
+tile_into: Any = None
+ROWS = COLUMNS = 1
+
+
+@cache
+def driver(tile: FloatTile) -> Compiled[..., None]:
+    """Return `products_into` with a tile."""
+    emitted = fused_tiles.tile_of(tile) if tile.fused else float_tiles.emitted(tile)
+    return products_into.bind(tile_into=emitted, ROWS=tile.rows, COLUMNS=tile.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedProduct:
+    """Patches of an image, or rows, times a matrix (K, N), plus a bias, clamped.
+
+    Sums of `block` k each run in order, and are added to each other in order.
+    """
+
+    window: Window
+    weights: Array  # panels
+    block: int
+
+    @classmethod
+    def of(cls, matrix: Array, window: Window, rows: int, block: int | None = None) -> OrderedProduct | None:
+        """Bind `matrix` (K, N) for the number of `rows`. Return None if loops must do it, or take no longer."""
+        if rows < _FEWEST_ROWS or not matrix.size:
+            return None
+        if not (window.is_pointwise or np.isfinite(matrix).all()):
+            return None
+        panels = float_tiles.packed(matrix, float_tiles.chosen())
+        return cls(window, panels, min(block or len(matrix), len(matrix)))
+
+    @classmethod
+    def of_rows(cls, matrix: Array, rows: int, block: int | None = None) -> OrderedProduct | None:
+        """Return the product of `rows` rows: of an image (1, 1, rows, K)."""
+        return cls.of(matrix, Window.of_one_tap(1, rows), rows, block)
+
+    def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
+        """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
+        tile = driver(float_tiles.chosen())
+        return tile.bound(out, 0, x, self.window, self.weights, self.block, bias, *clamp)
+
+
+def _passes(out: Array, first_row: Int, x: Array, window: Window, weights: Array, *rest: Any) -> int:
+    """Return the passes of a scalar loop that take about as long, see pieces."""
+    return int(out.size * (weights.shape[1] + 16)) >> 3
+
+
+@in_pieces(_passes, are_independent=True, out="r", first_row="r")
+@compiled
+def products_into(
+    out: Array,
+    first_row: Int,
+    x: Array,
+    window: Window,
+    weights: Array,
+    block: Int,
+    biases: Array,
+    low: Real,
+    high: Real,
+) -> None:
+    """Fill `out` (R, N) from pixel `first_row` of the output on; sums of `block` k each.
+
+    Prepare guarantees: `window` lies over `x` (N, H, W, C), and pixels from `first_row` on are its; `weights` are the
+    panels of a matrix (taps * C, N); `biases` is (N); `block` is positive.
+    """
+    rows, width, length = out.shape[0], out.shape[1], weights.shape[1]
+    taps = window.kernel_h * window.kernel_w
+    is_direct = taps * window.stride_h * window.stride_w == 1 and window.pad_top == 0 and window.pad_left == 0
+    size = max(1, _BLOCK_BYTES // (4 * length * ROWS)) * ROWS
+    patches = np.empty((0 if is_direct else min(size, rows), length), np.float32)
+    pixels = x.reshape(-1, x.shape[3])
+    edge, added = np.empty((ROWS, COLUMNS), np.float32), np.zeros(COLUMNS, np.float32)
+    if width < COLUMNS:
+        added[:width] = biases
+    for first in range(0, rows, size):
+        count = min(size, rows - first)
+        if is_direct:
+            part = pixels[first_row + first : first_row + first + count]
+        else:
+            part = patches[:count]
+            patches_into(x, 0, window, first_row + first, 0, part)
+        for panel in range(weights.shape[0]):
+            column = min(panel * COLUMNS, width - COLUMNS)
+            for r in range(0, count, ROWS):
+                left, at = count - r, first + r
+                if width >= COLUMNS:
+                    tile_into(part, r, weights, panel, block, biases, low, high, out, at, column, left)
+                else:
+                    tile_into(part, r, weights, panel, block, added, low, high, edge, 0, 0, left)
+                    for i in range(min(ROWS, left)):
+                        out[at + i] = edge[i, :width]

@@ -1,0 +1,146 @@
+"""HARD_SWISH: y = x * min(6, max(0, x + 3)) / 6.
+
+| operand | shape | types                | quantization |
+|---------|-------|----------------------|--------------|
+| x       | any   | float32, uint8, int8 | per tensor   |
+| y       | as x  | as x                 | per tensor   |
+
+Source: LiteRT 2.3, activations.cc HardSwishPrepare; reference/hard_swish.h HardSwish, SaturatingLeftShift,
+SaturatingDoublingHighMul.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.pieces import in_pieces
+from tflq.engine.kernels.families.unary import prepare_unary, same_type
+from tflq.engine.kernels.filling import Call, filling
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.codes import ZeroPoint
+from tflq.engine.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
+from tflq.engine.numerics.multiplier import ShortMultiplier, quantize_multiplier, reduce_multiplier
+from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap
+from tflq.engine.numerics.stages import type_range
+from tflq.errors import UndefinedResultError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """Constants of the quantized forms."""
+
+    input_zero_point: ZeroPoint  # LSB of input
+    output_zero_point: ZeroPoint  # LSB of output
+    output: ShortMultiplier  # LSB of input / 128 -> LSB of output, shift <= 0
+    reluish: ShortMultiplier  # LSB of input / 128 -> 3 / 2**15
+
+
+def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Compute scales in float32; multipliers are rounded from 31 to 15 bits, half up."""
+    x, y = same_type(node)
+    finer = np.float32(1 / 128) * x.scale
+    output = _short(finer / y.scale)
+    node.check(output.shift <= 0, "scale is too small for the input's", y, expected="exponent <= 0", got=output.shift)
+    reluish = _short(finer / (np.float32(3) / np.float32(32768)))
+    if min(output.shift, reluish.shift) < -15 or reluish.shift > 31:
+        raise UndefinedResultError("HardSwish", f"int16 shifted by {output.shift} and {reluish.shift} bits")
+    data = OpData(x.zero_point, y.zero_point, output, reluish)
+    return prepare_unary(node, data, eval_quantized, np.dtype(x.type.label))
+
+
+def _short(real: np.float32) -> ShortMultiplier:
+    mantissa, shift = quantize_multiplier(float(real))
+    return ShortMultiplier(int(reduce_multiplier(mantissa)), shift)
+
+
+def eval_quantized(data: OpData, x: Array) -> Array:
+    """Source: HardSwish. Rounding and overflow: as in `_hard_swish`."""
+    out = np.empty(x.shape, x.dtype)
+    _hard_swish(
+        x.reshape(-1),
+        int(data.input_zero_point),
+        int(data.output_zero_point),
+        *data.output,
+        *data.reluish,
+        *type_range(x.dtype),
+        out.reshape(-1),
+    )
+    return out
+
+
+@in_pieces(8, x="r", out="r")
+@compiled
+def _hard_swish(
+    x: Array,
+    input_zero_point: Int,
+    output_zero_point: Int,
+    output_multiplier: Int,
+    output_shift: Int,
+    reluish_multiplier: Int,
+    reluish_shift: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+) -> None:
+    """Prepare guarantees: `x` and `out` hold all 256 codes."""
+    for i in range(len(out)):
+        finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)
+        scaled = doubling_high_mul(finer, output_multiplier, 16)
+        reluish = finer
+        if reluish_shift > 0:
+            reluish = saturating_rounding_multiply_by_pot(reluish, reluish_shift - 1, 16)
+        reluish = doubling_high_mul(reluish, reluish_multiplier, 16)
+        if reluish_shift > 0:
+            reluish = saturating_rounding_multiply_by_pot(reluish, 1, 16)
+        if reluish_shift < 0:
+            reluish = divide_by_pot_half_away(reluish, -reluish_shift)
+        gate = (reluish + np.int64(32768)) >> np.int64(1)  # 0 .. 1 in Q15, for -3 .. 3
+        product = _doubling_high_mul_towards_zero(gate, scaled)
+        shifted = divide_by_pot_half_away(product, -output_shift)
+        out[i] = clamp(wrap(shifted + output_zero_point, 16), low, high)
+
+
+@compiled
+def _doubling_high_mul_towards_zero(a: Int, b: Int) -> Int:
+    """Return a * b / 2**15 of int16 values, truncated. `a` is >= 0 here, so that nothing saturates."""
+    product = np.int64(a) * np.int64(b)
+    return product >> np.int64(15) if product >= 0 else -((-product) >> np.int64(15))
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare without constants."""
+    x, _ = same_type(node)
+    return Prepared((x.shape,), None, eval_float)
+
+
+@filling(lambda data, x: (x.shape, x.dtype))
+def eval_float(data: None, out: Array, x: Array) -> Call:
+    """Source: HardSwish (float)."""
+    return _hard_swish_floats.bound(np.asarray(x, order="C").reshape(-1), out.reshape(-1))
+
+
+@in_pieces(x="r", out="r")
+@compiled
+def _hard_swish_floats(x: Array, out: Array) -> None:
+    """Rounding: sum, product and quotient, float32, left to right; NaN stays.
+
+    Eval guarantees: `x` and `out` have the same size.
+    """
+    for i in range(x.size):
+        gate = x[i] + np.float32(3)
+        gate = np.float32(0) if gate < np.float32(0) else gate
+        gate = np.float32(6) if gate > np.float32(6) else gate
+        out[i] = x[i] * gate / np.float32(6)
+
+
+ROWS = (
+    Kernel("HARD_SWISH", "float32 -> float32", prepare_float, (1, 1)),
+    Kernel("HARD_SWISH", "uint8 -> uint8", prepare_quantized, (1, 1)),
+    Kernel("HARD_SWISH", "int8 -> int8", prepare_quantized, (1, 1)),
+)
+
+KERNELS = (*ROWS,)

@@ -1,0 +1,48 @@
+"""MEAN and SUM of float32 by XNNPACK on x86-64. Operands and options: tflq/engine/kernels/mean_sum/reference.py.
+
+The order of the sums: tflq/engine/kernels/families/xnnpack_sums.py. A mean is scaled by the reciprocal of the count.
+Squares of another operator (MUL of a tensor with itself, SQUARE) are summed in one go with the multiplication.
+Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from tflq.engine.kernels.delegation import delegate, has_shape
+from tflq.engine.kernels.families.reduction import reduced_axes
+from tflq.engine.kernels.families.xnnpack_reductions import has_axes
+from tflq.engine.kernels.families.xnnpack_sums import Sums
+from tflq.engine.kernels.geometry.axes import resolve_axis
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.mean_sum.reference import mean_rows, sum_rows
+from tflq.engine.kernels.validity import xnnpack
+from tflq.engine.numerics.arithmetic import Arithmetic
+
+
+def takes(node: Node) -> bool:
+    """Return whether there is an axis, and the operand is not empty."""
+    return has_axes(node) and has_shape(node.input(0), 1)
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Merge the axes."""
+    x = node.input(0)
+    axes = {resolve_axis(node, int(v), len(x.shape), node.input(1)) for v in node.constant(1).reshape(-1)}
+    sums = Sums.over(x.shape, axes, arithmetic.xnnpack_lanes, squared=node.is_of_squares, mean=node.op == "MEAN")
+    shape = reduced_axes(node).shape
+    return Prepared((shape,), sums, partial(evaluate, shape=shape))
+
+
+def evaluate(sums: Sums, x: Array, axes: Array, *, shape: Shape) -> Array:
+    """Rounding: every sum and product to float32. Subnormal numbers are zeros."""
+    return sums.of(x).reshape(shape)
+
+
+def _taken(rows: Callable[..., tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
+    return tuple(replace(delegate(row, takes), sums_squares=True) for row in rows(prepare, "float32"))
+
+
+KERNELS = valid(xnnpack("litert-2.1", cpu="x86-64"), *_taken(mean_rows), *_taken(sum_rows))

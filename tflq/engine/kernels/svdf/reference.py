@@ -1,0 +1,209 @@
+"""SVDF: a dense layer factored into a feature filter and a time filter over a memory of its results.
+
+| operand         | shape  | float form        | 8-bit weights            | 8-bit activations          |
+|-----------------|--------|-------------------|--------------------------|----------------------------|
+| x               | N, I   | float32           | float32                  | int8                       |
+| feature weights | F, I   | float32           | int8, uint8 (as int8)    | int8, symmetric            |
+| time weights    | F, M   | float32           | int8, uint8 (as int8)    | int16, symmetric           |
+| bias            | U      | float32, optional | float32, optional        | int32, optional            |
+| state           | N, F*M | float32, variable | float32, variable        | int16, symmetric, variable |
+| y               | N, U   | float32           | float32                  | int8                       |
+
+F = U * rank filters with M moments each. All quantization is per tensor.
+Options: rank, fused_activation_function (8-bit activations: RELU only, and it is the output range that clamps),
+asymmetric_quantize_inputs (8-bit weights).
+The whole state moves down by one element; the last moment of every filter is then overwritten.
+Refused: an int8 state, which the source reads as int16. Float results up to 2.14 are not claimed.
+Source: LiteRT 2.3 svdf.cc; reference/svdf.h EvalFloatSVDF, EvalHybridSVDF, EvalIntegerSVDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tflq.engine.kernels.families.legacy_scales import first_scale
+from tflq.engine.kernels.families.recurrent.activation import RELU, function_of
+from tflq.engine.kernels.families.recurrent.binding import Inputs, bind, optional_matrix
+from tflq.engine.kernels.families.recurrent.promises import floats_unclaimed
+from tflq.engine.kernels.families.recurrent.rnn import check_state, is_asymmetric
+from tflq.engine.kernels.filling import Call, Form, in_turn, updating
+from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.svdf.loops import step_floats, sum_features, sum_moments
+from tflq.engine.kernels.validity import tflite
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.codes import ZeroPoint
+from tflq.engine.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers
+from tflq.engine.numerics.lanes import holds_zeros
+from tflq.engine.numerics.stages import OutputPipeline, type_range
+from tflq.errors import UndefinedResultError
+
+X, FEATURES, TIME, BIAS, STATE = range(5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatData:
+    """Constants of the forms with a float state."""
+
+    weights: Callable[[Inputs], tuple[bool, Array, Integers, Array]]  # whether features are float, features as
+    # step_floats takes them, time (F, M) as float32
+    rank: int
+    activation: int
+    asymmetric: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerData:
+    """Constants of the 8-bit form."""
+
+    features: Array  # (F, I) int8
+    to_state: OutputPipeline  # -> LSB of state
+    to_output: OutputPipeline  # LSB of state times time weights -> LSB of output
+    rank: int
+    input_zero_point: ZeroPoint  # LSB of input
+    state_zero_point: ZeroPoint  # LSB of state
+
+
+def _shape(node: Node) -> tuple[int, int, int]:
+    """Return batches, filters and rank, all shapes checked."""
+    x, features, time = (node.input(p) for p in (X, FEATURES, TIME))
+    node.check(len(node.inputs) == 5, "number of inputs", expected=5, got=len(node.inputs))
+    for operand in (x, features, time):
+        node.check(len(operand.shape) == 2, "number of dimensions", operand, expected=2, got=len(operand.shape))
+    rank, (filters, depth) = int(node.options.get("rank", 0)), features.shape
+    node.check(rank > 0 and filters % rank == 0, "rank", features, expected="a divisor of the filters", got=rank)
+    node.check(x.shape[1] == depth, "depth", features, expected=x.shape[1], got=depth)
+    node.check(time.shape[0] == filters, "filters", time, expected=filters, got=time.shape[0])
+    bias = node.optional(BIAS)
+    if bias is not None:
+        node.check(bias.shape == (filters // rank,), "shape", bias, expected=[filters // rank], got=list(bias.shape))
+    check_state(node, node.input(STATE), (x.shape[0], filters * time.shape[1]))
+    return x.shape[0], filters, rank
+
+
+def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Convert 8-bit time weights to float32: code times scale."""
+    batches, filters, rank = _shape(node)
+    time = node.input(TIME)
+
+    def build(inputs: Inputs) -> tuple[bool, Array, Integers, Array]:
+        features, moments = optional_matrix(node, FEATURES, inputs), inputs[TIME]
+        assert features is not None
+        assert moments is not None
+        if moments.dtype != np.float32:
+            moments = moments.view(np.int8).astype(np.float32) * time.scale
+        moments = np.array(moments)
+        if isinstance(features, ByteMatrix):
+            return False, np.zeros((0, 0), np.float32), features.integers(), moments
+        return True, np.array(features), NO_INTEGERS, moments
+
+    data = FloatData(bind(node, (FEATURES, TIME), build), rank, function_of(node), is_asymmetric(node))
+    return Prepared(((batches, filters // rank),), data, eval_float, updates=(STATE,))
+
+
+def _form(data: FloatData | IntegerData, *inputs: Array | None) -> list[Form]:
+    x, time = inputs[X], inputs[TIME]
+    assert x is not None
+    assert time is not None
+    return [((len(x), len(time) // data.rank), np.dtype(np.float32 if isinstance(data, FloatData) else np.int8))]
+
+
+@updating(_form, STATE)
+def eval_float(data: FloatData, outs: Sequence[Array], *inputs: Array | None) -> Call:
+    """Source: EvalFloatSVDF, EvalHybridSVDF."""
+    x, bias, state = inputs[X], inputs[BIAS], inputs[STATE]
+    assert x is not None
+    assert state is not None
+    added, undefined = np.zeros(0, np.float32) if bias is None else bias, np.zeros(1, np.int8)
+    whole = x.reshape(1, -1)
+
+    def call() -> None:
+        is_float, floats, codes, time = data.weights(inputs)
+        rest = data.asymmetric, time, added, data.rank, data.activation, state.reshape(len(x), *time.shape)
+        step_floats(x, not holds_zeros(whole), is_float, floats, codes, *rest, outs[0], undefined)
+        if undefined[0]:
+            raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
+
+    return call
+
+
+def prepare_integer(
+    node: Node,
+    arithmetic: Arithmetic,
+    state_type: DTypeLike = np.int16,
+    state_zero_point: int = 0,
+    real: type[np.floating[Any]] = np.float32,
+) -> Prepared:
+    """Compute multipliers in the type `real`, left to right. 16-bit states are taken to have zero point 0.
+
+    The fused activation is ignored.
+    """
+    batches, filters, rank = _shape(node)
+    x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
+    y = node.outputs[0]
+    for operand in (x, features, time, state, y):
+        node.check(operand.is_quantized, "is not quantized", operand)
+    x, features, time, state, y = (first_scale(operand) for operand in (x, features, time, state, y))
+    data = IntegerData(
+        features=np.ascontiguousarray(node.constant(FEATURES)),
+        to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
+        to_output=_pipeline(arithmetic, real(state.scale) * real(time.scale) / real(y.scale), np.int8, y.zero_point),
+        rank=rank,
+        input_zero_point=x.zero_point,
+        state_zero_point=ZeroPoint(state_zero_point),
+    )
+    return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
+
+
+def prepare_rectified(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare with RELU, which LiteRT requires and then ignores."""
+    node.check(function_of(node) == RELU, "fused activation function", expected="RELU", got=function_of(node))
+    return prepare_integer(node, arithmetic)
+
+
+def _pipeline(arithmetic: Arithmetic, real: np.floating[Any], dtype: Any, zero_point: int) -> OutputPipeline:
+    stage = arithmetic.requantize(np.float64(real))
+    return OutputPipeline(stage, ZeroPoint(zero_point), type_range(dtype), np.dtype(dtype))
+
+
+@updating(_form, STATE)
+def eval_integer(data: IntegerData, outs: Sequence[Array], *inputs: Array | None) -> Call:
+    """Source: EvalIntegerSVDF. Overflow: sums wrap int32, the zero point wraps the state."""
+    x, time, bias, state = inputs[X], inputs[TIME], inputs[BIAS], inputs[STATE]
+    assert x is not None
+    assert time is not None
+    assert state is not None
+    sums, totals = np.empty((len(x), len(time)), np.int32), np.empty(outs[0].shape, np.int32)
+    latest, zero = np.empty(sums.shape, state.dtype), int(data.state_zero_point)
+    added = np.zeros(0, np.int32) if bias is None else bias
+    if not sums.size:
+        return partial(np.copyto, outs[0], data.to_output(np.zeros_like(totals) + added))
+    moments = state.reshape(len(x), *time.shape)
+    return in_turn(
+        [
+            sum_features.bound(x, int(data.input_zero_point), data.features, sums),
+            data.to_state.into(sums, latest),
+            sum_moments.bound(latest, zero, time, added, data.rank, moments, totals),
+            data.to_output.into(totals, outs[0]),
+        ]
+    )
+
+
+def refuse_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse the model: the source accepts it and then reads and writes twice the state's size."""
+    raise UndefinedResultError(node.op, "an int8 state, read as int16")
+
+
+ROWS = (
+    Kernel("SVDF", "float32 float32 float32 float32? float32 -> float32", prepare_float, (1, 4)),
+    Kernel("SVDF", "float32 int8|uint8 int8|uint8 float32? float32 -> float32", prepare_float, (1, 4)),
+    Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_rectified, (1, 4)),
+    Kernel("SVDF", "int8 int8 int8|int16 int32? int8 -> int8", refuse_int8_state, (1, 4)),
+)
+
+KERNELS = (*ROWS, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(ROWS)))

@@ -1,0 +1,123 @@
+"""Later kernels that the resolvers of each release of TensorFlow Lite and LiteRT register.
+
+Operators and versions are facts (kernels/facts); element types within a version are those of 2.14 before LiteRT.
+Source: TensorFlow 2.14 lite/kernels/register.cc, register_ref.cc, and the checks of each kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from tflq.engine.kernels.exactness import close
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.kernel import Kernel
+from tflq.engine.kernels.signature import Signature
+from tflq.engine.kernels.table import KernelTable
+from tflq.engine.kernels.tables import release_1_15
+from tflq.engine.kernels.tables.promises import floats_are_close
+from tflq.engine.kernels.validity import RELEASES
+from tflq.model.ir import TensorType
+
+Known = Callable[[Kernel], Kernel | None]
+
+
+def registered(table: KernelTable, release: str, optimized: bool) -> KernelTable:
+    """Return what a resolver of a release has of a table."""
+    number = release.partition("-")[2]
+    if release in _NEWEST:
+        return table
+    known, promised = _forms(release, number), table
+    if release not in _FLOATS_ALIKE:
+        promised = table.each(floats_are_close(_FLOATS, _OTHERWISE))
+
+    def limited(row: Kernel) -> Kernel | None:
+        left = known(row)
+        if left is None or OPERATORS[row.op].is_custom:
+            return left
+        low, high = left.versions
+        last = min(high, OPERATORS[row.op].highest(number, optimized))
+        return replace(left, versions=(low, last)) if low <= last else None
+
+    def has(op: str) -> bool:
+        return OPERATORS[op].is_custom or OPERATORS[op].highest(number, optimized) > 0
+
+    return promised.only(has).each(limited)
+
+
+#: Releases without limits: they register what the newest does.
+_NEWEST = RELEASES[-2:]
+#: Releases whose floats were modelled, or are described by release_1_15.
+_FLOATS_ALIKE = ("tf-1.15", "tflite-2.13", "tflite-2.14", "litert-2.1")
+_FLOATS = close("floats of this release were not modelled")
+#: Operators of one rounding at most whose floats some release makes otherwise: NaN, subnormal numbers, zeros.
+_OTHERWISE = ("ADD", "DIV", "MUL", "REDUCE_MAX", "REDUCE_MIN", "RELU6", "SIGN", "SQRT", "SUB")
+
+
+def _forms(release: str, number: str) -> Known:
+    """Return the change that leaves a row the types that a release had."""
+    if release == "tf-1.15":
+        return release_1_15.known
+    if release == "litert-2.1":
+        return lambda row: row
+    if release.startswith("litert"):
+        return _known_in_litert
+    return known_in_2_14 if number in ("2.13", "2.14") else _known_in_2_12
+
+
+#: Forms that are narrower, or were not there, if that depends on more than one operand's type.
+_FORMS: Mapping[tuple[str, Signature], Signature | None] = {
+    (op, Signature.parse(types)): Signature.parse(left) if left else None
+    for op, types, left in (
+        ("BATCH_MATMUL", "int16 int8|int16 -> int16", "int16 int16 -> int16"),
+        ("DEQUANTIZE", "int8|uint8|int16|int4 -> float32", "int8|uint8|int16 -> float32"),
+        ("EMBEDDING_LOOKUP", "int32 int8|uint8|int4 -> float32", "int32 int8|uint8 -> float32"),
+        ("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", ""),
+        ("PRELU", "int16 int8 -> int16", ""),
+        ("QUANTIZE", "int8|uint8 -> int8|uint8|int16", "int8|uint8 -> int8|uint8"),
+        ("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", ""),
+    )
+}
+#: Types that no operator had in 2.14.
+_NOWHERE = frozenset(
+    (TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2, TensorType.INT2, TensorType.UINT4)
+)
+
+
+def _after(row: Kernel, number: str) -> tuple[TensorType, ...]:
+    return tuple(TensorType[name.upper()] for name in OPERATORS[row.op].came_after(number))
+
+
+def known_in_2_14(row: Kernel) -> Kernel | None:
+    """Return the row without the types that came later: anywhere, or in the operands that have the output's types."""
+    data = _data(row.signature)
+    later = _NOWHERE.union(_after(row, "2.14"))
+    left = row.signature.narrowed(lambda slot: slot.without(later if slot.types == data else _NOWHERE))
+    if left is None:
+        return None
+    signature = _FORMS.get((row.op, left), left)
+    return None if signature is None else row.taking(signature)
+
+
+def _data(signature: Signature) -> tuple[TensorType, ...] | None:
+    """Return the types of the row's data: those of its result or, if that is bool, of its first input."""
+    if not signature.outputs:
+        return ()
+    result = signature.outputs[-1]
+    return signature.inputs[0].types if result.is_only(TensorType.BOOL) else result.types
+
+
+def _without_after(number: str, row: Kernel) -> Kernel | None:
+    """Return the row without the element types that came after a release, in any operand."""
+    types = _after(row, number)
+    signature = row.signature.without(*types) if types else row.signature
+    return None if signature is None else row.taking(signature)
+
+
+def _known_in_2_12(row: Kernel) -> Kernel | None:
+    left = known_in_2_14(row)
+    return None if left is None else _without_after("2.12", left)
+
+
+_known_in_litert = partial(_without_after, "2.0")

@@ -1,0 +1,60 @@
+"""Tiles of float32 sums that are chains of fused multiply-adds.
+
+A sum begins with its bias and takes a product for each k. Subnormal numbers are read and written as zeros.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tflq.engine.jit.compiled import Array, Compiled, Int, Real, compiled
+from tflq.engine.microkernels.float_tiles import emitted
+from tflq.engine.microkernels.flushed import is_native
+from tflq.engine.microkernels.kernel import FloatTile
+from tflq.engine.numerics.normal_float32 import fma, read
+
+#: The tile's size, which `tile_of` replaces.
+ROWS = COLUMNS = 1
+
+
+@cache
+def chosen() -> FloatTile:
+    """Return the tile for this machine's registers, as float_tiles.chosen."""
+    return FloatTile(6, 2, 8, fused=True)
+
+
+def tile_of(tile: FloatTile) -> Compiled[..., None]:
+    """Return the function of a tile: machine code if the processor has the instructions, else its definition."""
+    defined = definition.bind(ROWS=tile.rows, COLUMNS=tile.columns)
+    return emitted(tile, defined.python) if is_native() else defined
+
+
+@compiled
+def definition(
+    rows: Array,
+    row: Int,
+    weights: Array,
+    panel: Int,
+    block: Int,
+    biases: Array,
+    low: Real,
+    high: Real,
+    out: Array,
+    out_row: Int,
+    out_column: Int,
+    count: Int,
+) -> None:
+    """Compute out[out_row + r, at + c] = clamp(biases[at + c] + sum over k of rows[row + r, k] * weights[panel, k, c]).
+
+    `at` is `out_column`; r goes through rows below `count` and ROWS. Each product is added in order, with one rounding.
+    Clamping passes NaN, and the sign of a zero at a limit. `block` is not used: sums have one.
+    The caller guarantees: `rows` is (R, K), `weights` (panels, K, COLUMNS) and `biases` (N), all contiguous; rows,
+    panel and tile lie inside their arrays.
+    """
+    for r in range(min(count, ROWS)):
+        for c in range(COLUMNS):
+            total = read(biases[out_column + c])
+            for k in range(weights.shape[1]):
+                total = fma(read(rows[row + r, k]), read(weights[panel, k, c]), total)
+            total = low if total < low else total
+            out[out_row + r, out_column + c] = high if high < total else total

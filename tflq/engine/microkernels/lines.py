@@ -1,0 +1,149 @@
+"""Sums over taps of an image, channel by channel, and through an output pipeline: bound to the best kernel for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.microkernels.forms import Form, chosen
+from tflq.engine.microkernels.kernel import TapKernel
+from tflq.engine.microkernels.packing import aligned
+from tflq.engine.microkernels.roundings import LIMIT, Scaling
+from tflq.engine.microkernels.taps import line_of
+from tflq.engine.numerics.stages import OutputPipeline
+
+#: Bytes of weights and constants that stay in a core's second-level cache.
+_MOST_BYTES = 1 << 18
+#: Elements beyond the last one that a pass may read or write.
+SLACK = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TapSums:
+    """Sums over taps, packed for a kernel."""
+
+    kernel: TapKernel
+    offsets: Array  # of the taps in a slab, an even number of them
+    weights: Array
+    constants: Array
+    limits: tuple[int, int, int]  # zero point, low and high, LSB of output
+
+
+def tap_sums(
+    codes: np.dtype[Any],
+    zero_point: int,
+    weights: Array,
+    offsets: Array,
+    bias: Array,
+    pipeline: OutputPipeline,
+    form: Form | None = None,
+) -> TapSums | None:
+    """Prepare sums over taps of codes less `zero_point` times `weights` (T, C), centred, with all of `pipeline` behind
+    them.
+
+    A slab holds codes as they are, padding as the zero point. `offsets` (T,) are those of the taps, in elements; `bias`
+    has C elements. Return None if the result would not be exact, or if this processor has no form for it; `form` is the
+    processor's best unless it is given.
+    """
+    form = form or chosen(True)
+    if form is None or form.group != 2 or not -(2**15) <= int(weights.min()) <= int(weights.max()) < 2**15:
+        return None
+    info, wide = np.iinfo(codes), weights.astype(np.int64)
+    largest = max(abs(int(info.min) - zero_point), abs(int(info.max) - zero_point))
+    total = int(np.abs(wide).sum(axis=0).max()) * largest + int(np.abs(bias.astype(np.int64)).max())
+    scaling = Scaling.of(pipeline.stage, total) if total < LIMIT else None
+    if scaling is None or pipeline.dtype.name not in ("int8", "uint8", "int16"):
+        return None
+    kernel = TapKernel(form, codes.name, scaling.steps, pipeline.dtype.name)
+    period = weights.shape[1] // gcd(weights.shape[1], kernel.width)
+    if period * kernel.width * (2 * len(weights) + 4 * len(kernel.constants)) > _MOST_BYTES:
+        return None
+    biases = bias.astype(np.int64) - zero_point * wide.sum(axis=0)
+    return TapSums(
+        kernel=kernel,
+        offsets=np.pad(offsets.astype(np.int64), (0, len(offsets) % 2)),
+        weights=packed_weights(kernel, weights, period),
+        constants=packed_constants(kernel, (biases.astype(np.int32), *scaling.constants), weights.shape[1], period),
+        limits=(int(pipeline.zero_point), *pipeline.clamp),
+    )
+
+
+def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
+    """Return (T, C) as int16 (period, pairs, 2, width): two taps side by side in each lane, filled up with weights of
+    0.
+    """
+    taps = np.zeros((len(weights) + len(weights) % 2, weights.shape[1]), np.int16)
+    taps[: len(weights)] = weights
+    lanes = taps[:, _channels(kernel, period, weights.shape[1])]  # T, period, width
+    pairs = lanes.reshape(-1, 2, period, 2, kernel.form.lanes)  # pair, tap, period, register, lane
+    return aligned(pairs.transpose(2, 0, 3, 4, 1)).reshape(period, -1, 2, kernel.width)
+
+
+def packed_constants(kernel: TapKernel, values: tuple[Array, ...], channels: int, period: int) -> Array:
+    """Return int32 words (period, words): biases of a pass's lanes, then its steps' constants, of length 1 or C."""
+    at = _channels(kernel, period, channels)
+    parts = [np.ascontiguousarray(np.broadcast_to(v, channels)[at]).view(np.int32) for v in values]
+    return aligned(np.concatenate(parts, axis=1))
+
+
+def _channels(kernel: TapKernel, period: int, channels: int) -> Array:
+    """Return the channel of each lane, (period, width)."""
+    elements: Array = np.arange(period)[:, None] * kernel.width + np.array(kernel.order)
+    return np.asarray(elements % channels)
+
+
+#: The names that `lines` replaces.
+line_into: Any = None
+WIDTH = 1
+
+
+@cache
+def lines(kernel: TapKernel) -> Compiled[..., None]:
+    """Return `lines_into` with the line of a kernel."""
+    return lines_into.bind(line_into=line_of(kernel), WIDTH=kernel.width)
+
+
+@compiled
+def lines_into(
+    slab: Array,
+    row_step: Int,
+    offsets: Array,
+    weights: Array,
+    constants: Array,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+    first: Int,
+    rows: Int,
+    length: Int,
+) -> None:
+    """Compute `rows` lines from out[first + r * length] on: element i of line r is clamp(scale(bias + sum) + zero
+    point).
+
+    The sum is that over taps of slab[r * row_step + offset + i] * weight. `slab` and `out` are flat. The part of a line
+    beyond whole passes goes through `edge`.
+
+    The caller guarantees: every tap of every element lies inside of `slab`, which has SLACK elements more; the lines
+    lie inside of `out`; `weights` and `constants` are packed for a kernel of the width WIDTH.
+    """
+    whole = length // WIDTH
+    rest = length - whole * WIDTH
+    edge = np.empty(WIDTH, out.dtype)
+    period = weights.shape[0]
+    for r in range(rows):
+        at, target = r * row_step, first + r * length
+        if whole > 0:
+            line_into(slab, at, offsets, weights, constants, 0, whole, zero_point, low, high, out, target)
+        if rest > 0:
+            covered = whole * WIDTH
+            line_into(
+                slab, at + covered, offsets, weights, constants, whole % period, 1, zero_point, low, high, edge, 0
+            )
+            for i in range(rest):
+                out[target + covered + i] = edge[i]

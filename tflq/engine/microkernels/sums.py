@@ -1,0 +1,184 @@
+"""Sums of two operands' codes, each scaled by a stage of its own, and through an output pipeline, in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.jit.pieces import in_pieces
+from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
+from tflq.engine.microkernels.forms import Form, chosen
+from tflq.engine.microkernels.kernel import SumKernel
+from tflq.engine.microkernels.roundings import Scaling, Step
+from tflq.engine.numerics.codes import Clamp, ZeroPoint
+from tflq.engine.numerics.rounding import clamp, wrap_int32
+from tflq.engine.numerics.stages import OutputPipeline, OutputStage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """An operand of a sum: what its codes become on the scale of the sum."""
+
+    codes: np.dtype[Any]
+    zero_point: int  # LSB of the operand
+    left: int  # bits that centred codes are shifted to the left before they are scaled
+    stage: OutputStage  # of one multiplier
+
+    @property
+    def largest(self) -> int:
+        """The largest magnitude before scaling."""
+        info = np.iinfo(self.codes)
+        return max(abs(int(info.min) - self.zero_point), abs(int(info.max) - self.zero_point)) << self.left
+
+    @property
+    def largest_scaled(self) -> int:
+        """A bound of the magnitude after scaling, which may round away from 0 twice."""
+        return int(np.ceil(self.largest * float(np.abs(self.stage.real).max()))) + 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Sums bound to a kernel."""
+
+    kernel: SumKernel
+    constants: Array  # see constants_of
+    zero_point: ZeroPoint  # LSB of output
+    clamp: Clamp  # LSB of output
+
+    def into(self, a: Array, b: Array, out: Array) -> Callable[[], None]:
+        """Return the call that fills `out` with the sums of `a` and `b`; all are flat and of the same size."""
+        return driver(self.kernel).bound(a, b, self.constants, int(self.zero_point), *self.clamp, out)
+
+
+def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form: Form | None = None) -> Sums | None:
+    """Prepare first + sign * second, then `pipeline`, which scales all elements alike.
+
+    Both operands have the same type of codes. Return None if the result would not be exact, or if this processor has no
+    form, which is its best unless it is given.
+    """
+    form = form or chosen(True)
+    of_first, of_second = (Scaling.of(term.stage, term.largest) for term in (first, second))
+    scaling = Scaling.of(pipeline.stage, first.largest_scaled + second.largest_scaled)
+    if form is None or of_first is None or of_second is None or scaling is None:
+        return None
+    kernel = SumKernel(
+        form.lanes, first.codes.name, of_first.steps, of_second.steps, sign, scaling.steps, pipeline.dtype.name
+    )
+    placed: list[Any] = []
+    for term, scaled in ((first, of_first), (second, of_second)):
+        placed += [np.int32(term.zero_point), np.int32(term.left), *(values[0] for values in scaled.constants)]
+    constants = constants_of([*placed, *(values[0] for values in scaling.constants)])
+    return Sums(kernel, constants, pipeline.zero_point, pipeline.clamp)
+
+
+def constants_of(values: list[Any]) -> Array:
+    """Return NumPy scalars in places of 8 bytes each, as int64: zero point, shift and steps' constants of the first
+    operand, those of the second, then those of the sum.
+    """
+    places = np.zeros((len(values), 8), np.uint8)
+    for place, value in zip(places, values, strict=True):
+        place[: value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
+    return places.reshape(-1).view(np.int64)
+
+
+def definition(kernel: SumKernel) -> Callable[..., None]:
+    """Return the definition of a sum on scalars."""
+
+    def sum_into(
+        a: Array,
+        a_at: Int,
+        b: Array,
+        b_at: Int,
+        constants: Array,
+        passes: Int,
+        zero_point: Int,
+        low: Int,
+        high: Int,
+        out: Array,
+        out_at: Int,
+    ) -> None:
+        """Compute out[out_at + i] = clamp(scale(scale(a[a_at + i]) + sign * scale(b[b_at + i])) + zero point).
+
+        There are `passes` passes of the kernel's lanes. The caller ensures that all elements lie inside their arrays,
+        which are contiguous, and that `constants` are the kernel's.
+        """
+        words = iter(constants[:, None].view(np.uint8))
+
+        def take(kind: str) -> Any:
+            return next(words)[: np.dtype(kind).itemsize].view(kind)[0]
+
+        def of(steps: tuple[Step, ...]) -> list[tuple[Step, list[Any]]]:
+            return [(step, [take(kind) for kind in step.types]) for step in steps]
+
+        inputs = [(take("int32"), take("int32"), of(steps)) for steps in (kernel.first, kernel.second)]
+        scaling = of(kernel.steps)
+        for i in range(passes * kernel.lanes):
+            terms = []
+            for code, (zero, left, steps) in zip((a[a_at + i], b[b_at + i]), inputs, strict=True):
+                terms.append(_through(steps, wrap_int32((int(code) - int(zero)) << int(left))))
+            total = wrap_int32(int(terms[0]) + kernel.sign * int(terms[1]))
+            out[out_at + i] = clamp(wrap_int32(_through(scaling, total) + zero_point), low, high)
+
+    return sum_into
+
+
+def _through(steps: list[tuple[Step, list[Any]]], value: Any) -> Any:
+    for step, constants in steps:
+        value = step.define(value, *constants)
+    return value
+
+
+def _written(kernel: SumKernel, definition: Callable[..., None]) -> Any:
+    from tflq.engine.microkernels.sum_emission import SumOperands, emit_sum
+
+    def write(at: Arguments) -> None:
+        operands = SumOperands(
+            first=at.address("a", at.number("a_at")),
+            second=at.address("b", at.number("b_at")),
+            constants=at.address("constants"),
+            passes=at.number("passes"),
+            zero_point=at.code("zero_point"),
+            low=at.code("low"),
+            high=at.code("high"),
+            out=at.address("out", at.number("out_at")),
+        )
+        at.builder.call(emit_sum(at.builder.module, kernel), list(operands))
+
+    return intrinsic_of(definition, write)
+
+
+#: The names that `driver` replaces.
+sum_into: Any = None
+LANES = 1
+
+
+@cache
+def driver(kernel: SumKernel) -> Compiled[..., None]:
+    """Return `sums_into` with the sum of a kernel."""
+    return sums_into.bind(sum_into=Emitted(kernel, definition(kernel), _written), LANES=kernel.lanes)
+
+
+@in_pieces(1, are_independent=True, a="r", b="r", out="r")
+@compiled
+def sums_into(a: Array, b: Array, constants: Array, zero_point: Int, low: Int, high: Int, out: Array) -> None:
+    """Fill `out` with scaled sums. The last register of elements overlaps the one before it; fewer elements than one go
+    through arrays of a register's size.
+
+    Prepare guarantees: `a`, `b` and `out` are flat and of the same size; `out` shares no memory with the others.
+    """
+    size = out.size
+    if size >= LANES:
+        sum_into(a, 0, b, 0, constants, size // LANES, zero_point, low, high, out, 0)
+        if size % LANES > 0:
+            last = size - LANES
+            sum_into(a, last, b, last, constants, 1, zero_point, low, high, out, last)
+    elif size > 0:
+        first, second, codes = np.empty(LANES, a.dtype), np.empty(LANES, b.dtype), np.empty(LANES, out.dtype)
+        first[:size], second[:size] = a, b
+        sum_into(first, 0, second, 0, constants, 1, zero_point, low, high, codes, 0)
+        out[:] = codes[:size]

@@ -1,0 +1,225 @@
+"""Exact sums of integer products, computed by BLAS.
+
+A floating-point sum of integers is exact, in any order and with or without fused multiply-add, as long as the sum of
+every subset of its terms fits the significand. So the bound is taken over subsets: for x in [low, high], the products
+of one output column that can be positive, added up, and those that can be negative. If a column exceeds the bound, K is
+cut into runs that do not, and their sums are added as integers. The choice is made once, from the weights and the range
+of x. docs/numerics.md has the proof.
+
+A contraction returns the true integer, not yet wrapped to an accumulator's width. Every output stage wraps (addition is
+the same modulo 2**32 whenever that is done), and `accumulators_int32` does it where no stage follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.engine.jit.pieces import in_pieces, matmul, ranges
+
+Array = NDArray[Any]
+Range = tuple[int, int]
+
+#: All integers up to this magnitude are exact.
+EXACT_FLOAT32 = 2**24
+EXACT_FLOAT64 = 2**53
+
+#: Shorter float32 runs than this lose against one float64 product.
+_SHORTEST_RUN = 96
+#: Bytes of rows and accumulators that stay in a core's second-level cache.
+_CACHE_BYTES = 1 << 20
+#: Bytes of rows and accumulators of one block, however wide they are.
+_BLOCK_BYTES = 1 << 24
+#: Units of work of an element of a matrix that is searched: a piece has a million elements, and small temporary arrays.
+_EACH = 1 << 6
+#: BLAS packs the matrix again for every block: with fewer rows that shows.
+_FEWEST_ROWS = 192
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction:
+    """Rows of integers times one constant matrix: (R, K) -> (R, N), exact."""
+
+    real: np.dtype[Any]  # type in which rows are given: float32 or float64
+    runs: tuple[slice, ...]  # of k
+    matrices: tuple[Array, ...]  # (k of the run, N) each, of type `real`
+    accumulator: np.dtype[Any]  # type of the result: `real` for a single run, else int32 or int64
+    shape: tuple[int, int]  # (K, N)
+
+    @classmethod
+    def of(cls, weights: Array, x: Range) -> Contraction:
+        """Prepare `weights` (K, N), centred, of at most 16 bits, for rows whose values lie in `x` = (low, high)."""
+        matrix = np.ascontiguousarray(weights, dtype=np.float32)
+        runs, bounds = _runs(matrix, x, EXACT_FLOAT32)
+        if max(bounds) > EXACT_FLOAT32 or (len(runs) > 1 and len(matrix) < _SHORTEST_RUN * len(runs)):
+            matrix = matrix.astype(np.float64)
+            runs, bounds = _runs(matrix, x, EXACT_FLOAT64)
+        summed = np.dtype(np.int32) if sum(bounds) < 2**31 else np.dtype(np.int64)
+        return cls(
+            real=matrix.dtype,
+            runs=runs,
+            matrices=tuple(matrix[run] for run in runs),
+            accumulator=matrix.dtype if len(runs) == 1 else summed,
+            shape=(matrix.shape[0], matrix.shape[1]),
+        )
+
+    @property
+    def block_rows(self) -> int:
+        """The number of rows that keep rows and accumulators of one block in cache, yet outweigh packing the matrix."""
+        row = self.real.itemsize * max(1, sum(self.shape))
+        return max(1, min(max(_FEWEST_ROWS, _CACHE_BYTES // row), _BLOCK_BYTES // row))
+
+    def __call__(self, rows: Array, out: Array | None = None) -> Array:
+        """Return accumulators (R, N) of `rows` (R, K), of type `real`, unit stride along K. `out` is of type
+        `accumulator`.
+        """
+        if out is None:
+            out = np.empty((rows.shape[0], self.shape[1]), self.accumulator)
+        if len(self.runs) == 1:
+            return matmul(rows, self.matrices[0], out)
+        out.fill(0)
+        part = np.empty(out.shape, self.real)
+        for run, matrix in zip(self.runs, self.matrices, strict=True):
+            _add_part(matmul(rows[:, run], matrix, part), out)
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairContraction:
+    """Two operands of which neither is constant: (..., R, K) times (..., K, N), exact."""
+
+    real: np.dtype[Any]  # type in which both operands are given
+    runs: tuple[slice, ...]  # of k
+    accumulator: np.dtype[Any]  # type of the result: `real` for a single run, else int64
+
+    @classmethod
+    def of(cls, length: int, x: Range, y: Range) -> PairContraction:
+        """Prepare sums of `length` products of values in `x` and `y` = (low, high), centred."""
+        largest = max(1, max(abs(a * b) for a in x for b in y))
+        fits = length * largest <= EXACT_FLOAT32 or largest * _SHORTEST_RUN <= EXACT_FLOAT32
+        real, limit = (np.dtype(np.float32), EXACT_FLOAT32) if fits else (np.dtype(np.float64), EXACT_FLOAT64)
+        step = limit // largest
+        runs = tuple(slice(k, min(k + step, length)) for k in range(0, max(length, 1), step))
+        return cls(real, runs, real if len(runs) == 1 else np.dtype(np.int64))
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Return accumulators (..., R, N); leading dimensions broadcast."""
+        if len(self.runs) == 1:
+            return matmul(x, y)
+        total: Array = matmul(x[..., self.runs[0]], y[..., self.runs[0], :]).astype(np.int64)
+        for run in self.runs[1:]:
+            total += matmul(x[..., run], y[..., run, :]).astype(np.int64)
+        return total
+
+
+def accumulators_int32(accumulators: Array) -> NDArray[np.int32]:
+    """Return true sums as an int32 register that wraps on the way to them holds them."""
+    return accumulators.astype(np.int64).astype(np.int32)
+
+
+def centred_range(codes: Range, zero_point: int) -> Range:
+    """Return the range of code - zero point, for codes in `codes` = (low, high)."""
+    return codes[0] - zero_point, codes[1] - zero_point
+
+
+@in_pieces(codes="r", out="r")
+@compiled
+def centre_into(codes: Array, zero_point: Int, out: Array) -> None:
+    """Compute out = codes - zero point, as floats. Both 1-D or raveled views of the same size, contiguous.
+
+    The caller guarantees: `codes` and `out` have the same size.
+    """
+    for i in range(codes.size):
+        out[i] = np.float32(np.int32(codes[i]) - np.int32(zero_point))
+
+
+def _runs(matrix: Array, x: Range, limit: int) -> tuple[tuple[slice, ...], list[int]]:
+    """Return runs of k, and the largest subset sum of each: within `limit`, unless a single product is beyond it."""
+    runs: list[slice] = []
+    bounds: list[int] = []
+    start = 0
+    while start < len(matrix) or not runs:
+        stop, bound = _next_cut(matrix, start, x, limit)
+        runs.append(slice(start, stop))
+        bounds.append(bound)
+        start = stop
+    return tuple(runs), bounds
+
+
+def _next_cut(matrix: Array, start: int, x: Range, limit: int) -> tuple[int, int]:
+    """Return the end of the longest run from `start` that keeps to `limit` (one k at least), and its largest subset
+    sum.
+    """
+    length, columns = matrix.shape
+    whole = _largest_sum(matrix[start:], x)
+    if whole <= limit:
+        return length, whole
+    up, down = np.zeros(columns), np.zeros(columns)
+    bound = 0.0
+    for first, last in ranges(length - start, 4 * columns):
+        at = start + first, start + last
+        stop, bound = _walk(matrix, start, *at, up, down, bound, float(x[0]), float(x[1]), float(limit))
+        if stop < at[1]:
+            return int(stop), int(bound)
+    return length, int(bound)
+
+
+def _largest_sum(matrix: Array, x: Range) -> int:
+    """Return the largest magnitude of a sum of some products, one of each row of a column; exact below 2**53."""
+    rows, columns = matrix.shape
+    up, down = np.zeros(columns), np.zeros(columns)
+    for start, stop in ranges(rows, _EACH * columns):
+        part = matrix[start:stop].astype(np.float64)
+        first, second = part * float(x[0]), part * float(x[1])
+        up += np.maximum(np.maximum(first, second), 0.0).sum(0)
+        down += np.minimum(np.minimum(first, second), 0.0).sum(0)
+    return int(max(up.max(initial=0.0), -down.min(initial=0.0)))
+
+
+@compiled
+def _walk(
+    matrix: Array,
+    start: Int,
+    first: Int,
+    last: Int,
+    up: Array,
+    down: Array,
+    bound: Real,
+    low: Real,
+    high: Real,
+    limit: Real,
+) -> tuple[Int, Real]:
+    """Return where the run from `start` has to end, searched from `first` to at most `last`, and its largest subset
+    sum.
+
+    The caller guarantees: 0 <= `first` <= `last` <= rows of `matrix`; `up` and `down` have an element for every column.
+    """
+    columns = matrix.shape[1]
+    for k in range(first, last):
+        reached = bound
+        for c in range(columns):
+            first, second = matrix[k, c] * low, matrix[k, c] * high
+            up[c] += max(first, second, 0.0)
+            down[c] -= min(first, second, 0.0)
+            reached = max(reached, up[c], down[c])
+        if reached > limit and k > start:
+            return k, bound
+        bound = reached
+    return last, bound
+
+
+@in_pieces(part="r", out="r")
+@compiled
+def _add_part(part: Array, out: Array) -> None:
+    """Add a part's sums to `out`.
+
+    The caller guarantees: `part` has the shape of `out`.
+    """
+    rows, columns = out.shape
+    for r in range(rows):
+        for c in range(columns):
+            out[r, c] += np.int64(part[r, c])

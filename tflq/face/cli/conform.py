@@ -1,0 +1,219 @@
+"""`tflq conform`: suites of single-operator models, and devices tested with them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any
+
+import click
+
+from tflq.face.cli.exits import Exit
+from tflq.face.cli.files import check_files, force_option
+from tflq.face.cli.judged import check_reports, level_option, report_options, report_verdicts, shard_option
+from tflq.face.cli.options import json_option, profile_option, python_option
+from tflq.face.cli.output import is_quiet, say, say_document, say_written
+from tflq.face.cli.start import Group
+
+
+@click.group("conform", cls=Group)
+def conform_command() -> None:
+    """Make suites of single-operator models, and test a device, a compiler or a runtime with them.
+
+    \b
+    tflq conform make -o suite.npz --level smoke
+    tflq conform run suite.npz --target "python target.py"
+    tflq conform pack suite.npz -o carried/
+    tflq conform check suite.npz carried/
+    tflq conform merge part1.json part2.json
+    """
+
+
+@conform_command.command("make")
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The suite to write (.npz).")
+@force_option
+@level_option
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of scales, weights and inputs."
+)
+@shard_option
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Worker processes: no effect on the output.",
+)
+@profile_option
+@json_option
+def make_command(
+    output: str, force: bool, level: str, seed: int, shard: tuple[int, int], jobs: int, profile: str, as_json: bool
+) -> int:
+    """Make a suite under a profile: single-operator models, their inputs, and the expected outputs.
+
+    Equal options give equal bytes. With --shard, each machine makes a part and runs it; `merge` joins the results.
+    """
+    from tflq.devices.conformance.session import Order, make_suite
+    from tflq.face.report.progress import progress_bar
+    from tflq.face.report.verbs.conform.report import suite_report
+
+    check_files([output], [], force=force)
+    with progress_bar(lines=True, quiet=is_quiet()) as tell:
+        written = make_suite(output, Order(profile, level, seed, shard=shard), jobs, tell)
+    if as_json:
+        cases = len(written.suite.cases)
+        say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": written.left_out})
+    else:
+        say(suite_report(output, len(written.suite.cases), written.suite.profile))
+    return Exit.SAME
+
+
+@conform_command.command("run")
+@click.argument("suite", type=click.Path())
+@click.option(
+    "--target",
+    required=True,
+    metavar="CMD",
+    help="A command that is run with a folder of cases, runtime:NAME or profile:NAME.",
+)
+@click.option("--profile", metavar="NAME", help="Expect this profile's bits in place of the suite's.")
+@level_option
+@shard_option
+@click.option(
+    "--work",
+    metavar="FOLDER",
+    type=click.Path(),
+    help="Keep the target's outputs here; a later run continues from them.",
+)
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=500, show_default=True, help="Cases per call of the command."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
+)
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of this machine.")
+@click.option("--scheduler", metavar="URL", help="A Dask scheduler, tcp://host:8786: its workers run the target.")
+@click.option("--results", metavar="FILE", type=click.Path(), help="Also write a row per case: .jsonl or .parquet.")
+@report_options
+@python_option
+@json_option
+def run_command(
+    suite: str,
+    target: str,
+    profile: str | None,
+    level: str,
+    shard: tuple[int, int],
+    work: str | None,
+    batch: int,
+    timeout: float,
+    jobs: int,
+    scheduler: str | None,
+    results: str | None,
+    python: str | None,
+    max_refused: Any,
+    as_json: bool,
+    **reports: Any,
+) -> int:
+    """Run a target on every case of SUITE and compare its outputs bit by bit.
+
+    docs/target-protocol.md describes what a target receives and what it must write. Exit code 1: a case fails; 3: no
+    case was compared, or more are refused than --max-refused allows; 4: the target failed after its last answer.
+    Models that the target refuses to run are counted separately. Ctrl-C judges what is answered so far; with --work,
+    the same command continues. `tflq explain WORK/CASE` explains a case.
+    """
+    from tflq.devices.conformance.session import restate, run_suite
+    from tflq.devices.conformance.targets import target_of
+    from tflq.devices.learning.jointly_observed import causes_of_suite
+    from tflq.engine.runtimes.children import temporary_folder
+    from tflq.errors import OptionError
+    from tflq.face.report.progress import progress_bar
+
+    if work is not None and (scheduler is not None or jobs > 1):
+        raise OptionError("--work is for one process; for several, use --shard I/N and a folder each")
+    check_reports(suite, reports, results)
+    system = target_of(target, python, timeout)
+    with temporary_folder() as folder, progress_bar(lines=True, quiet=is_quiet()) as tell:
+        asked = suite
+        if profile is not None:
+            asked = os.path.join(folder, "suite.npz")
+            left_out = restate(suite, asked, profile, level, shard)
+            shard = (1, 1)  # the part is the whole of the suite that is asked
+            if left_out and not is_quiet():
+                click.echo(f"{left_out} cases are left out, which {profile} refuses", err=True)
+        if scheduler is None and jobs == 1:
+            verdicts = run_suite(asked, system, level, shard, work, batch, max_refused, tell, causes_of_suite)
+        else:
+            from tflq.devices.conformance.spreading import Part, spread
+
+            whole = Part(asked, target, python, timeout, level, shard, batch)
+            verdicts = spread(whole, system.name, jobs, scheduler, max_refused, tell)
+    if results is not None:
+        from tflq.face.report.numbers import counted
+        from tflq.face.report.verbs.conform.rows import write_rows
+
+        write_rows(results, verdicts.cases)
+        say_written(results, f"a row for each of {counted(len(verdicts.cases), 'case')}")
+    return report_verdicts(verdicts, suite, work=work, as_json=as_json, **reports)
+
+
+@conform_command.command("pack")
+@click.argument("suite", type=click.Path())
+@click.option("-o", "--output", required=True, metavar="FOLDER", type=click.Path(), help="A new folder.")
+@level_option
+@shard_option
+@json_option
+def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as_json: bool) -> int:
+    """Unpack SUITE's models and inputs into a folder that a device can run; `check` then judges its outputs."""
+    from tflq.devices.conformance.session import pack
+    from tflq.face.report.verbs.conform.report import packed_report
+
+    count = pack(suite, output, level, shard)
+    if as_json:
+        say_document({"schema": "tflq/conform-pack/1", "output": output, "cases": count})
+    else:
+        say(packed_report(suite, output, count))
+    return Exit.SAME
+
+
+@conform_command.command("check")
+@click.argument("suite", type=click.Path())
+@click.argument("folder", type=click.Path())
+@level_option
+@shard_option
+@report_options
+@json_option
+def check_command(
+    suite: str, folder: str, level: str, shard: tuple[int, int], max_refused: Any, as_json: bool, **reports: Any
+) -> int:
+    """Judge the outputs that a device wrote into a folder made by `pack`. Exit codes are those of `run`."""
+    from tflq.devices.conformance.session import check
+    from tflq.devices.learning.jointly_observed import causes_of_suite
+    from tflq.face.report.progress import progress_bar
+
+    check_reports(suite, reports)
+    with progress_bar(lines=True, quiet=is_quiet()) as tell:
+        verdicts = check(suite, folder, level, shard, max_refused, tell, causes_of_suite)
+    again = shlex.join(("tflq", "conform", "check", suite, folder))
+    return report_verdicts(verdicts, suite, work=folder, again=again, as_json=as_json, **reports)
+
+
+@conform_command.command("merge")
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=click.Path())
+@report_options
+@json_option
+def merge_command(results: tuple[str, ...], max_refused: Any, as_json: bool, **reports: Any) -> int:
+    """Merge the verdicts on all parts of a suite into one. Exit codes are those of `run`.
+
+    A RESULT is what `run --shard I/N --json` or `check --shard I/N --json` printed. Parts of different targets or
+    suites are refused, and so are missing parts.
+
+    \b
+    tflq conform run suite.npz --target CMD --shard 1/2 --json > part1.json
+    tflq conform run suite.npz --target CMD --shard 2/2 --json > part2.json
+    tflq conform merge part1.json part2.json --junit report.xml
+    """
+    from tflq.devices.conformance.merging import merged
+
+    check_reports(results[0], reports, sources=results)
+    again = shlex.join(("tflq", "conform", "merge", *results))
+    return report_verdicts(merged(results, max_refused), "SUITE", again=again, as_json=as_json, **reports)

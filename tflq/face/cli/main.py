@@ -1,0 +1,306 @@
+"""The `tflq` command: find the verb, load only that, and turn errors into exit codes.
+
+Exit codes are those of `exits.Exit`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflq.errors import FileAccessError, InputWarning, out_of_memory
+from tflq.escaping import printable
+from tflq.face.cli.exits import Exit, exit_of
+from tflq.face.cli.output import (
+    CONFIGURATION,
+    STANDARD_OUTPUT,
+    accept_all_text,
+    end_output,
+    forget_the_reader,
+    say_document,
+    say_error,
+    say_lines,
+    say_warning,
+)
+from tflq.face.cli.start import ALIASES, Group, overview, with_verb, write_verbs
+from tflq.face.report.compiling import compiling
+from tflq.interrupts import import_whole
+
+if TYPE_CHECKING:
+    from tflq.face.cli.spelling import Spelling
+
+#: verb -> (module, command); loaded when the verb is used
+VERBS = {
+    "bench": ("tflq.face.cli.bench", "bench_command"),
+    "compare": ("tflq.face.cli.compare", "compare_command"),
+    "conform": ("tflq.face.cli.conform", "conform_command"),
+    "doctor": ("tflq.face.cli.doctor", "doctor_command"),
+    "explain": ("tflq.face.cli.explain", "explain_command"),
+    "fit": ("tflq.face.cli.fit", "fit_command"),
+    "diff": ("tflq.face.cli.diff", "diff_command"),
+    "export": ("tflq.face.cli.export", "export_command"),
+    "extract": ("tflq.face.cli.extract", "extract_command"),
+    "golden": ("tflq.face.cli.golden", "golden_command"),
+    "inspect": ("tflq.face.cli.inspect", "inspect_command"),
+    "learn": ("tflq.face.cli.learn", "learn_command"),
+    "lint": ("tflq.face.cli.lint", "lint_command"),
+    "profiles": ("tflq.face.cli.profiles", "profiles_command"),
+    "prove": ("tflq.face.cli.prove", "prove_command"),
+    "quantize": ("tflq.face.cli.quantize", "quantize_command"),
+    "record": ("tflq.face.cli.record", "record_command"),
+    "reduce": ("tflq.face.cli.reduce", "reduce_command"),
+    "run": ("tflq.face.cli.run", "run_command"),
+    "session": ("tflq.face.cli.session", "session_command"),
+    "view": ("tflq.face.cli.view", "view_command"),
+    "warm": ("tflq.face.cli.warm", "warm_command"),
+    "verify": ("tflq.face.cli.verify", "verify_command"),
+    "why": ("tflq.face.cli.why", "why_command"),
+}
+
+
+class Stopped(BaseException):
+    """A signal that ends this process: it passes through every `finally`, so nothing is left behind."""
+
+    def __init__(self, code: Exit) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+class NoSuchVerb(click.UsageError):
+    """A word in the place of a verb that is none."""
+
+    def __init__(self, word: str, meant: str, ctx: click.Context) -> None:
+        self.command_name = word
+        super().__init__(f"No such command {word!r}. {meant}", ctx)
+
+
+class Verbs(Group):
+    """A group that imports commands on demand, and turns their errors into exit codes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words with the verb spelled out."""
+        return super().parse_args(ctx, with_verb(args))
+
+    def first_screen(self, ctx: click.Context) -> str:
+        """Return a command for each task, and the installed runtimes."""
+        return overview()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs by task."""
+        write_verbs(ctx, self, formatter)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs, in alphabetical order."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the verb's command, or None if there is no such verb."""
+        if cmd_name not in VERBS:
+            return None
+        module, name = VERBS[cmd_name]
+        command: click.Command = getattr(import_whole(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb, with the defaults from [tool.tflq]; suggest the nearest one for a misspelt verb."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = get_close_matches(args[0].lower(), (*VERBS, *ALIASES), 1)
+            meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
+            raise NoSuchVerb(args[0], meant, ctx)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and name is not None:
+            values, path = _configured(command)
+            ctx.default_map, ctx.meta[CONFIGURATION] = {name: values}, path
+        return name, command, rest
+
+    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """Run the command and exit with its code. With --json among the arguments, errors are also JSON documents."""
+        words = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        if "--watch" in words and not {"--help", "-h"} & set(words):
+            from tflq.face.cli.watching import files_of, watch
+
+            once = [word for word in words if word != "--watch"]
+            try:
+                code = watch(lambda: self._run(once, prog_name, extra), files_of(once), say_error)
+            except Stopped as stop:
+                code = int(stop.code)
+            except KeyboardInterrupt:
+                code = int(Exit.INTERRUPTED)
+            sys.exit(code)
+        sys.exit(self._run(words, prog_name, extra))
+
+    def _run(self, words: list[str], prog_name: str | None, extra: dict[str, Any]) -> int:
+        """Run once and return the exit code."""
+        try:
+            with compiling(quiet="--quiet" in words or "-q" in words), _said_warnings():
+                code = super().main(words, prog_name or "tflq", **extra)
+        except Stopped as stop:
+            code = stop.code
+            say_error(f"tflq: {code.name.lower()}")
+        except click.exceptions.Abort:
+            code = Exit.INTERRUPTED
+        except SystemExit:  # click ends this way if nobody reads its own output, such as the help
+            forget_the_reader()
+            code = Exit.SAME
+        except (KeyboardInterrupt, Exception) as error:
+            code = exit_of(error)
+            with suppress(FileAccessError):  # standard output is closed or full
+                self._report(error, code, words)
+        end_output()
+        return int(code or 0)
+
+    def _report(self, error: BaseException, code: Exit, words: list[str]) -> None:
+        """Print an error; one of misuse with all words that are not known."""
+        spelling = None
+        if code == Exit.MISUSE:
+            from tflq.face.cli.spelling import may_mean, spelling_of
+
+            if isinstance(error, click.NoSuchOption) and error.possibilities:
+                meant = [p for p in error.possibilities if may_mean(error.option_name, p)]
+                error = click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx)
+            spelling = spelling_of(words, self)
+        _report_error(error, code, spelling, as_json="--json" in words, debug="--debug" in words)
+
+
+@contextmanager
+def _said_warnings() -> Iterator[None]:
+    """Print warnings of inputs as lines on standard error, each text once."""
+
+    def say(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, InputWarning):
+            show(message, category, *place, **more)
+        else:
+            say_warning(message.args[0] if isinstance(message, Warning) else message)
+
+    with warnings.catch_warnings():
+        show, warnings.showwarning = warnings.showwarning, say
+        warnings.simplefilter("always", InputWarning)
+        yield
+
+
+def _configured(command: click.Command) -> tuple[dict[str, Any], str]:
+    """Return the defaults of a command's options, and the file that gives them."""
+    from pathlib import Path
+
+    from tflq.face.cli.configuration import configuration, defaults
+
+    table, path = configuration(Path.cwd())
+    return defaults(command, table, path, tuple(VERBS)) if table else {}, path
+
+
+def _report_error(error: BaseException, code: Exit, spelling: Spelling | None, *, as_json: bool, debug: bool) -> None:
+    """Print an error: one line, or a document; the traceback if it is requested.
+
+    Unknown words follow, one a line, unless there is only the one that the error is about.
+    """
+    if debug:
+        say_error("\n".join(printable(line) for line in "".join(traceback.format_exception(error)).splitlines()))
+    message, lines, corrected = _message(error, code), [], ""
+    if spelling is not None and spelling.unknown:
+        lines, corrected = [one.line for one in spelling.unknown], spelling.corrected
+        if not spelling.has(_subject(error)):
+            corrected = ""  # the error stays
+        elif len(lines) > 1:
+            message = f"{len(lines)} words are not known:"
+        elif not isinstance(error, FileAccessError):
+            lines = []
+    if as_json and getattr(error, "path", "") != STANDARD_OUTPUT:
+        from tflq.face.report.json import error_document
+
+        document = error_document(error, code)
+        if spelling is not None and spelling.unknown:
+            document["facts"] |= {"unknown": [one.line for one in spelling.unknown], "corrected": corrected}
+        message = " ".join([message, "; ".join(lines)]).strip()
+        say_document({**document, "message": message})
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        say_error(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n\nError: {message}")
+    elif code != Exit.INTERRUPTED:
+        say_error(f"tflq: {message}")
+    say_lines(f"  {line}" for line in lines)
+    say_lines([f"Corrected: {corrected}"] if corrected else [])
+
+
+def _subject(error: BaseException) -> str:
+    """Return the word that an error is about, if it is about one that is not known."""
+    if isinstance(error, click.BadParameter):
+        return error.param.opts[0] if error.param is not None and isinstance(error.param.type, click.Choice) else ""
+    if isinstance(error, FileAccessError):
+        return error.path
+    return str(next((vars(error)[key] for key in ("name", "option_name", "command_name") if key in vars(error)), ""))
+
+
+def _message(error: BaseException, code: Exit) -> str:
+    """Return the error's text; for an unforeseen error also its place and the next step."""
+    if isinstance(error, click.ClickException):
+        return printable(error.format_message())
+    if isinstance(error, MemoryError):
+        return str(out_of_memory("this command", error))
+    if code != Exit.UNFORESEEN:
+        return printable(str(error) or type(error).__name__)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return (
+        printable(f"error in tflq: {type(error).__name__}{where}: {error}", 600)
+        + "; please report it, with the files and the output of --debug"
+    )
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(None, "-V", "--version", package_name="tflq", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Run, verify and quantize .tflite models with bit-exact results.
+
+    \b
+    tflq inspect model.tflite                        the contents of the model
+    tflq verify model.tflite                         compare with a real runtime
+    tflq why model.tflite device.npz                 where a device differs, why
+    tflq quantize float.tflite --calibration samples.npz -o int8.tflite
+
+    \b
+    Exit codes:
+      0    same, or done
+      1    differs
+      2    misuse or bad input
+      3    unsupported or incomplete
+      4    the runtime failed
+      5    close: other bits, within a promise or a tolerance
+      6    explained: each of two known runtimes has its own bits
+      70   an error in tflq itself, please report it
+      130  interrupted; 143 terminated
+
+    [tool.tflq] in pyproject.toml gives options their defaults. Tab completion: docs/how-to/command-line.md.
+    """
+
+
+def main() -> None:
+    """Run the console script."""
+    accept_all_text()
+    if with_verb(sys.argv[1:])[:1] == ["inspect"]:
+        # Inspection prepares operators but runs none: plain Python makes small tables faster than a compiler that must
+        # first be imported.
+        os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and similar commands ignore it
+            signal.signal(number, _stop)
+    cli()
+
+
+def _stop(number: int, _frame: object) -> None:
+    raise Stopped(Exit(128 + number))
+
+
+if __name__ == "__main__":
+    main()

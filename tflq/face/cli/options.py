@@ -1,0 +1,323 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Renamed(click.Option):
+    """An option that also takes an earlier name, which help and errors leave out: its last name."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the row of the help, without the earlier name."""
+        names, self.opts = self.opts, self.opts[:-1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the name for errors."""
+        return f"'{self.opts[0]}'"
+
+
+def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Return the path of a temporary file with standard input's contents if the word is "-"; else the word."""
+    if value != "-":
+        return value
+    data = sys.stdin.buffer.read()
+    suffix = {b"PK": ".npz", b"\x93N": ".npy"}.get(data[:2], ".tflite" if data[4:8] == b"TFL3" else ".bin")
+    with tempfile.NamedTemporaryFile(prefix="stdin-", suffix=suffix, delete=False) as file:
+        file.write(data)
+    context.call_on_close(lambda: os.unlink(file.name))
+    return file.name
+
+
+model_argument = click.argument("model", type=click.Path(), callback=from_stdin)
+PROFILE_HELP = "The arithmetic to compute: a name that `tflq profiles` lists, or the YAML file of a profile."
+profile_option = click.option("--profile", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
+python_option = click.option(
+    "--python", metavar="PATH", help="The Python in which the runtime is installed, if not this one."
+)
+
+
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Also print the traceback of an error, for a bug report."
+)
+
+
+def json_option(function: F) -> F:
+    """Add --json, and --quiet, --watch and --debug, which are read where reports and errors are printed."""
+    for name, text in (
+        ("--watch", "Run again whenever a file that the command names has changed; Ctrl-C ends."),
+        ("--quiet", "Print only the first line, the verdict, and no progress."),
+    ):
+        names = ("-q", name) if name == "--quiet" else (name,)
+        function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")(
+        debug_option(function)
+    )
+
+
+html_option = click.option(
+    "--html", metavar="FILE", type=click.Path(), help="Also write an HTML page that needs no network."
+)
+
+
+overlay_option = click.option(
+    "--overlay",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also write the page's colours of operators as node data for Model Explorer (JSON).",
+)
+
+
+def _remember(context: click.Context, option: click.Parameter, value: bool) -> None:
+    """Keep a flag with the running command."""
+    context.meta[f"tflq.{option.name}"] = value
+
+
+_DUMP = "A device's tensors: an .npz (- for stdin), .npy or C file, a folder or .zip, or tflite-micro's layer by layer."
+_DUMP_WORD = "tflq.dump"
+
+
+def _with_dump(needed: bool) -> Callable[[F], F]:
+    """Return a decorator that adds a dump: the argument after the model, or --dump."""
+
+    def note(context: click.Context, _argument: click.Parameter, value: str | None) -> None:
+        context.meta[_DUMP_WORD] = value
+
+    def chosen(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+        word = context.meta.get(_DUMP_WORD)
+        if word is not None and value is not None:
+            raise click.UsageError("give the dump once: after the model, or by --dump")
+        if needed and word is None and value is None:
+            raise click.UsageError("Missing option '--dump'.")
+        return from_stdin(context, option, value if word is None else word)
+
+    argument = click.argument(
+        "dump_word", metavar="[DUMP]", required=False, is_eager=True, expose_value=False, callback=note
+    )
+    option = click.option("--dump", metavar="PATH", type=click.Path(), callback=chosen, help=_DUMP)
+    return lambda function: argument(option(function))
+
+
+dump_option, optional_dump_option = _with_dump(needed=True), _with_dump(needed=False)
+dump_inputs_option = click.option(
+    "--inputs", metavar="SOURCE", callback=from_stdin, help="The model's inputs, if the dump does not hold them."
+)
+sample_option = click.option(
+    "--sample",
+    default="all",
+    show_default=True,
+    callback=lambda _context, _option, text: _sample(text),
+    help="The number of a sample in the dump, or all.",
+)
+
+
+#: Options about how evidence is read; a command that reads it again needs them, too.
+_READING = ("inputs", "mean", "std", "sample", "signature")
+
+
+def reading_words() -> tuple[str, ...]:
+    """Return the words of the running command about how its evidence is read."""
+    context, words = click.get_current_context(), list[str]()
+    for name in _READING:
+        source, value = context.get_parameter_source(name), context.params.get(name)
+        if source is click.core.ParameterSource.COMMANDLINE and value is not None:
+            words += [f"--{name}", str(value)]
+    return (*words, "--bgr") if context.params.get("bgr") else tuple(words)
+
+
+#: Maximum number of digits of a whole number on the command line.
+_DIGITS = 18
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number in decimal digits; None for any other text, or too many digits."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
+
+
+def _sample(text: str) -> int | None:
+    """Return a sample's number; None for all."""
+    number = whole_number(text)
+    if text != "all" and number is None:
+        raise click.BadParameter(f"{text!r:.40} is neither a number nor all")
+    return number
+
+
+def _tolerances(_context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
+    """Return the bounds of OP=N words, by operator."""
+    limits = {}
+    for word in words:
+        name, _, text = word.rpartition("=")
+        limit = whole_number(text)
+        if not name or limit is None:
+            raise click.BadParameter(f"{word!r:.40} is not OP=N, such as CONV_2D=1, 12=2 or '*=1'")
+        limits[name] = limit
+    return limits
+
+
+signature_option = click.option(
+    "--signature", metavar="NAME", help="Only this signature of the model. [default: every signature]"
+)
+tolerance_option = click.option(
+    "--tolerance",
+    "tolerances",
+    multiple=True,
+    metavar="OP=N",
+    callback=_tolerances,
+    help="Allow N LSB (ULP of floats) for an operator, its index, or * for all; repeatable.",
+)
+
+
+_SOURCES = "random, smooth or extremes; an .npz, .npy or raw file; an image or a folder of them; - for standard input"
+
+
+def input_options(function: F) -> F:
+    """Add --inputs, --samples and --seed."""
+    text = f"{_SOURCES}. [default: random]"
+    option = click.option("--inputs", metavar="SOURCE", help=text, callback=from_stdin)
+    return option(generated_options(function))
+
+
+def generated_options(function: F) -> F:
+    """Add --samples and --seed of generated inputs."""
+    for option in (
+        click.option("--seed", default=0, show_default=True, help="Seed of generated inputs."),
+        click.option("--samples", default=1, show_default=True, help="The number of inputs to generate."),
+    ):
+        function = option(function)
+    return function
+
+
+def named_input_options(function: F) -> F:
+    """Add --inputs, which also takes a file for each input, --samples and --seed.
+
+    They are passed on as `inputs`, a source or None, and `files`, words NAME=FILE.
+    """
+
+    @functools.wraps(function)
+    def chosen(*words: Any, inputs: tuple[str, ...], files: tuple[str, ...], **options: Any) -> Any:
+        whole = [word for word in inputs if "=" not in word or os.path.exists(word)]
+        files = (*files, *(word for word in inputs if word not in whole))
+        if len(whole) > 1 or (whole and files):
+            raise click.UsageError("give --inputs once, or once for each input as --inputs NAME=FILE")
+        return function(*words, inputs=whole[0] if whole else None, files=files, **options)
+
+    text = f"{_SOURCES}; NAME=FILE for one input, repeatable. [default: random]"
+    earlier = click.option("--input", "files", multiple=True, hidden=True)
+    option = click.option("--inputs", multiple=True, metavar="SOURCE", help=text, callback=_each_from_stdin)
+    return option(generated_options(earlier(cast(F, chosen))))
+
+
+def _each_from_stdin(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(from_stdin(context, option, word)) for word in words)
+
+
+def _bgr_option(function: F) -> F:
+    """Add --bgr, which needs an image among the command's files."""
+
+    @functools.wraps(function)
+    def ordered(*words: Any, bgr: bool, **options: Any) -> Any:
+        if bgr and not any(map(_is_image, options.values())):
+            raise click.BadParameter("orders the channels of images, and none is given", param_hint="--bgr")
+        return function(*words, bgr=bgr, **options)
+
+    text = "Give channels of images in the order blue, green, red. --mean and --std follow that order."
+    return cast(F, click.option("--bgr", is_flag=True, help=text)(ordered))
+
+
+def _is_image(value: Any) -> bool:
+    """Return whether an option's value names an image, or a folder of images, maybe as NAME=FILE."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_image, value))
+    if not isinstance(value, str):
+        return False
+    from tflq.comparison.verification.preparation import image_paths
+
+    return any(image_paths(Path(part)) for part in (value, value.partition("=")[2]) if part)
+
+
+def scaling_options(function: F) -> F:
+    """Add --bgr, and --mean and --std, passed on together as `scaling`: a Scaling, or None if neither is given."""
+
+    @functools.wraps(function)
+    def scaled(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
+        return function(*words, scaling=_scaling(mean, std), **options)
+
+    scaled = _bgr_option(scaled)
+    for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
+        scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(scaled)
+    return cast(F, scaled)
+
+
+def preparation_options(function: F) -> F:
+    """Add --bgr, and --mean, --std and --quantize-inputs, passed on as lists of numbers or None, and flags."""
+
+    @functools.wraps(function)
+    def prepared(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
+        means = None if mean is None else _numbers(mean, "--mean")
+        return function(*words, mean=means, std=None if std is None else _numbers(std, "--std"), **options)
+
+    prepared = _bgr_option(prepared)
+    prepared = click.option(
+        "--quantize-inputs", is_flag=True, help="Quantize float values that are given for integer inputs."
+    )(prepared)
+    for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
+        prepared = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(prepared)
+    return cast(F, prepared)
+
+
+def _scaling(mean: str | None, std: str | None) -> Any:
+    if mean is None and std is None:
+        return None
+    from tflq.quantization.calibration import Scaling
+
+    return Scaling.of(_numbers(mean or "0", "--mean"), _numbers(std or "1", "--std"))
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a number or a list like 0.5,0.5,0.5", param_hint=option) from None
+
+
+def limit_options(function: F) -> F:
+    """Add --memory-limit and --work-limit, which apply to every plan that the verb makes."""
+
+    @functools.wraps(function)
+    def limited(*words: Any, memory_limit: int, work_limit: int, **options: Any) -> Any:
+        from tflq.engine.interpreter.limits import Limits, limits_within
+
+        with limits_within(Limits(memory_limit, work_limit)):
+            return function(*words, **options)
+
+    limited = click.option(
+        "--work-limit",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=10**13,
+        show_default=True,
+        help="Multiply-accumulates, or other innermost loop iterations, that a run may take.",
+    )(limited)
+    limited = click.option(
+        "--memory-limit",
+        type=click.IntRange(min=0),
+        metavar="BYTES",
+        default=4 << 30,
+        show_default=True,
+        help="Bytes of memory that a run may use at a time, without constants.",
+    )(limited)
+    return cast(F, limited)

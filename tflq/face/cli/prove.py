@@ -1,0 +1,89 @@
+"""`tflq prove`: prove that profiles give the same bits for every input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tflq.face.cli.exits import exit_of_verdict
+from tflq.face.cli.files import check_files, force_option, write_arrays, write_page
+from tflq.face.cli.options import html_option, json_option, limit_options, model_argument, signature_option
+from tflq.face.cli.output import say, say_document, say_written
+
+
+@click.command("prove")
+@model_argument
+@click.argument("further", metavar="[PROFILE]...", nargs=-1)
+@click.option("--between", nargs=2, metavar="A B", help="Two profiles or more (`tflq profiles` lists them).")
+@click.option("--and", "more", multiple=True, metavar="PROFILE", help="A further profile.")
+@click.option("--all", "every", is_flag=True, help="Every profile of a runtime that takes the model.")
+@signature_option
+@click.option("-o", "--certificate", metavar="FILE", type=click.Path(), help="Write a certificate (.json).")
+@click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that distinguish profiles (.npz).")
+@html_option
+@force_option
+@limit_options
+@json_option
+def prove_command(
+    model: str,
+    further: tuple[str, ...],
+    between: tuple[str, str] | None,
+    more: tuple[str, ...],
+    every: bool,
+    signature: str | None,
+    certificate: str | None,
+    witnesses: str | None,
+    html: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Prove, operator by operator, that profiles give the same bits for every input, or show an input that differs.
+
+    Every operator of MODEL, of all its subgraphs, is taken alone, with any codes as its inputs, for the shapes in the
+    file. It is "equal" if that is proved for all profiles, "differs" if an input was found and run under two of them,
+    or "not decided". Exit code 0: all equal; 1: some differ; 3: none differs, some are not decided.
+
+    PROFILEs are names or YAML files. With --all, profiles that refuse the model are listed as not covered, and do not
+    count: a runtime that refuses a model gives no bits. A profile that is named and refuses it is "not decided".
+
+    \b
+    tflq prove model.tflite --between litert-ref tflm
+    tflq prove model.tflite --between litert-ref litert-xnnpack tflm mine.yaml
+    tflq prove model.tflite --all -o certificate.json
+    """
+    from tflq.face.report.numbers import counted
+    from tflq.face.report.verbs.prove.document import prove_document
+    from tflq.face.report.verbs.prove.report import prove_report
+    from tflq.proof import ALL, prove
+
+    if not between and not every:
+        raise click.UsageError("name two profiles or more with --between A B, or give --all")
+    check_files([certificate, witnesses, html], [model], force=force)
+    proof = prove(model, [*(between or ()), *further, *more, *([ALL] if every else ())], signature)
+    if certificate is not None:
+        proof.certificate().write(certificate)
+        say_written(certificate, "certificate")
+    if witnesses is not None:
+        arrays = _arrays(proof)
+        write_arrays(witnesses, arrays)
+        say_written(witnesses, f"inputs of witnesses, {counted(len(arrays), 'array')}")
+    shown = prove_report(proof)
+    if html is not None:
+        write_page(html, shown, model, next(iter(proof.profiles), "litert-ref"), signature)
+    if as_json:
+        say_document(prove_document(proof))
+    else:
+        say(shown)
+    return exit_of_verdict(proof.word)
+
+
+def _arrays(proof: Any) -> dict[str, Any]:
+    """Return inputs of all witnesses, as OPERATOR/A/B/TENSOR; OPERATOR is SUBGRAPH:INDEX beyond subgraph 0."""
+    return {
+        f"{operator.place}/{verdict.first}/{verdict.second}/{tensor}": values
+        for operator in proof.operators
+        for verdict in operator.verdicts
+        if verdict.witness is not None
+        for tensor, values in verdict.witness.inputs.items()
+    }

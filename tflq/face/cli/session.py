@@ -1,0 +1,142 @@
+"""`tflq session`: a model run step by step with its state on two sides, compared at every step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflq.face.cli.exits import Exit
+from tflq.face.cli.files import check_files, force_option, write_page
+from tflq.face.cli.options import html_option, json_option, limit_options, python_option
+from tflq.face.cli.output import say, say_document, say_written
+
+if TYPE_CHECKING:
+    from tflq.comparison.sessions.tokenizers import Tokenizer
+
+
+@click.command("session")
+@click.argument("model", type=click.Path())
+@click.argument("other", required=False, type=click.Path())
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="A B",
+    default=("litert-ref", "litert-xnnpack"),
+    show_default=True,
+    help="The two sides: profiles, or runtime:NAME for a real runtime.",
+)
+@click.option("--steps", metavar="N", type=click.IntRange(min=1), help="Steps of decode. [default: 20]")
+@click.option("--prompt", metavar="TEXT", help="The text that prefill reads. [default: random tokens]")
+@click.option(
+    "--tokens", metavar="FILE", type=click.Path(), help="The prompt as token ids: .npy, or a text of integers."
+)
+@click.option("--text", metavar="FILE", type=click.Path(), help="A text to read to its end, for perplexities.")
+@click.option(
+    "--tokenizer",
+    metavar="FILE",
+    type=click.Path(),
+    help="tokenizer.json, a SentencePiece model, or the word bytes. [default: that of the package]",
+)
+@click.option(
+    "--inputs", metavar="FILE.npz", type=click.Path(), help="For other models: inputs whose first axis is the steps."
+)
+@click.option("--signature", metavar="NAME", help="The signature that --inputs are for.")
+@click.option("--seed", default=0, show_default=True, help="The seed of random tokens and inputs.")
+@click.option("--free", is_flag=True, help="Let each side choose its own tokens after the prompt.")
+@click.option("--outputs-only", is_flag=True, help="Do not compare the results of operators: faster.")
+@click.option(
+    "--record", metavar="FILE", type=click.Path(), help="Also write the steps of the live side as a golden for verify."
+)
+@python_option
+@html_option
+@force_option
+@limit_options
+@json_option
+def session_command(
+    model: str,
+    other: str | None,
+    between: tuple[str, str],
+    steps: int | None,
+    prompt: str | None,
+    tokens: str | None,
+    text: str | None,
+    tokenizer: str | None,
+    inputs: str | None,
+    signature: str | None,
+    seed: int,
+    free: bool,
+    outputs_only: bool,
+    record: str | None,
+    python: str | None,
+    html: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Run MODEL step by step with its state, twice, and compare every step.
+
+    A decoder reads the prompt by its prefill signatures, then decodes; caches are carried over by name. Both sides read
+    the same tokens, those that the first side chooses, unless --free. Any other model with state runs --inputs, or
+    random ones. With OTHER, the second side runs another model, such as the quantized one; the exit code is then 0.
+
+    \b
+    tflq session decoder.tflite --between litert-ref runtime:litert-xnnpack
+    tflq session gemma.litertlm --prompt "The capital" --html session.html
+    tflq session float.tflite int4.tflite --text book.txt --tokenizer bytes
+    """
+    from tflq.comparison.sessions import compare_sessions
+    from tflq.comparison.sessions.engines import live_name
+    from tflq.comparison.sessions.recording import record_session
+    from tflq.comparison.sessions.tokenizers import tokenizer_of
+    from tflq.errors import OptionError
+    from tflq.face.report.verbs.session.document import session_document
+    from tflq.face.report.verbs.session.report import session_report
+
+    if sum(given is not None for given in (prompt, tokens, text, inputs)) > 1:
+        raise OptionError("give one of --prompt, --tokens, --text and --inputs")
+    check_files([html, record], [model, other, tokens, text, inputs, tokenizer], force=force)
+    live = next((name for name in between if live_name(name)), None)
+    if record is not None and (live is None or other is not None):
+        raise OptionError("--record needs one model, and a real runtime on a side, as in --between NAME runtime:NAME")
+    words = tokenizer_of(tokenizer, model)
+    begin, follow = _tokens(model, words, prompt, tokens, text)
+    given: dict[str, Any] = {
+        "prompt": begin,
+        "follow": follow,
+        "steps": steps,
+        "inputs": inputs,
+        "signature": signature,
+        "seed": seed,
+        "python": python,
+    }
+    found = compare_sessions(model, other, between, **given, free=free, operators=not outputs_only)
+    if record is not None and live is not None:
+        record_session(model, live, record, **given)
+        say_written(record, "golden of the steps")
+    shown = session_report(found, words)
+    if html is not None:
+        write_page(html, shown)
+    if as_json:
+        say_document(session_document(found))
+    else:
+        say(shown)
+    return Exit.SAME if found.same or len(found.models) > 1 else Exit.DIFFERS
+
+
+def _tokens(
+    model: str, words: Tokenizer | None, prompt: str | None, tokens: str | None, text: str | None
+) -> tuple[list[int] | None, list[int]]:
+    """Return the tokens of the prompt, and those that follow it; None for random ones."""
+    from tflq.comparison.sessions.tokenizers import encoded
+
+    if prompt is not None:
+        return encoded(words, prompt), []
+    if tokens is not None:
+        from tflq.comparison.sessions.texts import read_tokens
+
+        return read_tokens(tokens), []
+    if text is None:
+        return None, []
+    from tflq.comparison.sessions.texts import read_text, split_text
+
+    return split_text(model, encoded(words, read_text(text)))

@@ -1,0 +1,60 @@
+"""Verbs for several models: each runs by itself, and a model that fails is one row of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tflq.face.cli.exits import Exit, exit_of, gravest
+from tflq.face.cli.options import from_stdin
+from tflq.face.cli.output import say, say_document
+
+models_argument = click.argument(
+    "models",
+    metavar="MODEL...",
+    nargs=-1,
+    required=True,
+    type=click.Path(),
+    callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
+)
+
+#: The result for one model: a word for the outcome, the cells of its row, its document, its exit code.
+Found = tuple[str, tuple[str, ...], Mapping[str, Any], Exit]
+
+
+def each_model(
+    verb: str, models: Sequence[str], columns: Sequence[tuple[str, str]], one: Callable[[str], Found], *, as_json: bool
+) -> Exit:
+    """Call `one` with each model and print a summary; return the gravest exit code."""
+    from tflq.face.report.several import FAILED, Outcome, summary_document, summary_report
+
+    outcomes = []
+    for model in models:
+        try:
+            outcomes.append(Outcome(model, *one(model)))
+        except Exception as error:
+            outcomes.append(Outcome(model, FAILED, (), None, exit_of(error), error))
+    code = gravest(Exit(outcome.code) for outcome in outcomes)
+    if as_json:
+        say_document(summary_document(verb, outcomes, code))
+    else:
+        say(summary_report(verb, columns, outcomes, code))
+    return code
+
+
+def only_of_one(models: Sequence[str], options: Iterable[tuple[str, object]]) -> None:
+    """Refuse options for a single model if there are several."""
+    from tflq.errors import OptionError
+
+    names = [name for name, value in options if value is not None and value is not False]
+    if len(models) > 1 and names:
+        raise OptionError(f"{', '.join(names)}: for one model only, but {len(models)} are given")
+
+
+def filled(pattern: str, model: str) -> str:
+    """Return a pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
+    path = Path(model)
+    return pattern.replace("{stem}", path.stem).replace("{folder}", str(path.parent))

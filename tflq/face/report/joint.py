@@ -1,0 +1,137 @@
+"""Causes that many cases or operators share, as blocks and a document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.joint import Joint, JointCause, Reproduced
+from tflq.face.report.blocks import Block, Fold, Section, Table
+from tflq.face.report.numbers import counted
+
+#: Limits on rows of causes, on names of other causes and their characters, and on operators of a cause.
+_CAUSES, _OTHERS, _SHORT, _OPERATORS = 8, 3, 40, 4
+
+
+def joint_blocks(causes: Sequence[JointCause], unit: str = "case") -> Iterator[Block]:
+    """Yield a table of causes; pages have a table of operators and types for each that has evidence.
+
+    `unit` is what is reproduced: a case or an operator.
+    """
+    if not causes:
+        return
+    columns = ((f"failing {unit}s", ">"), ("certainty", "<"), ("look at", "<"), ("operators", "<"), ("cause", "<"))
+    rows = [
+        (counts_text(cause), certainty_text(cause), cause.first, operators_text(cause), _with_others(cause))
+        for cause in causes
+    ]
+    yield Table(columns, rows, most=_CAUSES, rest="and {left} more causes (--json has all)")
+    for cause in causes:
+        if cause.kernels:
+            yield Fold(f"{cause.name}: by operator and types", [_by_kernel(cause.kernels, unit)])
+
+
+def joint_section(joint: Joint) -> Iterator[Block]:
+    """Yield the causes that operators of a dump share, and the nearest arithmetic of those without one."""
+    blocks = list(joint_blocks(joint.causes, "operator"))
+    rows = [(f"{k.op} {k.types}", f"{name}: {k.failing:,} of {k.all_failing:,}") for name, k in joint.nearest]
+    if rows:
+        blocks.append(Table((("no arithmetic known", "<"), ("nearest", "<")), rows, most=_CAUSES))
+    if blocks:
+        yield Section("joint", "One arithmetic for many operators", blocks)
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Return the first names, and the number of the others."""
+    more = f", {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def operators_text(cause: JointCause) -> str:
+    """Return the operators of a cause with the numbers of their failing cases, the most first."""
+    counts: Counter[str] = Counter()
+    for kernel in cause.kernels:
+        counts[kernel.op] += kernel.failing
+    ordered = sorted(cause.operators, key=lambda op: -counts[op])
+    return some([f"{counts[op]:,} {op}" if counts[op] else op for op in ordered], _OPERATORS)
+
+
+def counts_text(cause: JointCause) -> str:
+    """Return the number of failing cases of a cause's groups, with how many it reproduces if all were compared."""
+    if not cause.kernels:
+        return f"{cause.failing:,}"
+    return f"{'all' if len(cause.names) == cause.failing else f'{len(cause.names):,} of'} {cause.failing:,}"
+
+
+def certainty_text(cause: JointCause) -> str:
+    """Return whether a cause is certain, and the reason if it is not; empty if it has no evidence of its own."""
+    if cause.certainty in (None, Certainty.CERTAIN):
+        return "" if cause.certainty is None else "certain"
+    kernels = cause.kernels
+    missed = [kernel for kernel in kernels if not kernel.is_whole]
+    little = [kernel for kernel in kernels if kernel.is_whole and not kernel.is_certain]
+    reasons = []
+    if cause.others:
+        reasons.append("others give the same bits")
+    if missed:
+        reasons.append(f"misses {sum(k.cases - k.reproduced for k in missed):,} of {sum(k.cases for k in kernels):,}")
+    if little:
+        reasons.append(f"little evidence in {len(little)} of {counted(len(kernels), 'kernel')}")
+    return f"likely: {', '.join(reasons)}"
+
+
+def _with_others(cause: JointCause) -> str:
+    short = [name for name in cause.others if len(name) <= _SHORT][:_OTHERS]
+    more = len(cause.others) - len(short)
+    others = ", ".join([*short, *([f"{more} more"] if more else [])])
+    return cause.name + (f" (also {others})" if others else "")
+
+
+def _by_kernel(kernels: Sequence[Reproduced], unit: str) -> Table:
+    columns = [(c, "<") for c in ("operator", "types", f"{unit}s", "failing", "bits of evidence")]
+    rows = [
+        (
+            k.op,
+            k.types,
+            f"{k.reproduced:,} of {k.cases:,}",
+            f"{k.failing:,} of {k.all_failing:,}",
+            f"{k.bits:,} of {k.needed:,} needed",
+        )
+        for k in kernels
+    ]
+    return Table(columns, rows)
+
+
+def cause_document(cause: JointCause) -> dict[str, Any]:
+    """Return a joint cause as an object of `schemas/conform.schema.json` and `schemas/explain.schema.json`."""
+    return {
+        "name": cause.name,
+        "others": list(cause.others),
+        "certainty": None if cause.certainty is None else cause.certainty.value,
+        "groups": cause.groups,
+        "cases": len(cause.names),
+        "failing": cause.failing,
+        "operators": list(cause.operators),
+        "first": cause.first,
+        "kernels": [_kernel_document(kernel) for kernel in cause.kernels],
+    }
+
+
+def nearest_document(joint: Joint) -> list[dict[str, Any]]:
+    """Return the nearest arithmetic of each kernel without one."""
+    return [{"name": name, **_kernel_document(kernel)} for name, kernel in joint.nearest]
+
+
+def _kernel_document(kernel: Reproduced) -> dict[str, Any]:
+    return {
+        "op": kernel.op,
+        "types": kernel.types,
+        "reproduced": kernel.reproduced,
+        "cases": kernel.cases,
+        "failing": kernel.failing,
+        "all_failing": kernel.all_failing,
+        "bits": kernel.bits,
+        "needed": kernel.needed,
+    }

@@ -1,0 +1,243 @@
+"""The report of a benchmark: times of all sides and their ratios, then the operators of tflq."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from shlex import quote
+
+from tflq.comparison.benchmark.results import Benched, Case, Limit, OperatorTime, Side, ratio
+from tflq.face.report.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Brief,
+    Code,
+    Fact,
+    Fold,
+    Graph,
+    Next,
+    Note,
+    OnPage,
+    Operator,
+    Pairs,
+    Report,
+    Section,
+    Table,
+    Text,
+    Verdict,
+)
+from tflq.face.report.graph.colouring import scale
+from tflq.face.report.graph.standard import ModelView
+from tflq.face.report.numbers import bytes_text, counted, seconds_text, short
+from tflq.face.report.runtimes import runtime_text
+
+_SIDES = (
+    ("side", "="),
+    ("median", ">"),
+    ("least", ">"),
+    ("tflq / it", ">"),
+    ("quartiles", ">"),
+    ("first result", ">"),
+    ("peak", ">"),
+    ("bits", "<"),
+)
+_OPERATORS = (
+    ("op", ">"),
+    ("operator", "<"),
+    ("time", ">"),
+    ("share", ">"),
+    ("MACs", ">"),
+    ("MACs/s", ">"),
+    ("of limit", ">"),
+)
+#: Operators that text lists, and that bars on a page show.
+_LISTED, _DRAWN = 5, 12
+#: Kinds of limits in words.
+_KINDS = {"codes": "8-bit codes", "wide": "16-bit codes", "floats": "floats"}
+
+
+def bench_report(found: Benched) -> Report:
+    """Build the report of a benchmark."""
+    path = found.facts.path or "model"
+    return Report("bench", list(_blocks(found)), about=Code(path), title=f"{path}: tflq bench")
+
+
+def bench_card(found: Benched) -> Report:
+    """Build the report of a benchmark for a console."""
+    return Report("bench", [*_blocks(found), Brief(lead(found), "Next: .cases, .limits")])
+
+
+def _blocks(found: Benched) -> Iterator[Block]:
+    style, word = ("warning", "INTERRUPTED") if found.interrupted else ("strong", "")
+    yield Verdict(lead(found), style, word=word, subject=found.facts.path or "model")
+    for note in found.notes:
+        yield Note(note)
+    for case in found.cases:
+        yield from _case(found, case)
+    yield Fact(_conditions(found))
+    if found.missing:
+        yield Fact(f"not installed, so not compared: {', '.join(found.missing)}")
+    yield OnPage(lambda view: _page(view, found))
+    yield Section("sides", "What was timed", [Fold("packages and resolvers", [Pairs(_described(found))], opened=True)])
+    yield Next(list(_next(found)))
+
+
+def lead(found: Benched) -> str:
+    """Return the result in one line."""
+    if not found.cases or found.cases[0].base is None:
+        return "nothing was timed"
+    if len(found.cases) > 1:
+        done = sum(case.base is not None for case in found.cases)
+        return f"{counted(done, 'signature')} timed under {found.profiles[0]}"
+    return _line(found.cases[0])
+
+
+def _line(case: Case) -> str:
+    base = case.base
+    if base is None:
+        return "was not timed"
+    ratios = ratios_text(case)
+    return f"{seconds_text(base.median)} an invoke under {base.name}" + (f"; {ratios}" if ratios else "")
+
+
+def ratios_text(case: Case) -> str:
+    """Return the ratios of the first side's median to those of the others."""
+    base = case.base
+    others = [] if base is None else [(ratio(base, side), side) for side in case.sides[1:] if side.is_timed]
+    return ", ".join(f"{_times(found.median)} of {side.label}" for found, side in others)
+
+
+def _case(found: Benched, case: Case) -> Iterator[Block]:
+    several = len(found.cases) > 1
+    if several:
+        yield Text(f"{case.name}: {_line(case)}", "strong")
+    seed = "" if case.inputs.seed is None else f", seed {case.inputs.seed}"
+    if case is found.cases[0]:
+        yield Fact(f"inputs: {counted(case.inputs.samples, 'sample')}, {case.inputs.source}{seed}")
+    title = f"Times of {case.name}" if several else "Times"
+    failed = [Text(f"{side.label} did not run: {side.failure}", "bad") for side in case.sides if side.failure]
+    rows = [_row(case, side) for side in case.sides if side.is_timed]
+    yield Section(_anchor("times", case), title, [Table(_SIDES, rows), *failed, *_bars(case)])
+    if case.operators:
+        ordered = sorted(case.operators, key=lambda op: -op.seconds)
+        total = sum(op.seconds for op in ordered)
+        table = Table(
+            _OPERATORS,
+            [_operator(op, total, found.limits) for op in ordered],
+            most=_LISTED,
+            rest="... and {left} more (--html FILE shows all)",
+            fold=f"all {counted(len(ordered), 'operator')} by time",
+        )
+        slowest = [Bar((Operator(op.index, op.op),), op.seconds, seconds_text(op.seconds)) for op in ordered[:_DRAWN]]
+        title = f"Operators of {case.name}" if several else "Operators"
+        yield Section(
+            _anchor("operators", case),
+            title,
+            [Text(_sum(case, found.limits)), Bars("operator", "median time", slowest), table],
+        )
+
+
+def _anchor(name: str, case: Case) -> str:
+    return f"{name}-{case.name}" if case.name else name
+
+
+def _row(case: Case, side: Side) -> list[str]:
+    base = case.base
+    ratios = ["", ""]
+    if base is not None and side is not base:
+        found = ratio(base, side)
+        ratios = [_times(found.median), f"{_times(found.low)} to {_times(found.high)}"]
+    bits = "" if side is base else side.bits
+    peak = bytes_text(side.peak) if side.peak else "unknown"
+    return [
+        side.label,
+        seconds_text(side.median),
+        seconds_text(side.minimum),
+        *ratios,
+        seconds_text(side.ready),
+        peak,
+        bits,
+    ]
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.{3 if ratio < 0.0995 else 2 if ratio < 9.95 else 1 if ratio < 99.5 else 0}f}"
+
+
+def _bars(case: Case) -> Iterator[Block]:
+    timed = [side for side in case.sides if side.is_timed]
+    rows = [
+        Bar(side.label, side.median, seconds_text(side.median), "above" if side is case.base else "plain")
+        for side in timed
+    ]
+    yield Bars("side", "median time of an invoke", rows)
+    ready = [
+        Bar(side.label, side.ready, seconds_text(side.ready), "above" if side is case.base else "plain")
+        for side in timed
+    ]
+    yield Bars("side", "time to the first result: imports, loading, the first invoke", ready)
+
+
+def _operator(op: OperatorTime, total: float, limits: Mapping[str, Limit]) -> list[str | Operator]:
+    limit = limits.get(op.limit)
+    share = f"{op.rate / limit.rate:.0%}" if limit is not None and op.rate else ""
+    rate = f"{short(op.rate)}" if op.rate else ""
+    macs = short(op.macs) if op.macs else ""
+    part = f"{op.seconds / total:.1%}" if total else ""
+    return [str(op.index), Operator(op.index, op.op), seconds_text(op.seconds), part, macs, rate, share]
+
+
+def _sum(case: Case, limits: Mapping[str, Limit]) -> str:
+    total, macs = sum(op.seconds for op in case.operators), sum(op.macs for op in case.operators)
+    text = f"operators of {case.sides[0].name}: {seconds_text(total)} together"
+    if not macs or not total:
+        return text
+    text += f"; {short(macs)} MACs, {short(macs / total)} a second"
+    # The time that the products would take at the limits; operators without a limit leave none to compare with.
+    known = [(op.macs, limits[op.limit].rate) for op in case.operators if op.limit in limits]
+    if known and sum(count for count, _ in known) == macs:
+        least = sum(count / rate for count, rate in known)
+        text += f"; {least / total:.0%} of the arithmetic limit, which is {seconds_text(least)}"
+    return text
+
+
+def _conditions(found: Benched) -> str:
+    text = f"{counted(found.threads, 'thread')} each; 8-bit codes are multiplied by {found.kernels}"
+    used = {op.limit for case in found.cases for op in case.operators}
+    limits = [
+        f"{short(limit.rate)} MACs/s of {_KINDS[kind]} by {limit.form}"
+        for kind, limit in found.limits.items()
+        if kind in used
+    ]
+    return text + (f"; measured limit: {', '.join(limits)}" if limits else "")
+
+
+def _described(found: Benched) -> list[tuple[str, str]]:
+    sides = {side.label: side for case in found.cases for side in case.sides if side.description is not None}
+    described = [(label, runtime_text(side.description)) for label, side in sides.items()]
+    reasons = {side.label: side.reason for case in found.cases for side in case.sides if side.reason}
+    return [(label, f"{text}; {reasons[label]}" if label in reasons else text) for label, text in described]
+
+
+def _page(view: ModelView, found: Benched) -> Iterator[Block]:
+    drawn = next((case for case in found.cases if case.operators and case.name == view.inspection.name), None)
+    if drawn is None:
+        return
+    times = {op.index: 1e6 * op.seconds for op in drawn.operators}
+    total = sum(times.values()) or 1.0
+    texts = {index: f"{value / total:.1%} of the time" for index, value in times.items()}
+    colourings = [scale("time", times, "us", texts=texts)]
+    rates = {op.index: op.rate / 1e9 for op in drawn.operators if op.rate}
+    if rates:
+        colourings.append(scale("multiply-accumulates a second", rates, "G", hue="cool"))
+    yield Graph(colourings)
+
+
+def _next(found: Benched) -> Iterator[str]:
+    path = quote(found.facts.path or "MODEL")
+    apart = {side.name for case in found.cases for side in case.sides if side.bits == "differs" and not side.is_tflq}
+    if found.profiles[0] in apart:
+        yield f"tflq verify {path} --profile {found.profiles[0]} --against {found.profiles[0]}"
+    elif apart:
+        yield f"tflq profiles --model {path}"
+    yield f"tflq bench {path} --html bench.html"

@@ -1,0 +1,89 @@
+"""A comparison of two models as a document: `schemas/compare.schema.json`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from tflq.engine.api.subject import ModelFacts
+from tflq.face.report.documents import facts_document
+from tflq.face.report.verbs.compare.texts import mean_error
+from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.comparison import Comparison
+from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.parts import MOST_VALUES, Part
+
+
+def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparison) -> dict[str, Any]:
+    """Return the document of a comparison of two files."""
+    return {
+        "schema": "tflq/compare/1",
+        "reference": facts_document(first),
+        "other": facts_document(second),
+        "comparison": comparison_document(comparison),
+    }
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """Return all figures of a comparison; `first` and `worst` are positions in `tensors`."""
+    return {
+        "samples": comparison.samples,
+        "sqnr": comparison.sqnr,
+        "outputs": [_fidelity(output) for output in comparison.outputs],
+        "parts": [_part(part) for part in comparison.parts],
+        "rescaled": [_fidelity(tensor) for tensor in comparison.rescaled],
+        "wide": [
+            {"operator": s.index, "op": s.op, "name": s.name, "range": [s.low, s.high], "seen": list(s.seen)}
+            for s in comparison.wide
+        ],
+        "tensors": [_fidelity(tensor) for tensor in comparison.tensors],
+        "unmatched": comparison.unmatched,
+        "first": _position(comparison, comparison.first),
+        "worst": _position(comparison, comparison.worst),
+        "agreement": None if comparison.agreement is None else _agreement(comparison.agreement),
+    }
+
+
+def _position(comparison: Comparison, tensor: Fidelity | None) -> int | None:
+    return next((i for i, t in enumerate(comparison.tensors) if t is tensor), None)
+
+
+def _fidelity(tensor: Fidelity) -> dict[str, Any]:
+    return {
+        "operator": tensor.index,
+        "op": tensor.op,
+        "name": tensor.name,
+        "elements": tensor.elements,
+        "sqnr": tensor.sqnr,
+        "largest": tensor.largest,
+        "mean": mean_error(tensor),
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    values, given = (min(len(known), MOST_VALUES) for known in (part.values, part.given))
+    return {**_fidelity(part.fidelity), "output": part.output, "values": values, "reference_values": given}
+
+
+def _agreement(agreement: Agreement) -> dict[str, Any]:
+    labelled = None
+    if agreement.accuracies is not None:
+        before, after = agreement.accuracies
+        labelled = {
+            "reference": before,
+            "other": after,
+            "standard_error": agreement.standard_error,
+            "gained": agreement.gained,
+            "lost": agreement.lost,
+        }
+    divergence = agreement.divergence / agreement.samples
+    return {
+        "samples": agreement.samples,
+        "rate": agreement.rate,
+        "interval": list(agreement.interval),
+        "divergence": None if math.isnan(divergence) else divergence,
+        "flips": [asdict(flip) for flip in agreement.flips],
+        "accuracy": labelled,
+        "tied": agreement.tied,
+    }

@@ -1,0 +1,116 @@
+"""The report of a comparison of two models: outputs, decisions, where noise begins and where it is worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+
+from tflq.engine.api.subject import ModelFacts
+from tflq.face.report.blocks import (
+    Block,
+    Brief,
+    Code,
+    Fold,
+    Gap,
+    InText,
+    Next,
+    OnPage,
+    Report,
+    Section,
+    Styled,
+    Table,
+    Text,
+    Verdict,
+)
+from tflq.face.report.names import short_name
+from tflq.face.report.numbers import counted
+from tflq.face.report.verbs.compare.figures import confusion, fidelity_graph, quality_style, tensor_bars
+from tflq.face.report.verbs.compare.texts import (
+    COLUMNS,
+    agreement_texts,
+    decibels,
+    error_text,
+    flip_texts,
+    flips_text,
+    lead_text,
+    part_texts,
+    range_texts,
+    samples_text,
+    tensor_row,
+    where_texts,
+    worst,
+)
+from tflq.quantization.judge.comparison import Comparison
+
+#: Tensors that text lists unless all are asked for.
+_WORST = 10
+
+
+def compare_report(
+    first: ModelFacts, second: ModelFacts, comparison: Comparison, *, all_tensors: bool = False
+) -> Report:
+    """Build the report of a comparison of `second` with `first`."""
+    subject = f"{second.path} against {first.path}, {samples_text(comparison.samples)}"
+    is_explained = any(range_texts(comparison))  # so that the structure is not at fault
+    is_fine = comparison.first is None or is_explained
+    steps = [] if is_fine else [f"tflq diff {quote(first.path)} {quote(second.path)}"]
+    size = f" ({second.size:,} bytes) against "
+    return Report(
+        "compare",
+        [*_blocks(subject, comparison, all_tensors), Next(steps)],
+        about=(Code(second.path), size, Code(first.path), f" ({first.size:,} bytes)"),
+        title=f"{lead_text(comparison)}: {second.path}",
+    )
+
+
+def compare_card(comparison: Comparison) -> Report:
+    """Build the report of a comparison that names no files, with every tensor."""
+    where = next(where_texts(comparison), "no tensor of the same name and shape between the inputs and the outputs")
+    subject = f"Comparison over {samples_text(comparison.samples)}"
+    blocks = _blocks(subject, comparison, all_tensors=True)
+    return Report("compare", [*blocks, Brief(where, "Next: .agreement, .tensors, .outputs")])
+
+
+def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
+    lead = lead_text(comparison)
+    yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
+    yield from map(Text, range_texts(comparison))
+    yield from map(Text, part_texts(comparison))
+    for output in comparison.outputs:
+        yield InText([Text(f"output {short_name(output.name)}: SQNR {decibels(output.sqnr)}, {error_text(output)}")])
+    yield outputs_section(comparison)
+    yield OnPage(lambda _view: [fidelity_graph(comparison), tensors_section(comparison)])
+    yield InText(list(map(Text, where_texts(comparison))))
+    if comparison.tensors:
+        yield InText(list(_tensors(comparison, all_tensors)))
+
+
+def _tensors(comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
+    count = len(comparison.tensors)
+    chosen = comparison.tensors if all_tensors else worst(comparison, _WORST)
+    if chosen:
+        yield Gap()
+    yield Table(COLUMNS, list(map(tensor_row, chosen)))
+    if len(chosen) < count:
+        yield Text(f"the worst {len(chosen)} of {count} tensors; --all lists all", "faint")
+
+
+def outputs_section(comparison: Comparison) -> Section:
+    """Return the section of the decisions, and on a page of the outputs."""
+    agreement = comparison.agreement
+    blocks: list[Block] = list(map(Text, agreement_texts(agreement)))
+    if agreement is not None and agreement.flips:
+        blocks.append(InText([Text(flips_text(agreement))]))
+        flips = [Text(text) for text in flip_texts(agreement)]
+        blocks.append(Fold(counted(len(flips), "flip"), flips))
+    blocks.append(
+        OnPage(lambda _view: [*confusion(agreement), Table(COLUMNS, list(map(tensor_row, comparison.outputs)))])
+    )
+    return Section("outputs", f"Outputs over {samples_text(comparison.samples)}", blocks)
+
+
+def tensors_section(comparison: Comparison) -> Section:
+    """Return the section of every operator's result, in execution order, for pages."""
+    rows = list(map(tensor_row, comparison.tensors))
+    table = Table(COLUMNS, rows, fold=counted(len(rows), "tensor"))
+    return Section("tensors", "Tensors", [*map(Text, where_texts(comparison)), tensor_bars(comparison), table])

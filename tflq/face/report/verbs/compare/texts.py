@@ -1,0 +1,226 @@
+"""Statements about a comparison of two models, each in one line, and rows of tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tflq.engine.api.subject import ModelFacts
+from tflq.face.report.blocks import Inline
+from tflq.face.report.names import brief_name, short_name
+from tflq.quantization.judge.agreement import Agreement, wilson
+from tflq.quantization.judge.comparison import DAMAGED, Comparison
+from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.parts import MOST_VALUES, Part
+from tflq.quantization.judge.spans import WIDE
+
+COLUMNS = (
+    ("#", ">"),
+    ("operator", "<"),
+    ("SQNR dB", ">"),
+    ("largest error", ">"),
+    ("mean error", ">"),
+    ("tensor", "<"),
+)
+
+#: A part with fewer distinct values is named with their number; requantizations that are listed.
+_FEW, _RESCALED = 64, 3
+#: Flips that a line names.
+_FLIPS = 5
+
+#: Columns of a summary of several models.
+SUMMARY_COLUMNS = (
+    ("accuracy", ">"),
+    ("same top-1", ">"),
+    ("outputs' SQNR dB", ">"),
+    ("bytes", ">"),
+    ("worst operator", "<"),
+)
+
+
+def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
+    """Return a row of SUMMARY_COLUMNS for one model."""
+    agreement, tensor = comparison.agreement, comparison.worst
+    accuracies = None if agreement is None else agreement.accuracies
+    return (
+        "" if accuracies is None else f"{accuracies[1]:.2%}",
+        "" if agreement is None else f"{agreement.rate:.2%}",
+        decibels(comparison.sqnr).removesuffix(" dB"),
+        f"{facts.size:,}",
+        "" if tensor is None else f"{tensor.index} {tensor.op}, SQNR {decibels(tensor.sqnr)}",
+    )
+
+
+def samples_text(count: int) -> str:
+    """Return the number of samples with its noun."""
+    return f"{count:,} sample{'' if count == 1 else 's'}"
+
+
+def lead_text(comparison: Comparison) -> str:
+    """Return the headline: a part of the outputs that is lost, then `whole_text`."""
+    lost = lost_text(comparison)
+    return f"{lost}; {whole_text(comparison)}" if lost else whole_text(comparison)
+
+
+def lost_text(comparison: Comparison) -> str:
+    """Return the weakest part of the outputs, if it is below DAMAGED dB; else nothing."""
+    weakest = comparison.weakest
+    return part_text(comparison, weakest) if weakest is not None and _is_lost(weakest) else ""
+
+
+def part_text(comparison: Comparison, part: Part | Fidelity) -> str:
+    """Return the name and the ratio of a part of an output, or of a whole output, and how many values it has."""
+    if isinstance(part, Fidelity):
+        return f"output {short_name(part.name)}: {decibels(part.sqnr)}"
+    name, output = part.fidelity.name or f"operand of operator {part.fidelity.index}", comparison.outputs[part.output]
+    few = f", {values_text(part)}" if len(part.values) < min(_FEW, len(part.given)) else ""
+    return f"part {short_name(name)} of output {short_name(output.name)}: {decibels(part.fidelity.sqnr)}{few}"
+
+
+def values_text(part: Part) -> str:
+    """Return the number of distinct values in the two models."""
+    count = len(part.values)
+    before = f"{MOST_VALUES} or more" if len(part.given) >= MOST_VALUES else str(len(part.given))
+    return f"{count} distinct {'value' if count == 1 else 'values'} for {before}"
+
+
+def _is_lost(part: Part | Fidelity) -> bool:
+    return (part if isinstance(part, Fidelity) else part.fidelity).sqnr < DAMAGED
+
+
+def part_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield the figures of each part of joint outputs, the worst first."""
+    for part in sorted(comparison.parts, key=lambda part: part.fidelity.sqnr):
+        yield f"{part_text(comparison, part)}, {error_text(part.fidelity)}"
+
+
+def range_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield what the ranges show about the calibration, and the requantizations that lose most."""
+    wide = comparison.wide
+    if wide and 2 * len(wide) >= len(comparison.ranges):
+        worst_span = max(wide, key=lambda span: span.excess)
+        yield (
+            f"ranges of {len(wide)} of {len(comparison.ranges)} tensors are {WIDE:g} or more times as wide as their "
+            f"values here, up to {worst_span.excess:.3g} times ({worst_span.index} {worst_span.op}): the model was "
+            "probably calibrated on other numbers (mean and std), or these samples are not scaled as it expects"
+        )
+    for tensor in sorted(comparison.rescaled, key=lambda tensor: tensor.sqnr)[:_RESCALED]:
+        if tensor.sqnr < DAMAGED:
+            yield f"rescaled without a counterpart: {tensor_text(tensor)}"
+
+
+def whole_text(comparison: Comparison) -> str:
+    """Return accuracies if there are labels, else top-1 agreement, else the outputs' ratio in dB."""
+    agreement = comparison.agreement
+    if agreement is None:
+        return quality_text(comparison)
+    if agreement.accuracies is not None:
+        before, after = agreement.accuracies
+        return f"accuracy {before:.2%} before, {after:.2%} after ({quality_text(comparison)})"
+    return f"same top-1 in {agreement.rate:.2%} ({quality_text(comparison)})"
+
+
+def quality_text(comparison: Comparison) -> str:
+    """Return the outputs' signal-to-noise ratio."""
+    return (
+        f"SQNR of the outputs {decibels(comparison.sqnr)}"
+        if math.isfinite(comparison.sqnr)
+        else _infinite(comparison.sqnr)
+    )
+
+
+def _infinite(sqnr: float) -> str:
+    return "outputs are equal" if sqnr > 0 else "outputs are noise where the reference is 0"
+
+
+def decibels(ratio: float) -> str:
+    """Return a signal-to-noise ratio with its unit."""
+    return f"{ratio:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
+
+
+def error_text(tensor: Fidelity) -> str:
+    """Return the largest and the mean error of a tensor, in its own units."""
+    return f"largest error {tensor.largest:.3g}, mean error {mean_error(tensor):+.2g}"
+
+
+def mean_error(tensor: Fidelity) -> float:
+    """Return the mean of other - reference over all elements."""
+    return tensor.bias / tensor.elements if tensor.elements else 0.0
+
+
+def confidence_text(hits: int, trials: int) -> str:
+    """Return the confidence interval of a share."""
+    low, high = wilson(hits, trials)
+    return f"95 % confidence {low:.1%} to {high:.1%}"
+
+
+def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
+    """Yield top-1 agreement with its confidence interval, ties, and accuracies if there are labels."""
+    if agreement is None:
+        return
+    same = agreement.samples - len(agreement.flips)
+    interval = confidence_text(same, agreement.samples)
+    text = f"same top-1 in {same:,} of {samples_text(agreement.samples)}: {agreement.rate:.2%} ({interval})"
+    if not math.isnan(agreement.divergence):
+        text += f"; mean KL divergence {agreement.divergence / agreement.samples:.3g} nats"
+    yield text
+    if agreement.tied:
+        yield (
+            f"ties: in {agreement.tied:,} of {samples_text(agreement.samples)} several classes share the largest "
+            "output, whose steps are too coarse; what the last SOFTMAX reads has finer ones"
+        )
+    if agreement.accuracies is not None:
+        before, after = agreement.accuracies
+        yield (
+            f"accuracy {before:.2%} before, {after:.2%} after: {after - before:+.2%}, standard error "
+            f"{agreement.standard_error:.2%} ({agreement.gained} only after, {agreement.lost} only before)"
+        )
+
+
+def flips_text(agreement: Agreement) -> str:
+    """Return the first samples whose decision changed, and how many more there are."""
+    return f"flips: {'; '.join(flip_texts(agreement)[:_FLIPS])}{more_text(len(agreement.flips) - _FLIPS)}"
+
+
+def flip_texts(agreement: Agreement) -> list[str]:
+    """Return a text for each sample whose decision changed, the largest margin of the reference first."""
+    flips = sorted(agreement.flips, key=lambda flip: -flip.margin)
+    return [f"sample {f.sample}: {f.reference} to {f.other} (led by {f.margin:.3g})" for f in flips]
+
+
+def more_text(count: int) -> str:
+    """Return how many more there are than are shown, or an empty string."""
+    return f"; and {count} more" if count > 0 else ""
+
+
+def where_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield the first tensor below DAMAGED dB, the worst tensor, and how many have no counterpart."""
+    if comparison.first is not None:
+        yield f"first tensor with SQNR below {DAMAGED:g} dB: {tensor_text(comparison.first)}"
+    if comparison.worst is not None and comparison.worst is not comparison.first:
+        yield f"worst tensor: {tensor_text(comparison.worst)}"
+    if comparison.unmatched:
+        yield f"{comparison.unmatched} tensors have no counterpart of the same name and shape"
+
+
+def tensor_text(tensor: Fidelity) -> str:
+    """Return a tensor with its operator and its ratio."""
+    return f"operator {tensor.index} {tensor.op}, SQNR {decibels(tensor.sqnr)} ({short_name(tensor.name)})"
+
+
+def worst(comparison: Comparison, count: int) -> list[Fidelity]:
+    """Return the tensors with the lowest ratios, the lowest first."""
+    return sorted((t for t in comparison.tensors if t.noise), key=lambda t: t.sqnr)[:count]
+
+
+def tensor_row(tensor: Fidelity) -> list[Inline]:
+    """Return a row of COLUMNS."""
+    ratio = decibels(tensor.sqnr).removesuffix(" dB")
+    return [
+        str(tensor.index),
+        tensor.op,
+        ratio,
+        f"{tensor.largest:.3g}",
+        f"{mean_error(tensor):+.2g}",
+        brief_name(tensor.name),
+    ]

@@ -1,0 +1,40 @@
+"""A learned device as a JSON document (`schemas/learn.schema.json`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from tflq.devices.learning.findings import Findings
+from tflq.devices.learning.profile import provenance
+from tflq.devices.learning.words import formula, requantizer_in_words, worked_out
+from tflq.engine.numerics.requantizer import stated
+
+SCHEMA = "tflq/learn/1"
+
+
+def learn_document(found: Findings, profile: str) -> dict[str, Any]:
+    """Return the findings as JSON values; `profile` is the file that was written."""
+    return {
+        "schema": SCHEMA,
+        "output": profile,
+        "seconds": round(found.seconds, 3),
+        "reason": found.reason,
+        **provenance(found),
+        "requantizers": [
+            {
+                "op": one.op,
+                "type": one.kind,
+                "left": len(one.points),
+                "tried": one.tried,
+                "rounds": one.rounds,
+                "accumulators": one.accumulators,
+                "reason": one.reason,
+                "fields": stated(one.points[0]) if one.points else None,
+                "is": requantizer_in_words(one.points[0]) if one.points else "",
+                "formula": formula(one.points[0]) if one.points else "",
+                "element": [asdict(step) for step in worked_out(one)],
+            }
+            for one in found.requantizers
+        ],
+    }

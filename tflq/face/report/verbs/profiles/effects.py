@@ -1,0 +1,222 @@
+"""The reports of profiles on a model: which operators can give other bits, and which releases agree on all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+
+from tflq.comparison.inspection.profile_effects import Effects, OperatorEffects
+from tflq.comparison.inspection.releases import Agreement, Agreements
+from tflq.engine.profiles.history import RELEASES
+from tflq.face.report.blocks import (
+    Badge,
+    Bar,
+    Bars,
+    Block,
+    Brief,
+    Code,
+    Fact,
+    Graph,
+    InText,
+    Next,
+    OnPage,
+    Report,
+    Section,
+    Table,
+    Text,
+    Verdict,
+)
+from tflq.face.report.graph.colouring import Colouring, scale, states
+from tflq.face.report.numbers import counted
+from tflq.face.report.verbs.profiles.report import short_types
+
+#: Profiles that text names unless all are asked for, and those that a card names.
+_NAMES, _ON_CARD = 6, 8
+
+
+def effects_report(effects: Effects, *, all_profiles: bool = True) -> Report:
+    """Build the report: which profiles part from the base at which operators, and in which constant.
+
+    Unless `all_profiles` is True, text names the first profiles of those that compute the same.
+    """
+    path = effects.model.path or "model"
+    return Report("profiles", list(_blocks(effects, all_profiles)), about=Code(path), title=f"{path}: tflq profiles")
+
+
+def _blocks(effects: Effects, all_profiles: bool) -> Iterator[Block]:
+    touched = [operator for operator in effects.operators if operator.effects]
+    yield _verdict(effects, len(touched))
+    yield _brief(effects, touched)
+    against = f"{effects.base} against {counted(len(effects.profiles), 'profile')}"
+    yield OnPage(lambda _view: [Fact(against), _profiles(effects), _graph(effects, touched)])
+    if touched:
+        yield InText(list(_table(effects, touched, len(effects.profiles) if all_profiles else _NAMES)))
+    yield from (Text(text, "good" if touched else "faint") for text in _proved_texts(effects))
+    if any(operator.proved for operator in effects.operators):
+        yield Next([f"tflq prove {quote(effects.model.path or 'MODEL')} --all"])
+
+
+def _verdict(effects: Effects, touched: int) -> Verdict:
+    count, path = len(effects.operators), effects.model.path or "model"
+    if effects.refused:
+        first = effects.refused[0]
+        many = counted(len(effects.refused), "operator")
+        text = f"{effects.base} refuses {many} of {count}, first {first.place} {first.op}: {first.refused}"
+        return Verdict(text, "bad", subject=path)
+    if touched:
+        text = f"{touched} of {count} operators can give other bits than under {effects.base}"
+        return Verdict(text, subject=path)
+    always = " for every input" if any(operator.proved for operator in effects.operators) else ""
+    return Verdict(f"the same bits{always} under {effects.base}, {', '.join(effects.profiles)}", "good", subject=path)
+
+
+def _brief(effects: Effects, touched: Sequence[OperatorEffects]) -> Brief:
+    where = f"{counted(len(effects.operators), 'operator')} under {', '.join(effects.profiles[:_ON_CARD])}"
+    if touched:
+        first, effect = touched[0], touched[0].effects[0]
+        where = f"First: operator {first.place} {first.op} under {effect.profile}: {effect.field}"
+    return Brief(where, "Next: .operators[i].effects")
+
+
+def _proved_texts(effects: Effects) -> Iterator[str]:
+    for operator in effects.operators:
+        if operator.proved:
+            under = ", ".join(operator.proved)
+            yield f"same bits for every input, proved: {operator.place} {operator.op} under {under}"
+
+
+def _table(effects: Effects, touched: Sequence[OperatorEffects], most: int) -> Iterator[Block]:
+    """Yield the profiles that part nowhere, then a row for operators that the same profiles compute alike."""
+    same = [name for name in effects.profiles if not any(e.profile == name for o in touched for e in o.effects)]
+    if same:
+        yield Text(f"the same bits as {effects.base}: {_listed(same, most)}", "good")
+    columns = [
+        ("#", "<"),
+        ("operator", "<"),
+        ("types", "="),
+        ("profile", "<"),
+        ("differs in", "<"),
+        (effects.base, "<"),
+        ("there", "<"),
+    ]
+    yield Table(columns, list(_effect_rows(touched, most)))
+    if most < max(len(operator.effects) for operator in touched):
+        yield Text("--all names every profile", "faint")
+
+
+def _profiles(effects: Effects) -> Section:
+    """Return how many operators each profile computes otherwise than the base."""
+    counts = {
+        name: sum(any(e.profile == name for e in o.effects) for o in effects.operators) for name in effects.profiles
+    }
+    rows = [
+        Bar(name, count, f"{count} of {len(effects.operators)}" if count else "the same bits", "above")
+        for name, count in sorted(counts.items(), key=lambda item: item[1])
+    ]
+    unit = f"operators that can give other bits than under {effects.base}"
+    return Section("profiles", "Profiles", [Bars("profile", unit, rows, full=len(effects.operators))])
+
+
+def _graph(effects: Effects, touched: Sequence[OperatorEffects]) -> Graph:
+    drawn = min((operator.subgraph for operator in effects.operators), default=0)
+    panels = {o.index: _panel(effects, o) for o in effects.operators if o.subgraph == drawn}
+    focus = next((o.index for o in touched if o.subgraph == drawn), None)
+    return Graph(effects_colourings(effects), panels, focus)
+
+
+def _panel(effects: Effects, operator: OperatorEffects) -> list[Block]:
+    if not operator.effects:
+        return [Text(Badge("the same bits under every profile", "good"))]
+    apart = {effect.profile for effect in operator.effects}
+    text = f"{len(apart)} of {counted(len(effects.profiles), 'profile')} can give other bits"
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for effect in operator.effects:
+        alike.setdefault((effect.field, effect.base, effect.here), []).append(effect.profile)
+    blocks: list[Block] = [Text(Badge(text, "bad"))]
+    for (field, base, there), names in alike.items():
+        blocks.append(Text(f"{field}: {base} under {effects.base}, {there} under" if base else f"{field}, {there}, by"))
+        blocks.append(Text(", ".join(names), "faint"))
+    return blocks
+
+
+def effects_colourings(effects: Effects) -> list[Colouring]:
+    """Return colourings of operators by the number of profiles that part, and by what each such profile changes."""
+    drawn = min((operator.subgraph for operator in effects.operators), default=0)  # a page draws one subgraph
+    operators = [operator for operator in effects.operators if operator.subgraph == drawn]
+    numbers = {o.index: float(len({e.profile for e in o.effects})) for o in operators}
+    texts = {index: f"{n:.0f} of {len(effects.profiles)} profiles" if n else "the same" for index, n in numbers.items()}
+    parting = [name for name in effects.profiles if any(e.profile == name for o in operators for e in o.effects)]
+    return [
+        scale("profiles that disagree", numbers, "profiles", texts=texts),
+        *(states(f"under {name}", {o.index: _state(o, name) for o in operators}) for name in parting),
+    ]
+
+
+def _state(operator: OperatorEffects, profile: str) -> tuple[str, str]:
+    fields = [effect.field for effect in operator.effects if effect.profile == profile]
+    if not fields:
+        return "good", "the same bits"
+    if "refused" in fields:
+        return "unknown", "refused by one"
+    return ("hot4", "another kernel") if "kernel" in fields else ("hot2", "other constants")
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _effect_rows(operators: Sequence[OperatorEffects], most: int) -> Iterator[tuple[str, ...]]:
+    """Yield one row for all operators of a type that the same profiles compute alike; one line for each difference."""
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for operator in operators:
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for effect in operator.effects:
+            groups.setdefault((effect.field, *_in_short(effect.base, effect.here)), []).append(effect.profile)
+        columns = ["\n".join(column) for column in zip(*groups, strict=True)]
+        profiles = "\n".join(_listed(names, most) for names in groups.values())
+        row: tuple[object, ...] = (operator.op, short_types(operator.types), profiles, *columns)
+        alike.setdefault(row, []).append(operator.place)
+    for row, indices in alike.items():
+        yield (", ".join(indices), *map(str, row))
+
+
+def _in_short(base: str, there: str) -> tuple[str, str]:
+    """Return two values of one constant in short: names of different stages, "other values" for arrays."""
+    array, digest, _ = base.partition(" #")
+    if digest and there.startswith(f"{array} #"):
+        return array, "other values"
+    first, second = base.split(" ")[0], there.split(" ")[0]
+    return (first, second) if first != second and first.isidentifier() and second.isidentifier() else (base, there)
+
+
+_AGREEMENT_COLUMNS = (("resolver", "<"), ("the same bits under", "<"), ("other than the newest at", "<"))
+
+
+def agreements_report(found: Agreements) -> Report:
+    """Build the report of the releases that agree on every operator of a model."""
+    verdict = Verdict(f"releases since {found.since}, by resolver", subject=found.model.path or "model")
+    rows = [_agreement_row(found, agreement) for agreement in found.agreements]
+    return Report("profiles", [verdict, Table(_AGREEMENT_COLUMNS, rows)])
+
+
+def _agreement_row(found: Agreements, agreement: Agreement) -> tuple[str, str, str]:
+    """Return the resolver, the releases, and the operators for which the newest can give other bits, by type."""
+    by_type: dict[str, list[str]] = {}
+    for index in agreement.apart:
+        by_type.setdefault(found.operators[index], []).append(found.places[index])
+    apart = "\n".join(f"{op} {', '.join(indices)}" for op, indices in by_type.items())
+    return agreement.resolver, "\n".join(_spans(agreement.releases)), apart
+
+
+def _spans(releases: Sequence[str]) -> Iterator[str]:
+    """Yield neighbouring releases of one package as `first to last`."""
+    spans: list[list[str]] = []
+    for release in releases:
+        before = spans[-1][-1] if spans else ""
+        follows = before and RELEASES.index(before) + 1 == RELEASES.index(release)
+        if follows and before.partition("-")[0] == release.partition("-")[0]:
+            spans[-1].append(release)
+        else:
+            spans.append([release])
+    return (span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)

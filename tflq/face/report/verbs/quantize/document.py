@@ -1,0 +1,76 @@
+"""A quantization as a document: `schemas/quantize.schema.json`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from tflq.face.report.documents import facts_document, runtime_document
+from tflq.face.report.verbs.compare.document import comparison_document
+from tflq.face.report.verbs.quantize.methods import left_text
+from tflq.face.report.verbs.quantize.portable import portable_document
+from tflq.face.report.verbs.quantize.runtimes import agreement_document
+from tflq.face.report.verbs.quantize.texts import Making, next_step
+from tflq.quantization.judge.check import Check
+from tflq.quantization.judge.selection import Ranked
+from tflq.quantization.recipe.files import digest, document_of, plain
+
+
+def quantize_document(making: Making) -> dict[str, Any]:
+    """Return all figures of a quantization. `ranking[0]` was taken."""
+    report = making.report
+    return {
+        "schema": "tflq/quantize/1",
+        "model": facts_document(making.source),
+        "output": facts_document(making.output),
+        "calibration": making.calibration,
+        "recipe": document_of(report.recipe),
+        "recipe_digest": digest(report.recipe),
+        "ranking": [_ranked(candidate) for candidate in report.ranking],
+        "held_back": report.held_back,
+        "comparison": comparison_document(report.comparison),
+        "check": check_document(report.check),
+        "kept_float": [asdict(remark) for remark in report.kept_float],
+        "notes": [asdict(remark) for remark in report.notes],
+        "spared": [asdict(remark) for remark in report.spared],
+        "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
+        "wins_back": None if report.wins_back is None else asdict(report.wins_back),
+        "outlying": list(report.outlying),
+        "interrupted": report.interrupted,
+        "runtimes": None if report.agreed is None else agreement_document(report.agreed),
+        "portable": portable_document(report.portable),
+        "next": next_step(making),
+    }
+
+
+def _ranked(candidate: Ranked) -> dict[str, Any]:
+    return {
+        "methods": plain(candidate.methods),
+        "sqnr": None if candidate.score is None else candidate.sqnr,
+        "samples": None if candidate.score is None else candidate.score.samples,
+        "divergence": _known(candidate.divergence),
+        "differing": None if candidate.score is None else candidate.differing,
+        "agreement": _known(candidate.agreement),
+        "error": candidate.error or None,
+        "left": None if candidate.left is None else left_text(candidate.left),
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def check_document(check: Check) -> dict[str, Any]:
+    """Return the verification of a written model, or why there is none."""
+    report = check.report
+    if report is None:
+        return {"verdict": None, "reason": str(check.error)}
+    return {
+        "verdict": report.verdict.value,
+        "reason": None,
+        "profile": report.profile,
+        "runtime": runtime_document(report.against),
+        "compared": report.compared,
+        "differing": report.differing,
+    }

@@ -1,0 +1,24 @@
+"""The report of `tflq warm`: how much was compiled for the models, and where it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from tflq.engine.api.warming import Warmed
+from tflq.face.report.blocks import Report, Verdict
+from tflq.face.report.numbers import counted
+
+
+def warm_report(warmed: Warmed) -> Report:
+    """Build the report."""
+    compiled = counted(warmed.functions, "function")
+    text = f"{compiled} compiled in {warmed.seconds:.1f} s, kept in {warmed.folder}"
+    if not warmed.functions:
+        text = f"everything is compiled already, in {warmed.folder}"
+    return Report("warm", [Verdict(text, "good", subject=counted(warmed.models, "model"))])
+
+
+def warm_document(warmed: Warmed) -> dict[str, Any]:
+    """Return the document: `schemas/warm.schema.json`."""
+    return {"schema": "tflq/warm/1", **asdict(warmed)}

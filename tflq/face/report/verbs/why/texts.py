@@ -1,0 +1,335 @@
+"""Sentences of an answer: cause, fault, effect, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tflq.comparison.verification.results import Located, Verdict
+from tflq.diagnosis.causes import Cause
+from tflq.diagnosis.certainty import Certainty
+from tflq.diagnosis.faults import RECORD
+from tflq.diagnosis.faults.defect import DefectKind
+from tflq.diagnosis.foreign import RUNTIMES
+from tflq.diagnosis.profile_fit import Fit
+from tflq.diagnosis.runtimes_apart import RuntimesApart
+from tflq.diagnosis.usage.search import Side
+from tflq.diagnosis.why import Answer, Fault
+from tflq.engine.profiles import PROFILES, by_name
+from tflq.engine.profiles.profile import Source
+from tflq.face.report.differences import how_far
+from tflq.face.report.numbers import counted
+from tflq.face.report.verbs.explain.cause import cause_text
+from tflq.face.report.verbs.why.asked import Asked
+from tflq.statements import Statement
+
+#: Advice on a mistake, by the beginning of its name.
+ADVICE = {
+    "wrong mean": "scale the inputs as the model expects",
+    "RGB": "exchange the first and the last channel before the device is fed",
+    "NCHW": "transpose the input to NHWC, the order of .tflite models",
+    "rows and columns": "transpose the height and width of the input",
+    "off by one sample": "compare each result with the input of the same number",
+    "truncated": "round in host code: lrintf(x / scale) + zero_point, then saturate",
+    "rounded down": "round in host code: lrintf(x / scale) + zero_point, then saturate",
+    "the zero point": "add the zero point after the division by the scale",
+    "float values": "quantize first: lrintf(x / scale) + zero_point, then saturate",
+    "uint8": "subtract 128 from uint8 codes, or flip their highest bit",
+    "int8": "add 128 to int8 codes, or flip their highest bit",
+    "bytes saved": "save the tensor in its own type",
+    "dequantized": "dequantize once: scale * (code - zero_point)",
+    "transposed": "write the dump in the order of the model's shape",
+    "reused": "copy a tensor right after its operator, or keep all of them (preserve_all_tensors)",
+    "the device was fed": "feed the device and tflq with the same file",
+}
+#: The words before a cause, by its certainty.
+WORDS = {Certainty.CERTAIN: "", Certainty.LIKELY: "probably ", Certainty.NONE: "possibly "}
+#: Who may be at fault for results that are no arithmetic.
+_OF_DEFECTS = {
+    DefectKind.NOTHING: "cannot tell: a runtime, a driver, or the program that reads the output wrote or read nothing",
+    DefectKind.OVERWRITTEN: "the dump's: the tensor was copied after its memory had been reused; the operator is right",
+    DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
+    DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
+}
+#: Numbers of versions from which on they are days.
+_DAY = 20_000_000
+#: Causes that a headline names.
+_NAMED = 3
+
+
+def fault_text(answer: Answer) -> str:
+    """Return the party at fault, in one sentence."""
+    if answer.mistake is not None and answer.findings is not None:
+        return "the user's, and besides it the device computes otherwise than the profile"
+    if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
+        return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
+    return {
+        Fault.USER: "the user's: the device computes what it was given",
+        Fault.MODEL: "the model's: it breaks a rule of the specification, so devices need not agree",
+        Fault.DEVICE: "the device's: no known runtime computes this",
+        Fault.RUNTIME: "no one's: the device has another runtime's arithmetic",
+        Fault.KNOWN: "a fault that runtimes are known for, not another arithmetic",
+        Fault.NONE: "no one's: nothing differs beyond what the profile promises",
+        Fault.OPEN: "not decided: the evidence is too small, or several causes or none reproduce every bit",
+    }[answer.fault]
+
+
+def headline(answer: Answer) -> str:
+    """Return the answer in a line."""
+    if answer.mistake is not None:
+        named = alternatives([answer.mistake.name, *answer.mistake.also])
+        return WORDS[answer.certainty] + named + beside_text(answer)
+    if answer.verdict == Verdict.NOTHING or (answer.verdict == Verdict.INCOMPLETE and not _is_compared(answer)):
+        return "; ".join(["nothing could be compared", *_constants(answer)])
+    if answer.fault == Fault.NONE:
+        return f"nothing differs from {answer.nearest or answer.base}"
+    if answer.verdict == Verdict.INCOMPLETE:
+        return "; ".join(
+            [f"nothing that was compared differs from {answer.nearest or answer.base}", *_constants(answer)]
+        )
+    if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
+        noted = answer.known_fault
+        known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
+        known += "" if answer.nothing is None else f"; {answer.nothing.name}"
+        return WORDS[answer.certainty] + _profiles_text(answer, answer.fit) + known
+    if answer.defect is not None:
+        where = "" if answer.located is None else f" (operator {answer.located.index} {answer.located.op})"
+        known = "" if answer.fit is None or not answer.is_overflow else owners_text(answer.fit)
+        return f"{WORDS[answer.certainty]}{answer.defect.name}{where}{known}"
+    causes = cause_names(answer)
+    where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
+    nothing = "no hypothesis reproduces every bit"
+    if is_of_outputs(answer):
+        nothing = f"cannot tell from outputs alone: {nothing}"
+    named = WORDS[answer.certainty] + alternatives(causes) if causes else nothing
+    named += where
+    return f"the model breaks a rule; {named}" if answer.fault == Fault.MODEL else named
+
+
+def _constants(answer: Answer) -> list[Statement]:
+    """Return the outputs that are constants."""
+    return [w for w in answer.warnings if isinstance(w, Statement) and w.kind == "constant-output"]
+
+
+def beside_text(answer: Answer) -> str:
+    """Return what else explains the difference, besides the user's mistake."""
+    if answer.fit is not None and answer.fit.fitting:
+        return f"; and without it, {_profiles_text(answer, answer.fit)}"
+    causes = [cause.name for cause in leading(answer)]
+    where = "" if answer.located is None else f" in operator {answer.located.index} {answer.located.op}"
+    return f"; and {alternatives(causes)}{where}" if causes else ""
+
+
+def _profiles_text(answer: Answer, fit: Fit) -> str:
+    """Return the profiles that reproduce everything, other runtimes that may, and the first operator's arithmetic."""
+    others = len(fit.fitting) - 1
+    more = f" and {counted(others, 'other profile')}" if others and not answer.is_known else ""
+    bits = f"the bits of {answer.nearest}{more}"
+    if fit.rounds_once and not answer.is_known:
+        bits += f", which single rounding has in common: {fit.base} gives them too, if it rounds once"
+    first = [cause.name for cause in leading(answer) if cause.name not in fit.fitting]
+    where = f"; in {answer.located.op} as {alternatives(first)}" if first and answer.located is not None else ""
+    return ", or ".join([bits, *foreign_names(answer)]) + where
+
+
+def is_of_outputs(answer: Answer) -> bool:
+    """Return whether inputs of the explained operator were computed, so that operators before it may be at fault."""
+    explanation = None if answer.findings is None else answer.findings.explanation
+    return explanation is not None and bool(explanation.assumed)
+
+
+def owners_text(fit: Fit) -> str:
+    """Return the runtimes that are known for the same fault, by package with their releases."""
+    if not fit.fitting:
+        return ""
+    every = [by_name(name).source for name in fit.matrix if name in PROFILES]
+    fitting = [by_name(name).source for name in fit.fitting if name in PROFILES]
+    texts = []
+    for package in dict.fromkeys(source.package for source in fitting):
+        known, all_of = (_versions(found, package) for found in (fitting, every))
+        beyond = [v for v in all_of if v not in known and v > max(known)]
+        until = f" until {_text(beyond[0])}" if beyond else f" up to {_text(known[-1])}"
+        is_one = not beyond and len(known) == 1
+        texts.append(f"{package} {_text(known[0])}" if is_one else f"{package} from {_text(known[0])}{until}")
+    return f"; known of {', '.join(texts)}" if texts else ""
+
+
+def _versions(sources: Sequence[Source], package: str) -> list[tuple[int, ...]]:
+    """Return a package's versions in order, as numbers."""
+    found = {tuple(map(int, re.findall(r"\d+", s.version)[:3])) for s in sources if s.package == package}
+    return sorted(found)
+
+
+def _text(version: tuple[int, ...]) -> str:
+    """Return a version as packages write it; a number of eight digits is the day of a daily build."""
+    return ".".join(f"dev{n}" if n >= _DAY else str(n) for n in version) or "its first release"
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Return the first names, joined by "or", and how many more there are. A common beginning appears once."""
+    more, head = len(names) - _NAMED, names[0].partition(": ")[0] + ": " if names else ""
+    alike = len(names) > 1 and all(name.startswith(head) for name in names)
+    rest = [name.removeprefix(head) if alike else name for name in names[1:_NAMED]]
+    return " or ".join([*names[:1], *rest, *([f"{more} more"] if more > 0 else [])])
+
+
+def foreign_names(answer: Answer) -> list[str]:
+    """Return the runtimes without a profile that explain the device as well as the best profile does."""
+    fit = answer.fit
+    if fit is None or answer.is_known or not (fit.is_foreign or (fit.foreign and not fit.fitting)):
+        return []
+    return [f"the float arithmetic of {_runtimes_of(fit)}"]
+
+
+def _runtimes_of(fit: Fit) -> str:
+    """Return the names of the runtimes without a profile."""
+    return ", ".join(dict.fromkeys(RUNTIMES[name] for name in fit.foreign))
+
+
+def leading(answer: Answer) -> tuple[Cause, ...]:
+    """Return the causes to name."""
+    explanation = None if answer.findings is None else answer.findings.explanation
+    return () if explanation is None else explanation.exact or explanation.possible
+
+
+def cause_names(answer: Answer) -> list[str]:
+    """Return the causes that reproduce every bit; profiles that fit everything come first."""
+    names = [cause.name for cause in leading(answer)]
+    if answer.defect is not None:
+        names = [answer.defect.name, *names]
+    nearest = answer.nearest
+    if answer.fit is not None and answer.fit.fitting and nearest is not None and not answer.is_overflow:
+        names = [nearest, *(name for name in names if name != nearest)]
+        names[1:1] = foreign_names(answer)
+    return names
+
+
+def nearest_text(answer: Answer) -> str:
+    """Return the nearest profile, or the mix of profiles."""
+    fit = answer.fit
+    if fit is None or answer.nearest is None:
+        none = alternatives(["none", *foreign_names(answer)]).replace(" or ", "; it may have ", 1)
+        return none if answer.mistake is None else f"{answer.base}, without the mistake"
+    if fit.fitting:
+        others = len(fit.fitting) - 1
+        more = f", as {others} others do (tflq fit lists them)" if others else ""
+        return f"{answer.nearest} reproduces everything{more}"
+    parts = [f"{name} for {', '.join(ops)}" for name, ops in list(fit.parts.items())[:2]]
+    unknown = sorted({fit.operators[i] for i in fit.unknown})
+    return "; ".join([*parts, *([f"none for {', '.join(unknown)}"] if unknown else [])])
+
+
+def _is_compared(answer: Answer) -> bool:
+    """Return whether a result of an operator was compared with a profile's."""
+    return answer.findings is not None and any(one.differences for one in answer.findings.operators)
+
+
+def _refused(answer: Answer) -> Located | None:
+    """Return the first operator that the profile runs on no input, if nothing was compared."""
+    if _is_compared(answer) or answer.findings is None:
+        return None
+    return next((one for one in answer.findings.operators if one.failure and "--inputs" not in one.failure), None)
+
+
+def where_text(answer: Answer) -> str:
+    """Return the first divergent operator, how far it differs, and how many operators do."""
+    mistake, findings = answer.mistake, answer.findings
+    if mistake is not None:
+        apart = f"{mistake.before:,} of {mistake.elements:,} elements"
+        if mistake.is_known:
+            return f"the input: {apart} are not those that the model expects"
+        if mistake.side == Side.INPUT:
+            return f"the results: {apart} differ, {mistake.after:,} if the input is prepared in this way"
+        return f"the dump: {apart} differ, {mistake.after:,} without the mistake"
+    if findings is None or findings.first is None:
+        return "none"
+    count = len(findings.differing)
+    more = f"; {count} of {len(findings.operators)} operators differ" if count > 1 else ""
+    return operator_text(findings.first) + more
+
+
+def operator_text(located: Located) -> str:
+    """Return an operator and how far it differs."""
+    difference = next((d for d in located.differences.values() if not d.same), None)
+    return f"{located.index} {located.op}" + (
+        "" if difference is None else f": {difference.problem or how_far(difference)}"
+    )
+
+
+def certainty_text(answer: Answer) -> str:
+    """Return how reliable the cause is."""
+    if answer.mistake is not None:
+        both = answer.findings is not None
+        every = "every" if both or not answer.mistake.after else "nearly every"
+        if both:
+            return f"{answer.certainty.value}: {every} element agrees with both undone, neither alone explains it"
+        scaled = f" (expected: {answer.mistake.scaling})" if answer.mistake.scaling else ""
+        return f"{answer.certainty.value}: {every} element agrees without it{scaled}"
+    fits = answer.fit is not None and bool(answer.fit.fitting) and not answer.is_overflow
+    if answer.verdict == Verdict.DIFFERS and answer.fit is not None and fits:
+        return "certain: the evidence is a recording of it" if answer.is_known else _fitting_text(answer.fit)
+    explanation = None if answer.findings is None else answer.findings.explanation
+    text = "" if explanation is None else cause_text(explanation).rstrip(":")
+    return text[:1].lower() + text[1:]
+
+
+def _fitting_text(fit: Fit) -> str:
+    """Return how much evidence names the fitting profiles."""
+    count = f"{fit.telling:,} {'element tells' if fit.telling == 1 else 'elements tell'} profiles apart"
+    found = f"{count} ({fit.needed:,} needed)"
+    if fit.is_too_small:
+        found = f"{fit.informative:,} results lie inside their types' ranges, of {fit.needed:,} needed"
+    if fit.foreign:
+        found += f", but {_runtimes_of(fit)} may give them all, too"
+    word = "cannot tell" if fit.certainty == Certainty.NONE else fit.certainty.value
+    return f"{word}: {found}"
+
+
+def runtimes_text(found: RuntimesApart) -> str:
+    """Return which installed runtimes give the same outputs."""
+    groups = "; ".join(" = ".join(group) for group in found.groups)
+    failed = f"; cannot run it: {', '.join(found.failed)}" if found.failed else ""
+    return (groups if len(found.groups) > 1 else f"the same outputs: {groups}") + failed
+
+
+def weight_text(answer: Answer) -> str:
+    """Return how much the difference changes the outputs."""
+    weight = answer.weight
+    if weight is None:
+        return "unknown: the outputs cannot be computed from the evidence"
+    if not weight.flipped and not weight.effect:
+        return "the outputs do not change"
+    flips = f"arg-max changes in {weight.flipped} of {weight.rows} rows, " if weight.rows else ""
+    return f"{flips}outputs change by up to {weight.effect:.2g} times their largest magnitude"
+
+
+def advice(answer: Answer, asked: Asked) -> str:
+    """Return what to do."""
+    if answer.mistake is not None:
+        name, scaling = answer.mistake.name, answer.mistake.scaling
+        text = next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
+        return f"{text}: {scaling}" if name.startswith("wrong mean") and scaling else text
+    if answer.fault == Fault.RUNTIME and answer.nearest is not None:
+        return f"compare with --profile {answer.nearest} from now on"
+    if answer.fault == Fault.KNOWN:
+        smaller = ", or smaller scales" if answer.is_overflow else ""
+        return f"do not compare with such a runtime: take a release without the fault{smaller}"
+    if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
+        if answer.defect.tell:
+            return answer.defect.tell
+        return "report it to the device's makers: --paste prints the text"
+    if answer.fault == Fault.MODEL:
+        return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
+    if answer.fault == Fault.DEVICE:
+        return f"report it to the device's makers: `{asked.command} --paste` prints the text"
+    if answer.fault == Fault.OPEN and is_of_outputs(answer):
+        return RECORD
+    if answer.fault == Fault.OPEN and answer.findings is not None and answer.findings.first is not None:
+        return "; ".join(asked.on_dump("explain", "--discriminate", "apart.npz")) or "give more samples with --inputs"
+    refused = _refused(answer)
+    if refused is not None:
+        other = "NAME, the profile of the device" if answer.nearest is None else answer.nearest
+        return f"{answer.base} does not take operator {refused.index} {refused.op}: compare with --profile {other}"
+    if not _is_compared(answer) and not asked.is_target and "--inputs" not in asked.options:
+        return f"give what the device was fed: `{asked.command} --inputs SOURCE`"
+    return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"

@@ -1,0 +1,144 @@
+"""The schema data, compiled once for fast look-up by reader and writer: one Layout per table."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from flatbuffers import number_types
+
+from tflq.model.ir import Record
+from tflq.model.ir.schema import schema
+
+
+class Kind(Enum):
+    """The content of a field."""
+
+    SCALAR = auto()
+    STRING = auto()
+    NUMBERS = auto()
+    TABLE = auto()
+    TABLES = auto()
+    UNION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A scalar type: its flatbuffers flags and packer, its NumPy type as stored, and its size in bytes."""
+
+    name: str
+    flags: Any
+    packer: struct.Struct
+    dtype: np.dtype[Any]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a table.
+
+    `number` belongs to scalars and vectors of them, `target` (a table or union) to the others. `id` is the field's slot
+    in the vtable; for a union it is the member's slot, and the type number is one slot before.
+    """
+
+    name: str
+    id: int
+    kind: Kind
+    number: Number | None = None
+    target: str = ""
+    default: Any = None
+    align: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table: its fields by name and by slot, its unions by their type's slot, and its value without any fields."""
+
+    name: str
+    fields: Mapping[str, Field]
+    slots: Mapping[int, Field]
+    type_slots: Mapping[int, Field]
+    defaults: Mapping[str, Any]
+    absent: Record
+
+
+_PACKED = {
+    "bool": (number_types.BoolFlags, "?"),
+    "int8": (number_types.Int8Flags, "i1"),
+    "uint8": (number_types.Uint8Flags, "u1"),
+    "int16": (number_types.Int16Flags, "<i2"),
+    "uint16": (number_types.Uint16Flags, "<u2"),
+    "int32": (number_types.Int32Flags, "<i4"),
+    "uint32": (number_types.Uint32Flags, "<u4"),
+    "int64": (number_types.Int64Flags, "<i8"),
+    "uint64": (number_types.Uint64Flags, "<u8"),
+    "float32": (number_types.Float32Flags, "<f4"),
+    "float64": (number_types.Float64Flags, "<f8"),
+}
+
+#: Every scalar type of the format.
+NUMBERS: Mapping[str, Number] = MappingProxyType(
+    {
+        name: Number(name, flags, flags.packer_type, np.dtype(code), flags.bytewidth)
+        for name, (flags, code) in _PACKED.items()
+    }
+)
+
+
+#: Formats: models, the dumps of tflite-micro, and the header of LiteRT-LM's packages.
+_FORMATS = ("tflite", "layer_by_layer", "litertlm")
+
+
+@cache
+def layout(table: str) -> Layout:
+    """Return the layout of a table of the schema."""
+    fields = {name: _field(name, *entry) for name, entry in _tables()[table].items()}
+    defaults = MappingProxyType({field.name: field.default for field in fields.values()})
+    return Layout(
+        name=table,
+        fields=MappingProxyType(fields),
+        slots=MappingProxyType({field.id: field for field in fields.values()}),
+        type_slots=MappingProxyType({f.id - 1: f for f in fields.values() if f.kind is Kind.UNION}),
+        defaults=defaults,
+        absent=Record(table, defaults),
+    )
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    """Return the tables of all formats; their names do not clash."""
+    return {name: table for format_ in _FORMATS for name, table in schema(format_)["tables"].items()}
+
+
+@cache
+def _unions() -> dict[str, Any]:
+    return {**schema()["unions"], **schema("litertlm")["unions"]}
+
+
+@cache
+def members(union: str) -> tuple[str | None, ...]:
+    """Return the tables of a union by type number; 0 means none, and None is a member that is not read."""
+    return tuple(_unions()[union])
+
+
+def _field(name: str, slot: int, type_name: str, attributes: Mapping[str, Any] = MappingProxyType({})) -> Field:
+    element = type_name.strip("[]")
+    vector = element != type_name
+    if element in _unions():
+        return Field(name, slot + 1, Kind.UNION, target=element)
+    if element in _tables():
+        return Field(name, slot, Kind.TABLES if vector else Kind.TABLE, target=element)
+    if element == "string":
+        return Field(name, slot, Kind.STRING)
+    enum = schema()["enums"].get(element)
+    number = NUMBERS[enum["type"] if enum else element]
+    if vector:
+        return Field(name, slot, Kind.NUMBERS, number, align=attributes.get("align", 1))
+    kind: type = bool if number.name == "bool" else float if number.dtype.kind == "f" else int
+    return Field(name, slot, Kind.SCALAR, number, default=kind(attributes.get("default", 0)))

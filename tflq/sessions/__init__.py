@@ -1,7 +1,0 @@
-"""Sessions: a model run step by step with its state, such as a decoder's caches, and two of them compared."""
-
-from tflq.sessions.comparison import compare_sessions
-from tflq.sessions.results import SessionComparison
-from tflq.sessions.session import Session
-
-__all__ = ["Session", "SessionComparison", "compare_sessions"]
