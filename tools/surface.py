@@ -118,12 +118,14 @@ quantise float.tflite
 verify
 """
 
-#: What differs from run to run or from machine to machine, and what is written in its place.
+#: Texts that differ from run to run or from machine to machine, and what is written in their place.
 MASKS = (
     (re.compile(r"\b\d+(\.\d+)? ?(s|ms|us|min|MiB)\b"), "<measured>"),
     (re.compile(r'"(seconds|elapsed|milliseconds)": [\d.e-]+'), r'"\1": <measured>'),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00)?"), "<time>"),
 )
+#: Lines that report the progress of long work: whether there are any depends on the machine.
+PROGRESS = re.compile(r"^tflq: .*<measured> gone")
 
 
 def arguments() -> argparse.Namespace:
@@ -144,7 +146,7 @@ def mask(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "<folder>").replace(str(ROOT), "<root>").replace(sys.executable, "<python>")
     for pattern, instead in MASKS:
         text = pattern.sub(instead, text)
-    return text
+    return "".join(line for line in text.splitlines(True) if not PROGRESS.search(line))
 
 
 def answer(command: str, folder: Path) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def test_streams_are_written_to_as_they_are(tmp_path: Path) -> None:
     write_file("/dev/null", b"1")
     with pytest.raises(FileAccessError, match="No space"):
         write_file("/dev/full", b"1")
-    program = "from tflq.model.storage.output import write_file\nprint('before'); write_file('/dev/stdout', b'-'); print('after')"
+    program = "from tflq.model.storage.output import write_file\nprint('before')\n" + (
+        "write_file('/dev/stdout', b'-')\nprint('after')"
+    )
     with (tmp_path / "out").open("wb") as out:
         subprocess.run([sys.executable, "-c", program], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "before\n-after\n"

@@ -53,7 +53,7 @@ class Side:
 
     @property
     def is_timed(self) -> bool:
-        """Return whether there is a time to report: a side that failed later has none."""
+        """True if there is a time to report: a side that failed later has none."""
         return bool(self.turns) and not self.failure
 
     @property

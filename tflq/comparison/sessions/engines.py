@@ -137,6 +137,6 @@ def engine_of(subject: Subject, name: str | Profile | Runtime, python: str | Non
 
 
 def live_name(name: str) -> str | None:
-    """Return the name of a real runtime, which stands after "runtime:"; None for a profile's name."""
+    """Return the name of a real runtime, which follows "runtime:"; None for a profile's name."""
     kind, _, rest = name.partition(":")
     return rest if f"{kind}:" in (LIVE, _EARLIER) else None

@@ -113,7 +113,7 @@ def random_prompt(decoder: Decoder, seed: int) -> tuple[int, ...]:
     """Return tokens that run the shortest prefill, if there is one, and a few steps of decode.
 
     Raises:
-        InputError: The model does not tell how many tokens there are.
+        InputError: The model does not state the number of tokens.
     """
     if not decoder.vocabulary:
         raise InputError("the number of tokens is unknown: give a prompt")

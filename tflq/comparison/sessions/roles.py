@@ -31,7 +31,7 @@ class Roles:
 
     `count` is the number of tokens that it takes. `caches` are inputs with an output of the same name; `logits` is the
     output with a score for each token, if there is one. `vocabulary` is the number of tokens, `context` that of
-    positions; 0 where the model does not tell.
+    positions; 0 where the model does not state it.
     """
 
     signature: str
@@ -59,12 +59,12 @@ class Decoder:
 
     @property
     def vocabulary(self) -> int:
-        """Number of tokens; 0 if the model does not tell."""
+        """Number of tokens; 0 if the model does not state it."""
         return self.decode.vocabulary
 
     @property
     def context(self) -> int:
-        """Number of positions that the caches hold; 0 if the model does not tell."""
+        """Number of positions that the caches hold; 0 if the model does not state it."""
         return self.decode.context
 
 
