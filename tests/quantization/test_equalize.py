@@ -13,8 +13,9 @@ from tflq.quantization.ranges.observers.channels import Channels
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.refine.equalization import equalized, factors, scaled
 from tflq.quantization.refine.groups import channel_groups
-from tflq.quantization.runner import Array, Runner
+from tflq.quantization.runner import Runner
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.typing import Array
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 

@@ -17,7 +17,7 @@ from tflq.errors import OptionError
 from tflq.model.flatbuf import write
 from tflq.model.ir import view
 from tflq.quantization.processes import available, check_jobs, each
-from tflq.quantization.progress import Progress
+from tflq.typing import Progress
 
 HERE = os.getpid()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.table import table
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.profiles import PROFILES, Profile
@@ -23,6 +23,7 @@ from tflq.model.ir import (
     TensorSpec,
     TensorType,
 )
+from tflq.typing import Array
 
 
 def tensor(type_: TensorType = TensorType.INT32, shape: Sequence[int] = (2,), **more: Any) -> TensorSpec:

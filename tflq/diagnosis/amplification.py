@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import Difference, difference, merged
 from tflq.comparison.verification.dump import Dump
@@ -17,8 +15,8 @@ from tflq.engine.api.part import part_of, reads
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Values = Mapping[int, Array]
 
 

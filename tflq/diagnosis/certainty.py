@@ -32,8 +32,7 @@ from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.outcomes import Results
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.facts import OPERATORS
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Binary orders of magnitude by which telling elements must outweigh the tried hypotheses.
 _CERTAIN, _LIKELY = 10, 1

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import unequal
 from tflq.comparison.verification.dump import Dump
@@ -24,8 +22,7 @@ from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import CARRIER, Model, view
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Number of tried inputs of the whole model, results of a batch, and rounds of inputs of the operator alone.
 _MODEL_TRIALS, _OUTPUTS, _ROUNDS = 12, 1 << 17, 8

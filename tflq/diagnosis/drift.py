@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from numpy.typing import NDArray
-
 from tflq.comparison.inspection.difference import Difference, difference, merged
 from tflq.comparison.verification.changes import known_changes
-from tflq.comparison.verification.comparison import Progress
 from tflq.comparison.verification.counterpart import counterpart, own_profile
 from tflq.comparison.verification.curation import differing_input, same
 from tflq.comparison.verification.golden import Golden, Observation, Stored, fitted
@@ -29,8 +26,7 @@ from tflq.errors import GoldenError, TflqError
 from tflq.model.ir import Model, Signed, signed, view
 from tflq.model.storage.output import PathLike
 from tflq.model.surgery.cut import OPAQUE
-
-Array = NDArray[Any]
+from tflq.typing import Array, Progress, silent
 
 
 class Drifted(str, Enum):
@@ -113,9 +109,7 @@ class Drift:
         return tuple(o for o in self.operators if o.drifted == Drifted.CHANGED)
 
 
-def drift(
-    model: Source | Model, first: PathLike, second: PathLike, progress: Progress = lambda what, done, total: None
-) -> Drift:
+def drift(model: Source | Model, first: PathLike, second: PathLike, progress: Progress = silent) -> Drift:
     """Compare two goldens of one model, recorded on the same inputs.
 
     `progress` is called as progress(what, done, total).

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.evidence.dumps import load_dumps, stored_samples
 from tflq.errors import InputError, TypeMismatchError
 from tflq.model.ir import Model
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import unequal
 from tflq.comparison.verification.dump import Dump
@@ -30,8 +28,8 @@ from tflq.engine.interpreter import Plan, make_plan, run
 from tflq.engine.profiles import Profile
 from tflq.errors import OptionError
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Index = tuple[int, ...]
 
 

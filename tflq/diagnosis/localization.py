@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
-
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from tflq.comparison.verification.compared import readable
 from tflq.comparison.verification.dump import Dump
@@ -19,9 +17,7 @@ from tflq.engine.interpreter.unpacking import readers_left, unpackable_tensors
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
-
-Array = NDArray[Any]
-
+from tflq.typing import Array
 
 #: Every operator of every sample.
 BySample: TypeAlias = "tuple[tuple[Located, ...], ...]"

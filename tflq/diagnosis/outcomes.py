@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import unequal
 from tflq.diagnosis.mistakes import Device
 from tflq.engine.api.part import Part
 from tflq.errors import TflqError
+from tflq.typing import Array
 
 #: Results by original tensor index.
-Results: TypeAlias = "Mapping[int, NDArray[Any]]"
+Results: TypeAlias = "Mapping[int, Array]"
 
 
 @dataclass(frozen=True, slots=True)

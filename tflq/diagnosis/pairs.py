@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
 from tflq.diagnosis.mistakes import Device, changes, mistakes, readings, readings_together, reorderings
@@ -23,8 +22,8 @@ from tflq.diagnosis.subsampling import Thinner, thinned
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
+from tflq.typing import Array
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
 #: Profiles whose results differ by at most this many LSB differ by their roundings.

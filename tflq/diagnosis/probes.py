@@ -7,12 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.api.part import Part
-
-Array = NDArray[Any]
-
+from tflq.typing import Array
 
 #: Number of orders of the dump's own values that are tried.
 _ORDERS = 4

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.localization import alone
@@ -19,8 +17,7 @@ from tflq.engine.api.part import Part, part_of
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
 from tflq.model.ir import CARRIER, Model, TensorType, view
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Number of tried inputs.
 _TRIALS = 12

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import difference, unequal
 from tflq.comparison.verification.dump import Dump
@@ -21,8 +20,8 @@ from tflq.errors import InputError, TflqError
 from tflq.model.ir import Model, view, with_graph
 from tflq.model.surgery.crop import narrowings
 from tflq.model.surgery.cut import compacted, cut
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"
 #: A function that returns True if a model still shows the difference on a sample.
 Check: TypeAlias = "Callable[[Model, Sample], bool]"

@@ -8,7 +8,6 @@ faulty tensor. So the operators between the two are computed, which shows which 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,8 @@ from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import GraphView, Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
 
 #: Shared bytes must have at least this variety, so that they are not equal by chance.

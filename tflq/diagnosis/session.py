@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
-
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from tflq.comparison.verification.evidence.dumps import Dump
 from tflq.comparison.verification.inputs import InputSource, make_inputs
@@ -24,9 +22,10 @@ from tflq.engine.api.subject import subject
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, OptionError, UnknownNameError
 from tflq.model.ir import Model, only_signed
+from tflq.typing import Array
 
 #: A path, arrays by tensor name or index, or a dump that was read.
-DumpSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, NDArray[Any]] | Mapping[int, NDArray[Any]] | Dump"
+DumpSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, Array] | Mapping[int, Array] | Dump"
 
 _MODES = tuple(mode.value for mode in Mode)
 

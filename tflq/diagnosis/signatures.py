@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from tflq.comparison.verification.evidence.dumps import Dump, dump_of, dumps_of_recording, load_dumps, recording_at
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.inputs import InputSource
@@ -18,8 +16,8 @@ from tflq.comparison.verification.signed import named
 from tflq.errors import InputError
 from tflq.model.ir import Model, Signed, signed, view
 from tflq.model.storage.archive import opened
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Source = str | os.PathLike[str] | Mapping[str, Array] | Mapping[int, Array] | Dump
 #: The dumps of one signature.
 OfSignature = tuple[Signed, tuple[Dump, ...]]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,8 @@ from tflq.engine.api.part import Part
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Spans = list[tuple[int, int]]
 
 #: Results with fewer elements are not thinned.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.evidence.inputs import has_scale, prepared
@@ -25,10 +23,10 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, TflqError, TypeMismatchError
 from tflq.model.ir import CARRIER, Model, TensorType, view
 from tflq.statements import Statement
+from tflq.typing import Array, Progress, silent
 
 __all__ = ["Answer", "Fault", "Weight", "answer"]
 
-Array = NDArray[Any]
 #: An input that uses at most this share of its codes was probably prepared for another range.
 _FEW = 1 / 32
 #: Fewer elements of an output may be equal by chance.
@@ -45,7 +43,7 @@ def answer(
     scaling: Scaling | None = None,
     *,
     is_recorded: bool = False,
-    progress: Callable[[str, int, int], None] = lambda _what, _done, _total: None,
+    progress: Progress = silent,
 ) -> Answer:
     """Find the user's mistake, or else the nearest profile and the cause of the first difference.
 
@@ -93,9 +91,7 @@ def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | Non
     return (fitted, findings) if is_fitting or is_told else (None, None)
 
 
-def _plainly(
-    model: Model, dumps: tuple[Dump, ...], profile: Profile, progress: Callable[[str, int, int], None]
-) -> Answer:
+def _plainly(model: Model, dumps: tuple[Dump, ...], profile: Profile, progress: Progress) -> Answer:
     """Return the nearest profile and the cause of the first difference, without mistakes of the user."""
     progress("all profiles", 1, 3)
     by_sample = localize_samples(model, dumps, profile)

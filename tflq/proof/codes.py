@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,8 @@ from tflq.engine.kernels.facts import OPERATORS
 from tflq.proof.operator import Bound, compare
 from tflq.proof.places import joined, kinds, rounds_for, shown
 from tflq.proof.verdicts import Verdict, Word
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
 #: Limits on elements that are computed in all, and on runs of an operator.

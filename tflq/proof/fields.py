@@ -17,8 +17,8 @@ from tflq.engine.kernels.fully_connected import dense as fully_connected
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Node
 from tflq.engine.kernels.transpose_conv import reference as transpose_conv
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
 

@@ -15,8 +15,9 @@ from tflq.engine.kernels.facts.fact import JOINS
 from tflq.errors import TflqError
 from tflq.model.ir import OperatorView
 from tflq.proof import codes
-from tflq.proof.operator import Array, Bound, Held
+from tflq.proof.operator import Bound, Held
 from tflq.proof.products import Sums
+from tflq.typing import Array
 
 #: Limit on the values that are listed of one tensor.
 _MOST = 1 << 12

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import difference
 from tflq.engine.interpreter import Plan, Step, make_plan, run
@@ -16,8 +15,7 @@ from tflq.errors import TflqError, UndefinedResultError, brief
 from tflq.model.ir import CARRIER, Model, view
 from tflq.model.surgery.tap import single_operator
 from tflq.proof.verdicts import Witness
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import mul
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tflq.typing import Array
+
 Ints = NDArray[np.int64]
 
 #: Sizes of the blocks in which kernels process elements.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,8 @@ from tflq.proof.operator import Bound, compare
 from tflq.proof.reach import Values, can_be_exact, values_for, with_multiples
 from tflq.proof.steps import MOST_RUNS, bias_of, breakpoints, compared, never_falls
 from tflq.proof.verdicts import Verdict, Word
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
 #: Numbers of channels, and of their sets of taps, in which an input is searched that reaches such a sum.

@@ -19,6 +19,7 @@ from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, 
 from tflq.engine.numerics.float_rounding import FloatRounding
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
 from tflq.engine.numerics.unscaled import Unscaled
+from tflq.typing import Array
 
 Ints = NDArray[np.int64]
 
@@ -33,7 +34,7 @@ _INT32 = 2**31
 MOST_RUNS = 1 << 14
 
 
-def codes_of(output: Output, accumulators: Ints) -> NDArray[Any]:
+def codes_of(output: Output, accumulators: Ints) -> Array:
     """Return codes of accumulators (rows, C), without the bias."""
     sums = np.ascontiguousarray(accumulators, output.bias.dtype)
     out = np.empty(sums.shape, output.pipeline.dtype)

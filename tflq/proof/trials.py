@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import TflqError
 from tflq.proof.operator import Bound, compare
 from tflq.proof.verdicts import Witness
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Limits on fed elements in all, and on inputs.
 _MOST_ELEMENTS, _MOST_ROUNDS = 1 << 22, 1000

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.model.ir.signatures import place_of
-
-Array = NDArray[Any]
-
+from tflq.typing import Array
 
 #: The end of a reason if profiles are equal, but runtimes only with the same libm.
 ON_ONE_LIBM = ", on the same libm"

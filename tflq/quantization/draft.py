@@ -9,13 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.model.flatbuf.layout import layout
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, view
 from tflq.model.ir.schema import enum
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 class Draft:

@@ -18,8 +18,9 @@ from tflq.engine.interpreter.state import variable
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, Quantization, view, with_graph
 from tflq.quantization.batching import batchable
-from tflq.quantization.runner import Array, Runner, Sample, joined, needed_operators
+from tflq.quantization.runner import Runner, Sample, joined, needed_operators
 from tflq.quantization.store import Store
+from tflq.typing import Array
 
 #: The shapes of a graph's inputs.
 _Shapes = tuple[tuple[int, ...], ...]

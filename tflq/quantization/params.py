@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,7 @@ from tflq.engine.kernels.code_limits import code_limits
 from tflq.engine.numerics.affine import affine_codes
 from tflq.errors import ModelError
 from tflq.model.ir import CARRIER, Quantization, TensorSpec, TensorType
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Types of quantized activations.
 ACTIVATION_TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

@@ -34,7 +34,6 @@ from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
 from tflq.quantization.portable.targets import Aim, aim_of, targets, written_for
 from tflq.quantization.processes import check_jobs
-from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.ranging import Ranging
@@ -45,6 +44,7 @@ from tflq.quantization.result import Remark, Report, Result
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
+from tflq.typing import Progress
 
 
 def quantize(

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-#: Called as progress(what, done, total) during the work; total is 0 if it is unknown.
-Progress: TypeAlias = "Callable[[str, int, int], None]"
+from tflq.typing import Progress
 
 #: Number of steps into which a part of the whole is divided.
 STEPS = 100

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.interpreter import Plan, State, make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError
 from tflq.model.ir import Model, OperatorView, view, with_graph
 from tflq.quantization.batching import batchable
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: The graph's inputs of one sample, by tensor index, batch dimension included.
 Sample = Mapping[int, Array]
 

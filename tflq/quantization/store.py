@@ -9,9 +9,8 @@ from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Bytes that a store keeps in memory before it uses files.
 MEMORY = 384 << 20

@@ -19,10 +19,11 @@ import pytest
 import tflq
 from support import suites
 from support.toys import PROFILE, graph, tensor
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.table import table
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import SignatureDef
+from tflq.typing import Array
 
 
 class Door:

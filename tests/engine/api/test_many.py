@@ -7,8 +7,8 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.engine.kernels.kernel import Array
 from tflq.errors import InputError, OptionError, TypeMismatchError
+from tflq.typing import Array
 
 MODELS = suites.ROOT / "golden" / "models"
 

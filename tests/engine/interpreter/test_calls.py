@@ -12,11 +12,12 @@ from tflq.engine.interpreter import State, binding, make_plan, planning, run
 from tflq.engine.interpreter.limits import Limits
 from tflq.engine.interpreter.operands import NO_OPTIONS
 from tflq.engine.kernels.families.subgraph_calls import prepare_call
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session
 from tflq.engine.kernels.table import table
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import LimitError, ModelError, UnsupportedError
 from tflq.model.ir import Model
+from tflq.typing import Array
 
 
 def _call(node: Node, arithmetic: Arithmetic) -> Prepared:

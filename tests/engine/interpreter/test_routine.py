@@ -17,10 +17,10 @@ from tflq.engine.interpreter.arrays import admit
 from tflq.engine.interpreter.limits import Limits
 from tflq.engine.interpreter.routine import routine
 from tflq.engine.jit import pieces
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import by_name
 from tflq.errors import LimitError, UndefinedResultError
 from tflq.model.ir import TensorSpec, TensorType
+from tflq.typing import Array
 
 SINGLE = ROOT / "golden" / "singleop"
 MODELS = [SINGLE / entry["model"] for entry in json.loads((SINGLE / "index.json").read_text())]

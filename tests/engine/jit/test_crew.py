@@ -18,10 +18,11 @@ import pytest
 
 from support.suites import ROOT
 from tflq.engine.jit import crew
-from tflq.engine.jit.compiled import Array, Int, Real, compiled, compiling_is_off, unlocked
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlocked
 from tflq.engine.jit.crew import Crew
 from tflq.engine.jit.instructions import add, look, put, swap
 from tflq.engine.jit.machine_calls import MachineCall
+from tflq.typing import Array
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there are no crews where the source runs as Python")
 

@@ -16,10 +16,11 @@ from support.tiles import has_arm_tools
 from tflq.engine.jit import images, native, shipped, targets
 from tflq.engine.jit.arguments import UnknownArgument, packed, results, typed
 from tflq.engine.jit.building import NotBuildable, build
-from tflq.engine.jit.compiled import Array, Int, Real, compiled, compiling_is_off, unlocked
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlocked
 from tflq.engine.jit.images import Code, unpacked
 from tflq.engine.jit.machine_calls import MachineCall
 from tflq.engine.jit.objects import Image, NotLinkable, link
+from tflq.typing import Array
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there is no machine code where the source runs as Python")
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tflq.engine.jit import pieces
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import blocks, in_pieces, in_steps, matmul, ranges
+from tflq.typing import Array
 
 
 @pytest.mark.parametrize("extents", [(1,), (7,), (0,), (3, 4), (1, 9, 2), (5, 1, 3), (2, 0, 3), (2, 3, 4, 5)])

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tflq.comparison.benchmark.race import Race, Told
+from tflq.comparison.benchmark.race import Race
 from tflq.comparison.benchmark.results import Benched, Case, Limit, OperatorTime, Side
 from tflq.comparison.inspection.operators import macs_with_calls
 from tflq.comparison.verification.feeding import Feed, Feeds, make_feeds
@@ -27,6 +27,7 @@ from tflq.engine.runtimes.timed import Contestant, Job, tflq_contestant
 from tflq.errors import OptionError, RuntimeMissing
 from tflq.model.ir import Model, OperatorView, Signed, TensorType, signed, view
 from tflq.statements import Statement
+from tflq.typing import Progress, silent
 
 #: Seconds that a process may take for one answer.
 _TIMEOUT = 900.0
@@ -40,10 +41,6 @@ _LIMITS = {
     TensorType.INT16: "wide",
     TensorType.FLOAT32: "floats",
 }
-
-
-def _ignore(what: str, done: int, total: int) -> None:
-    pass
 
 
 class Benchmark:
@@ -67,7 +64,7 @@ class Benchmark:
         runs: int | None = None,
         threads: int = 1,
         python: str | None = None,
-        tell: Told = _ignore,
+        tell: Progress = silent,
     ) -> None:
         """Read the model and its inputs.
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from time import perf_counter
 
 from tflq.comparison.benchmark.results import Side
 from tflq.comparison.inspection.difference import difference
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.runtimes.process import ProcessRuntime
 from tflq.engine.runtimes.timed import Contestant, Job, contestant
 from tflq.errors import RuntimeMissing, TflqError
+from tflq.typing import Array, Progress
 
 #: Seconds of a burst, and the least number of turns.
 BURST, LEAST = 0.05, 3
-
-#: Called as progress(what, done, total).
-Told = Callable[[str, int, int], None]
 
 
 class Race:
     """The sides of a case, each in a process of its own. Sides that fail leave; the others go on."""
 
-    def __init__(self, stack: ExitStack, job: Job, tell: Told) -> None:
+    def __init__(self, stack: ExitStack, job: Job, tell: Progress) -> None:
         self._stack, self._job, self._tell = stack, job, tell
         self._running: list[tuple[Side, Contestant]] = []
         self._expected: Sequence[Mapping[str, Array]] = ()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Differences beyond this many LSB share the histogram's outermost classes.
 HISTOGRAM_REACH = 16

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.interpreter import make_plan
 from tflq.engine.interpreter.plan import Step
@@ -24,8 +22,8 @@ from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import CARRIER, Model, TensorType, signed, view
 from tflq.model.surgery.tap import single_operator
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Lowest and highest sum by output channel, int64.
 Extremes = tuple[Array, Array]
 

@@ -11,10 +11,10 @@ from tflq.comparison.sessions.plan import Plan, planned
 from tflq.comparison.sessions.results import ComparedStep, FirstDifference, SessionComparison
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.engine.runtimes import Runtime, Step
 from tflq.model.ir import Model
+from tflq.typing import Array
 
 #: A profile or a real runtime: by name, a runtime's after "runtime:", or as a value.
 Side = str | Profile | Runtime

@@ -11,7 +11,6 @@ from tflq.engine.api.files import save
 from tflq.engine.api.steps import Stepper, taken
 from tflq.engine.api.subject import Subject
 from tflq.engine.interpreter.limits import current_limits
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import Description, Runtime, Step
@@ -20,6 +19,7 @@ from tflq.model.ir import Root, view
 from tflq.model.ir.signatures import chosen_roots
 from tflq.model.surgery.tap import tapped_signatures, visible
 from tflq.statements import Statement
+from tflq.typing import Array
 
 #: Before the name of a runtime, to distinguish it from the profile of the same name.
 LIVE = "runtime:"

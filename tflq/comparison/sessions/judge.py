@@ -13,9 +13,9 @@ from tflq.comparison.sessions.bands import bands_of
 from tflq.comparison.sessions.engines import Observed
 from tflq.comparison.sessions.plan import Plan
 from tflq.comparison.sessions.results import Band, ComparedStep, FirstDifference, Logits
-from tflq.engine.kernels.kernel import Array
 from tflq.model.ir import GraphView, Model, TensorSpec, TensorType, view
 from tflq.model.ir.signatures import chosen_roots, signature_of
+from tflq.typing import Array
 
 
 class Judge:

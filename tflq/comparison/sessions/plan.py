@@ -12,13 +12,13 @@ from tflq.comparison.sessions.engines import Engine
 from tflq.comparison.sessions.roles import Decoder, Roles, decoder_of
 from tflq.comparison.sessions.script import decoder_steps, stream_steps, with_tokens
 from tflq.comparison.verification.generators import GENERATORS, generate
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.runtimes import Step
 from tflq.errors import InputError
 from tflq.model.ir import Model, TensorSpec, rooted, view
 from tflq.model.ir.signatures import only_root, signature_of
 from tflq.model.storage.archive import opened
 from tflq.statements import Statement
+from tflq.typing import Array
 
 #: Steps if none are asked for, and tokens of a random prompt beyond the shortest prefill.
 _STEPS, _BEYOND = 20, 3

@@ -16,11 +16,11 @@ from tflq.comparison.verification.observation import observe
 from tflq.comparison.verification.results import InputFacts
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import subject
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.runtimes import Runtime, Step
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.errors import InputError
 from tflq.model.ir import CARRIER, Model, Signed, TensorType, input_names, signed, view
+from tflq.typing import Array
 
 
 def record_session(

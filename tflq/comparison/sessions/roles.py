@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, rooted, roots, view
 from tflq.model.ir.signatures import Root, signature_of
+from tflq.typing import Array
 
 _TOKENS = frozenset(("tokens", "token_ids", "input_ids"))
 _POSITIONS = frozenset(("input_pos", "positions", "position_ids"))
@@ -154,7 +153,7 @@ def _context(
     return max(shared, default=0)
 
 
-def mask_of(roles: Roles, first: int) -> NDArray[Any]:
+def mask_of(roles: Roles, first: int) -> Array:
     """Return the causal mask of the tokens at positions from `first` on.
 
     A position attends to itself and all before it. Source of the values: LiteRT-LM 0.18, FillAttentionMask.

@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.sessions.roles import Decoder, Roles, mask_of
 from tflq.engine.runtimes import Step
 from tflq.errors import InputError
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def decoder_steps(

@@ -12,12 +12,12 @@ from tflq.comparison.sessions.script import decoder_steps, initial
 from tflq.engine.api.files import Source
 from tflq.engine.api.steps import Stepper
 from tflq.engine.api.subject import subject
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.engine.runtimes import Step
 from tflq.errors import InputError
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.model.ir.signatures import only_root, signature_of
+from tflq.typing import Array
 
 
 class Session:

@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.archive import RUNTIME, check_types, step_of
 from tflq.comparison.verification.counterpart import counterpart
@@ -33,8 +32,7 @@ from tflq.model.storage.output import PathLike
 from tflq.model.storage.reading import open_file
 from tflq.model.storage.remote import is_url, local_path
 from tflq.model.storage.stores import Sink, Store, is_zip, opened_store, written_store
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 SCHEMA = "tflq/golden/1"
 MANIFEST, SAMPLES = "manifest.json", "samples.jsonl"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.constants import Constants, constants_of
 from tflq.comparison.verification.dump import Dump
@@ -17,8 +14,7 @@ from tflq.engine.kernels.kernel import Prepared
 from tflq.engine.profiles import Profile
 from tflq.errors import ShapeError
 from tflq.model.ir import TensorSpec
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 UNKNOWN = "the runtime holds no value for it"
 REWRITTEN = "several operators write it, and only its last value is known"

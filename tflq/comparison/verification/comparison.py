@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
-
-from numpy.typing import NDArray
+from typing import Any
 
 from tflq.comparison.inspection.difference import difference
 from tflq.comparison.verification.compared import REWRITTEN, UNKNOWN, constants_after, require_shape
@@ -23,10 +21,9 @@ from tflq.engine.interpreter import Plan, State, Trace
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, Signed, view
 from tflq.model.surgery.cut import OPAQUE
+from tflq.typing import Array, Progress
 
-Array = NDArray[Any]
 #: progress(what, done, total): called during the work.
-Progress: TypeAlias = "Callable[[str, int, int], None]"
 #: Number of samples of a stored golden that are in memory together.
 _AT_ONCE = 8
 

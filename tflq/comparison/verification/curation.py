@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from numpy.typing import NDArray
-
 from tflq.comparison.verification.golden import Golden, Observation
 from tflq.comparison.verification.goldens import check_golden_output, load_golden, save_golden
 from tflq.engine.runtimes import Description
@@ -15,8 +13,7 @@ from tflq.engine.runtimes.transport import pack
 from tflq.errors import GoldenError
 from tflq.model.storage.arrays import digest
 from tflq.model.storage.output import PathLike
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def merge(paths: Sequence[PathLike], output: PathLike) -> int:

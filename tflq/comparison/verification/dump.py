@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.golden import Golden, Observation
 from tflq.errors import InputError, ShapeError
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 ALL = slice(None)
 
 

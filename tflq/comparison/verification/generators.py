@@ -9,17 +9,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.bounds import bound_of
 from tflq.engine.interpreter.limits import current_limits
 from tflq.errors import LimitError, UnsupportedError
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 _CODES: Mapping[TensorType, tuple[int, int]] = MappingProxyType(
     {

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.results import InputFacts
 from tflq.comparison.verification.signed import named
@@ -27,8 +26,8 @@ from tflq.engine.runtimes.transport import pack
 from tflq.errors import GoldenError
 from tflq.model.ir import Signed, view
 from tflq.model.storage.archive import write_arrays
+from tflq.typing import Array
 
-Array = NDArray[Any]
 FORMAT, PROVENANCE = "tflq-golden/1", "tflq_golden"
 EMPTY: Mapping[int, Array] = MappingProxyType({})
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.golden import Golden
 from tflq.model.ir import Model
 from tflq.statements import Statement
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def guards(model: Model, golden: Golden) -> tuple[Statement, ...]:

@@ -12,11 +12,11 @@ from functools import cached_property
 
 from tflq.engine.interpreter import Plan, State, make_plan
 from tflq.engine.interpreter.execution import run_step
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, OperatorView, view
 from tflq.model.ir.signatures import called, reached
 from tflq.model.surgery.cut import OPAQUE
+from tflq.typing import Array
 
 
 @dataclass(slots=True, eq=False)

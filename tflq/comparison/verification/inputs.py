@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import TypeAlias, TypeGuard, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tflq.comparison.verification.generators import GENERATORS, generate
 from tflq.comparison.verification.preparation import PLAIN, Preparation, image, image_paths
@@ -23,8 +23,8 @@ from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, input_names, v
 from tflq.model.storage.archive import opened
 from tflq.model.storage.arrays import load_array
 from tflq.model.storage.reading import read_bytes
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: One sample: arrays by input name, or in input order.
 SampleSource: TypeAlias = "Mapping[str, ArrayLike] | Sequence[ArrayLike]"
 #: A generator's name, a path, one sample, a list of samples (dicts, lists or tuples), or None for the random generator.

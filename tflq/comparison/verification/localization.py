@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from numpy.typing import NDArray
-
 from tflq.comparison.inspection.difference import Difference, difference
 from tflq.comparison.verification.compared import (
     REWRITTEN,
@@ -32,8 +30,8 @@ from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, OperatorView, view
 from tflq.model.surgery.cut import OPAQUE, cut
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: The later tensor whose bytes a dump holds in place of a tensor's, or None; `known` are earlier values.
 Overwritten: TypeAlias = "Callable[[Dump, int, Mapping[int, Array]], int | None]"
 

@@ -13,11 +13,12 @@ from tflq.comparison.verification.unwritten import unwritten_by_test
 from tflq.engine.api.files import save
 from tflq.engine.api.subject import Subject
 from tflq.engine.runtimes import Execution, Runtime, Step, Stepped
-from tflq.engine.runtimes.runtime import Array, Content
+from tflq.engine.runtimes.runtime import Content
 from tflq.errors import RuntimeFailed
 from tflq.model.ir import Model, Root, input_names, output_names, view
 from tflq.model.surgery.tap import all_outputs, tapped_signatures
 from tflq.statements import Statement
+from tflq.typing import Array
 
 #: Words of a runtime that refuses the values of an input.
 _OUTSIDE = ("out of bound", "out of range", "out-of-bound")

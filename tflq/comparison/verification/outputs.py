@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import Difference, difference, merged
 from tflq.comparison.verification.compared import UNKNOWN, require_shape
@@ -24,8 +21,7 @@ from tflq.engine.profiles import Profile
 from tflq.errors import GoldenError, TflqError
 from tflq.model.ir import Model, TensorSpec, TensorType, view
 from tflq.statements import Statement
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 class WholeModel:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.preparation import spread_text, takes_codes
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.errors import InputWarning
 from tflq.model.ir import GraphView, TensorSpec, TensorType
 from tflq.statements import Statement
+from tflq.typing import Array
 
-Array = NDArray[Any]
 S = TypeVar("S", bound=Mapping[int, Array])
 
 #: The share of values outside that is reported; clamping of fewer outliers is usual.

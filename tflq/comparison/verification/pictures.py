@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import InputError, OptionError
 from tflq.model.storage.reading import open_file
+from tflq.typing import Array
 
 #: Suffixes of image files.
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
@@ -18,7 +17,7 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", "
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-def read_image(path: Path, height: int, width: int, channels: int, *, bgr: bool = False) -> NDArray[Any]:
+def read_image(path: Path, height: int, width: int, channels: int, *, bgr: bool = False) -> Array:
     """Return an image as uint8 [height, width, channels]: its first frame, converted to grey, RGB or RGBA.
 
     The largest centred part of these proportions is cut out and resized bilinearly, with averaging if it shrinks.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.pictures import SUFFIXES, read_image
 from tflq.comparison.verification.scaling import Scaling
@@ -19,8 +18,8 @@ from tflq.engine.numerics.affine import affine_codes
 from tflq.errors import InputError, InputWarning, TypeMismatchError
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
 from tflq.statements import Statement
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: One number, or one per channel.
 Numbers: TypeAlias = "float | Sequence[float]"
 #: Types of codes.

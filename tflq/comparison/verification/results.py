@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.constants import Constants
 from tflq.comparison.inspection.difference import Difference, merged
 from tflq.engine.kernels.exactness import EXACT, Exactness
+from tflq.typing import Array
 
 NOT_WRITTEN = "the runtime never writes it"
 
@@ -113,7 +111,7 @@ class Located:
     assumed: tuple[int, ...] = ()
     overwritten: Mapping[int, int] = field(default_factory=dict)
     constants: Constants | None = None
-    began: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    began: Mapping[int, Array] = field(default_factory=dict)
     silent: bool = False
     unwritten: tuple[int, ...] = ()
 

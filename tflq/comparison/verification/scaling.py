@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import OptionError
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

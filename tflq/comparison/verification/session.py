@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 
 from tflq.comparison.verification.bundle import is_bundle_name
 from tflq.comparison.verification.changes import known_changes
-from tflq.comparison.verification.comparison import Progress, compared
+from tflq.comparison.verification.comparison import compared
 from tflq.comparison.verification.counterpart import counterpart, own_profile
 from tflq.comparison.verification.coverage import apart
 from tflq.comparison.verification.evidence.dumps import golden_at
@@ -38,6 +38,7 @@ from tflq.errors import GoldenError, OptionError, UnknownNameError
 from tflq.model.ir import Model, Signed, signed, view
 from tflq.model.storage.remote import is_url
 from tflq.statements import Statement
+from tflq.typing import Progress
 
 #: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20

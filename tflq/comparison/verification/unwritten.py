@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.results import NOT_WRITTEN, Located
 from tflq.engine.interpreter.unpacking import constant_results, unpacked_tensors
@@ -21,8 +19,7 @@ from tflq.engine.runtimes import Runtime, Step
 from tflq.engine.runtimes.runtime import Content
 from tflq.errors import TflqError
 from tflq.model.ir import Model, Root, view
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.joint import group_of
 from tflq.devices.conformance.judging import Judged, Result
-from tflq.devices.conformance.progress import Told, silent
 from tflq.devices.conformance.suite import arrays, model_of
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.hypotheses import Hypothesis
@@ -28,6 +27,7 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
 from tflq.model.storage.archive import Archive
+from tflq.typing import Progress, silent
 
 #: Limits on explained groups, on further cases of each, and on causes that are kept of a case.
 EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
@@ -42,7 +42,7 @@ def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
 
 
 def explained(
-    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED, tell: Told = silent
+    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED, tell: Progress = silent
 ) -> tuple[Judged, ...]:
     """Add causes to cases of the first groups, at most `most` of them; `tell` hears of the progress."""
     groups: dict[Hashable, list[int]] = {}

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.one_operator import T, build
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Sample = tuple[Array, ...]
 
 #: Smallest and largest code by type.

@@ -7,16 +7,13 @@ import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.suite import Case, arrays, model_of
 from tflq.errors import FileAccessError
 from tflq.model.storage.archive import Archive
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 LIST, RECORD = "cases.txt", "record.json"
 MODEL, REFUSED, DESCRIPTION, OUTPUT = "model.tflite", "refused.txt", "case.txt", "out"

@@ -10,15 +10,12 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.draft import Draft, Sample
 from tflq.devices.conformance.grids import drafts
 from tflq.devices.conformance.grids.refused import REFUSED
-from tflq.devices.conformance.progress import Told, silent
 from tflq.devices.conformance.suite import Case, Suite, arrays
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import Plan, make_plan, run
@@ -28,8 +25,7 @@ from tflq.model.ir import Model, view
 from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
 from tflq.proof.proof import contrast
-
-Array = NDArray[Any]
+from tflq.typing import Array, Progress, silent
 
 #: Profiles whose arithmetic a device may have instead: if one gives other bits, a case must reveal it.
 CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-ref+single-rounding", "litert-ref")
@@ -80,7 +76,7 @@ class Order:
                 yield number, draft, level
 
 
-def make(order: Order, jobs: int = 1, tell: Told = silent) -> SuiteData:
+def make(order: Order, jobs: int = 1, tell: Progress = silent) -> SuiteData:
     """Build a suite of a profile's results in `jobs` processes, whose number changes no byte of it.
 
     Raises:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.model.storage.arrays import digest
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 class Memory(Mapping[str, Array]):

@@ -5,20 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
 
-#: Called as `tell(what, done, total)` while work goes on.
-Told: TypeAlias = Callable[[str, int, int], None]
+from tflq.typing import Progress, silent
+
 #: Seconds between two looks.
 _LOOK = 1.0
 
 
-def silent(what: str, done: int, total: int) -> None:
-    """Ignore progress."""
-
-
 @contextmanager
-def watched(tell: Told, what: str, done: Callable[[], int], total: int) -> Iterator[None]:
+def watched(tell: Progress, what: str, done: Callable[[], int], total: int) -> Iterator[None]:
     """Report done() of `total` every second while the context lasts."""
     if tell is silent:
         yield

@@ -14,20 +14,21 @@ from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.joint import with_arithmetics
 from tflq.devices.conformance.judging import Judged, Verdicts, judge
 from tflq.devices.conformance.making import Order, SuiteData, make, restated
-from tflq.devices.conformance.progress import Told, silent, watched
+from tflq.devices.conformance.progress import watched
 from tflq.devices.conformance.records import check_suite, claim, suite_mark
 from tflq.devices.conformance.suite import Case, Suite, read_suite, write_suite
 from tflq.devices.conformance.targets import Endings, Target, finish
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.engine.runtimes.children import temporary_folder
 from tflq.model.storage.archive import Archive, opened
+from tflq.typing import Progress, silent
 
 __all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "restate", "run_suite", "share"]
 
 #: Limit on the number of cases that a target may refuse; None: any number, except all.
 MostRefused: TypeAlias = "Callable[[Sequence[Case]], int | None]"
 #: Search for arithmetics that many failing cases share, on the outputs that a target left.
-Naming: TypeAlias = "Callable[[Job, Archive, Sequence[Judged], str, Told], Joint]"
+Naming: TypeAlias = "Callable[[Job, Archive, Sequence[Judged], str, Progress], Joint]"
 #: Number of cases that are unpacked and given to a target together.
 BATCH = 500
 
@@ -47,7 +48,7 @@ def at_most(count: int) -> MostRefused:
     return lambda _cases: count
 
 
-def make_suite(path: str, order: Order, jobs: int = 1, tell: Told = silent) -> SuiteData:
+def make_suite(path: str, order: Order, jobs: int = 1, tell: Progress = silent) -> SuiteData:
     """Build a suite of a profile's results in `jobs` processes, and write it to `path`.
 
     Raises:
@@ -81,7 +82,7 @@ def run_suite(
     work: str | None = None,
     batch: int = BATCH,
     most: MostRefused = any_number,
-    tell: Told = silent,
+    tell: Progress = silent,
     naming: Naming | None = None,
 ) -> Verdicts:
     """Run a target on a suite and judge it. A signal ends the run, and the cases that are answered are judged.
@@ -137,7 +138,7 @@ def judged_cases(
     target: Target,
     batch: int,
     groups: int = EXPLAINED,
-    tell: Told = silent,
+    tell: Progress = silent,
     naming: Naming | None = None,
 ) -> Ran:
     """Run a target on a suite, or some of its cases; at most `groups` groups of failing cases are explained."""
@@ -153,7 +154,7 @@ def _run(
     folder: str,
     batch: int,
     groups: int = EXPLAINED,
-    tell: Told = silent,
+    tell: Progress = silent,
     naming: Naming | None = None,
 ) -> Ran:
     """Run and judge. If a signal arrives, return the cases that the target had answered by then."""
@@ -182,7 +183,7 @@ def _run(
 
 
 def _named(
-    job: Job, archive: Archive, cases: Sequence[Judged], profile: str, tell: Told, naming: Naming | None
+    job: Job, archive: Archive, cases: Sequence[Judged], profile: str, tell: Progress, naming: Naming | None
 ) -> tuple[tuple[Judged, ...], Joint]:
     """Add arithmetics that many failing cases share to the cases' causes; also return their evidence."""
     if naming is None:
@@ -228,7 +229,7 @@ def check(
     level: str = "standard",
     shard: tuple[int, int] = (1, 1),
     most: MostRefused = any_number,
-    tell: Told = silent,
+    tell: Progress = silent,
     naming: Naming | None = None,
 ) -> Verdicts:
     """Judge a folder that was packed and that a device filled.

@@ -14,13 +14,13 @@ from typing import Any
 
 from tflq.devices.conformance.causes import EXPLAINED
 from tflq.devices.conformance.judging import Verdicts
-from tflq.devices.conformance.progress import Told, silent
 from tflq.devices.conformance.records import suite_mark
 from tflq.devices.conformance.session import MostRefused, Ran, any_number, judged_cases
 from tflq.devices.conformance.suite import Suite, read_suite
 from tflq.devices.conformance.targets import target_of
 from tflq.errors import OptionError, RuntimeFailed
 from tflq.model.storage.archive import Archive, opened
+from tflq.typing import Progress, silent
 
 #: Number of cases of a part, and of parts that a cluster holds at a time.
 _PART, _AHEAD = 100, 64
@@ -158,7 +158,7 @@ def spread(
     jobs: int = 1,
     scheduler: str | None = None,
     most: MostRefused = any_number,
-    tell: Told = silent,
+    tell: Progress = silent,
 ) -> Verdicts:
     """Judge a target, reported as `name`, on a suite: on a cluster, or in `jobs` processes.
 

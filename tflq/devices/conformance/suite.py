@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import InputError, OptionError
 from tflq.model.storage.archive import Archive, write_arrays
 from tflq.model.storage.arrays import digest
 from tflq.model.storage.documents import read_json
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 SCHEMA = "tflq/suite/1"
 MANIFEST = "suite"

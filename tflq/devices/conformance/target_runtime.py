@@ -15,9 +15,10 @@ from tflq.devices.conformance.targets import Target, finish
 from tflq.engine.api.files import load
 from tflq.engine.runtimes import Description, Execution, Step, Stepped
 from tflq.engine.runtimes.children import temporary_folder
-from tflq.engine.runtimes.runtime import Array, Content, Sample
+from tflq.engine.runtimes.runtime import Content, Sample
 from tflq.errors import RuntimeFailed, UnsupportedError
 from tflq.model.ir import CARRIER, Model, TensorType, view
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

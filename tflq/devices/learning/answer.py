@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.draft import Draft
 from tflq.model.ir import CARRIER, TensorType
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

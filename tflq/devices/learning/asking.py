@@ -7,12 +7,10 @@ outputs of any size, and each costs its own question only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.draft import Draft, Sample
 from tflq.devices.conformance.jobs import Job
@@ -22,8 +20,7 @@ from tflq.devices.conformance.targets import Target, finish
 from tflq.devices.learning.answer import Answer, empty_outputs
 from tflq.devices.learning.kept import Kept
 from tflq.engine.runtimes.children import temporary_folder
-
-Array = NDArray[Any]
+from tflq.typing import Progress, silent
 
 
 @dataclass(slots=True)
@@ -52,7 +49,7 @@ class Asker:
 
     target: Target
     most: int = 100_000
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+    progress: Progress = silent
     tally: Tally = field(default_factory=Tally)
     kept: Kept | None = None
 

@@ -36,8 +36,7 @@ from tflq.engine.profiles.values import names
 from tflq.errors import TflqError
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 AVERAGES, FLOATS = averages.FIELDS, floats.FIELDS
 #: Keys of a file that change rows of the base by themselves.

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from tflq.devices.conformance.progress import Told, silent
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.forms import BASE, ORDERS, Form, Forms
 from tflq.devices.learning.passive import answer_of
@@ -22,6 +21,7 @@ from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.joint import Joint, JointCause, Reproduced
 from tflq.diagnosis.siblings import Known
 from tflq.engine.numerics.requantizer import Requantizer, point_of
+from tflq.typing import Progress, silent
 
 #: Kernels that are searched, those with most failing cases first; failing cases that are tried with every form.
 _KERNELS, _TRIED = 100, 3
@@ -54,7 +54,7 @@ class Observed:
         return sum(value.size for one in self.known for value in one.part.got.values())
 
 
-def named_jointly(observed: Iterable[Observed], tell: Told = silent) -> Joint:
+def named_jointly(observed: Iterable[Observed], tell: Progress = silent) -> Joint:
     """Return the causes of all failing cases, and the nearest arithmetic of kernels without one."""
     kernels = sorted(_kernels(observed), key=lambda kernel: -len(kernel.failing))
     searched = kernels[:_KERNELS]

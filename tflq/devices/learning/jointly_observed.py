@@ -8,7 +8,6 @@ from tflq.comparison.verification.dump import Dump
 from tflq.devices.conformance.causes import known_samples, observed_case
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.judging import Judged, Result
-from tflq.devices.conformance.progress import Told, silent
 from tflq.devices.learning.joint import Observed, named_jointly
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
@@ -19,13 +18,16 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
 from tflq.model.ir import Model
 from tflq.model.storage.archive import Archive
+from tflq.typing import Progress, silent
 
 #: Cases of one kernel that are read.
 _READ = 160
 _COMPARED = (Result.PASSES, Result.DIFFERS)
 
 
-def causes_of_suite(job: Job, archive: Archive, judged: Sequence[Judged], profile: str, tell: Told = silent) -> Joint:
+def causes_of_suite(
+    job: Job, archive: Archive, judged: Sequence[Judged], profile: str, tell: Progress = silent
+) -> Joint:
     """Return the causes of a target's failing cases. An error is noted in the result: no verdict depends on it."""
     try:
         return named_jointly(_cases(job, archive, judged, by_name(profile)), tell)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.records import apart
@@ -26,8 +25,7 @@ from tflq.model.storage.archive import opened, write_arrays
 from tflq.model.storage.arrays import digest
 from tflq.model.storage.documents import read_document, read_json
 from tflq.model.storage.output import write_file
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 SCHEMA = "tflq/learn-work/1"
 _RECORD, _LIST, _PATTERN = "record.json", "answers", "answers-*.npz"

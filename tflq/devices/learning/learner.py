@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -19,6 +19,7 @@ from tflq.devices.learning.operators import Effort, Shared, can_be_probed, learn
 from tflq.devices.learning.requantizing import learned_requantizer
 from tflq.devices.learning.subjects import Subject
 from tflq.errors import RuntimeFailed, RuntimeMissing
+from tflq.typing import Progress, silent
 
 #: Rounds without any answer after which the target is taken for broken.
 _SILENT = 3
@@ -48,7 +49,7 @@ def learn(
     effort: Effort | None = None,
     *,
     most: int = 100_000,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    progress: Progress = silent,
     kept: Kept | None = None,
 ) -> Findings:
     """Learn some operators of a target. Ctrl-C ends it with what is known by then.

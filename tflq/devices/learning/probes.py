@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tflq.devices.conformance.draft import CODES, Draft
 from tflq.devices.conformance.one_operator import T
 from tflq.engine.numerics.multipliers_of_scales import Scales
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Ints = NDArray[np.int64]
 Rng = np.random.Generator
 

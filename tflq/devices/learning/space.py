@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,8 @@ from tflq.devices.learning.probes import (
     with_totals,
 )
 from tflq.engine.numerics.requantizer import Requantizer
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
 #: Random models that are tried as next questions, and chosen ones of a batch.

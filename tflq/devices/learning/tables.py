@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.findings import Learned, State
 from tflq.devices.learning.subjects import Subject
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.typing import Array
 
-Array = NDArray[Any]
 _EIGHT = ("int8", "uint8")
 
 

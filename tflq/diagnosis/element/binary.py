@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Working, aligned, zero_point_of
+from tflq.diagnosis.element.steps import Read, Site, Tap, Working, aligned, zero_point_of
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.scaled_sum import common_scale
 from tflq.engine.numerics.fixedpoint import doubling_high_mul
 from tflq.engine.numerics.rounding import divide_by_pot_half_away
 from tflq.engine.numerics.stages import OutputPipeline
 from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+from tflq.typing import Array
 
 
 def scaled_sum(site: Site) -> Working:

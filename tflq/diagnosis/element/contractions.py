@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Index, Read, Site, Tap, Tracer, Working, aligned, total_of
+from tflq.diagnosis.element.steps import Index, Read, Site, Tap, Tracer, Working, aligned, total_of
 from tflq.engine.kernels.families.contraction import weights_read_as_int8
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.numerics.steps import Step, pipeline_steps
+from tflq.typing import Array
 
 
 def variable(trace: Tracer, bias: int) -> Tracer:

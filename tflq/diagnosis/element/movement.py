@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Site, Tap, Working
+from tflq.diagnosis.element.steps import Site, Tap, Working
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.numerics.steps import Step
+from tflq.typing import Array
 
 #: Positions of the moved operands; None for all.
 MOVES: Mapping[str, tuple[int, ...] | None] = {

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.kernels.kernel import Node
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.steps import Step
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Index = tuple[int, ...]
 
 

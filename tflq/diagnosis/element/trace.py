@@ -9,12 +9,13 @@ import numpy as np
 
 from tflq.diagnosis.element.movement import moved
 from tflq.diagnosis.element.registry import TRACERS
-from tflq.diagnosis.element.steps import Array, Index, Site, Working
+from tflq.diagnosis.element.steps import Index, Site, Working
 from tflq.engine.interpreter import Plan, State, run
 from tflq.engine.interpreter.evaluation import bound, evaluate, inputs_of
 from tflq.engine.interpreter.state import variable
 from tflq.engine.numerics.steps import Step
 from tflq.errors import OptionError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Array, Read, Site, Tap, Tracer, Working, zero_point_of
+from tflq.diagnosis.element.steps import Read, Site, Tap, Tracer, Working, zero_point_of
 from tflq.engine.kernels.dequantize import reference as dequantize
 from tflq.engine.kernels.families.unary import Tabulated
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
@@ -15,6 +15,7 @@ from tflq.engine.kernels.leaky_relu import reference as leaky_relu
 from tflq.engine.kernels.quantize import reference as quantize
 from tflq.engine.numerics.sigmoid_int16 import scale_to_table
 from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+from tflq.typing import Array
 
 
 def tabulated(site: Site) -> Working:

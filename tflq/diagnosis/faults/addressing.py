@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.faults.orders import Map, Order, orders, pitches
 from tflq.errors import TflqError
+from tflq.typing import Array
 
 #: The smallest number of moved elements, of their distinct values, and the share of places that must be known.
 _ENOUGH, _KNOWN = 6, 0.5

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
+from tflq.typing import Array
 
 
 def stuck_bits(case: Case) -> Defect | None:

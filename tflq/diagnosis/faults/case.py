@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,8 @@ from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, OperatorView, TensorSpec, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 

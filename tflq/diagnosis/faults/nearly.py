@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.hypotheses import Kind, hypotheses
 from tflq.diagnosis.outcomes import results
+from tflq.typing import Array
 
 #: The largest distance in units of the largest magnitude's last place, and how much farther the profile must be.
 _NEAR, _FARTHER = 16.0, 64.0

@@ -7,8 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind
+from tflq.typing import Array
 
 _POISON = "fill the output's memory with a pattern before each run and record again: what keeps it was not written"
 _ORDER = "feed the samples in another order: results of the sample before move with it"

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.faults.nothing_computed import is_constant
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, StageOf
 from tflq.errors import TflqError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Stages by how they round; the profile's own has no name.
 _STAGES: dict[str, StageOf | None] = {

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.engine.api.part import part_of
 from tflq.errors import TflqError
 from tflq.model.ir import view
+from tflq.typing import Array
 
 #: Share of a block that must differ, and of the tensor that it may cover.
 _DENSE, _WHOLE = 0.5, 0.95

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.faults.case import Array, Case
+from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.faults.orders import AXES
 from tflq.engine.numerics.narrow_floats import in_bfloat16
 from tflq.model.ir import view
+from tflq.typing import Array
 
 #: Bits of a float32 mantissa that a narrower number lacks.
 _LOST = {"float16": 13, "bfloat16": 16}

@@ -15,11 +15,11 @@ from tflq.comparison.verification.generators import GENERATORS, generate
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import Site
 from tflq.engine.interpreter import make_plan, run
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
 from tflq.model.surgery.tap import single_operator
+from tflq.typing import Array
 
 #: Profiles of a runtime that knows names, and of one that runs subgraphs.
 _BY_NAME, _BY_SUBGRAPH = "litert-xnnpack", "litert-ref"

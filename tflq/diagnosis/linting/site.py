@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.model.ir import CARRIER, GraphView, Model, OperatorView, Quantization, TensorSpec, TensorType, view
 from tflq.model.ir.signatures import rooted_subgraphs
+from tflq.typing import Array
 
 #: Element types whose codes represent real values by a scale.
 QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
@@ -88,7 +87,7 @@ class Site:
             return None
         return np.float32(quantization.scale[0]), int(quantization.zero_point[0])
 
-    def constant(self, tensor: int) -> NDArray[Any] | None:
+    def constant(self, tensor: int) -> Array | None:
         """Return the elements in the file, flat; None if there are none, or not as a plain array of whole bytes."""
         spec = self.spec(tensor)
         if spec is None or not isinstance(spec.type, TensorType):

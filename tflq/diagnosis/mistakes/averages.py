@@ -20,8 +20,8 @@ from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Divi
 from tflq.engine.numerics.stages import StageOf
 from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
 _REDUCTIONS = ("MEAN", "SUM", "AVERAGE_POOL_2D")

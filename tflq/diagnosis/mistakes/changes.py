@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.channels import models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
@@ -22,6 +20,7 @@ from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
+from tflq.typing import Array
 
 #: Operators that devices compute by a table of 256 codes.
 _TABLED = ("LOGISTIC", "TANH")
@@ -53,7 +52,7 @@ def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
         yield Change(f"table value off by one {way}", alone.model, profile, {}, turn)
 
 
-def _stepped(step: int, codes: NDArray[Any]) -> NDArray[Any]:
+def _stepped(step: int, codes: Array) -> Array:
     """Return codes moved by a step, saturated at the ends of their type."""
     limits = np.iinfo(codes.dtype)
     return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)

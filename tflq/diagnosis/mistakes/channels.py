@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
@@ -24,8 +23,8 @@ from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
 from tflq.model.ir import STORED_BITS, Model, TensorType, view
 from tflq.model.surgery.edit import with_constant
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Values = Mapping[int, Array]
 
 #: Limits on the number of differing channels for a mistake in single ones, and sizes of blocks of channels.

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.constants import prefix_of
 from tflq.comparison.inspection.parts import Part, parts_of
@@ -18,8 +17,7 @@ from tflq.engine.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints
 from tflq.engine.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER, TensorType
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: The name of a mistake, and a function that builds the operator's prepared data with it.
 Mistaken = tuple[str, Callable[[], Any]]

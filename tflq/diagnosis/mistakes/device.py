@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
-
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model
+from tflq.typing import Array
 
-Values: TypeAlias = "Mapping[int, NDArray[Any]]"
+Values: TypeAlias = "Mapping[int, Array]"
 #: A device's results for an operator's inputs, by original tensor index. It raises a TflqError if it cannot run.
 Device: TypeAlias = "Callable[[Part], Values]"
 
@@ -59,8 +58,8 @@ def raising(error: Exception) -> Device:
 class Turn:
     """Another order or reading of an array's elements, and its inverse."""
 
-    there: Callable[[NDArray[Any]], NDArray[Any]]
-    back: Callable[[NDArray[Any]], NDArray[Any]]
+    there: Callable[[Array], Array]
+    back: Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
@@ -23,8 +21,8 @@ from tflq.engine.numerics.dynamic_range import Rows, quantize_rows
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
-Array = NDArray[Any]
 _FAR = 1 << 62
 
 

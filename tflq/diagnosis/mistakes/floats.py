@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.engine.api.part import Part
@@ -23,8 +21,7 @@ from tflq.engine.numerics.stages import type_range
 from tflq.engine.profiles import Profile
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.model.surgery.edit import with_constant, with_tensor
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _BIASES = (TensorType.INT32, TensorType.INT64)

@@ -21,8 +21,8 @@ from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.surgery.edit import with_option, with_tensor
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Rows above and below, columns left and right.
 _Sides = tuple[tuple[int, int], tuple[int, int]]
 _Reorder = Callable[[Array, tuple[int, ...]], Array]

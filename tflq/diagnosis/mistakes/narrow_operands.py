@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.engine.api.part import Part
@@ -15,8 +13,8 @@ from tflq.engine.numerics.narrow_floats import in_bfloat16, in_float16
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.surgery.edit import with_constant
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Narrow = Callable[[Array], Array]
 
 

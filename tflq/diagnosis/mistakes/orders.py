@@ -7,7 +7,6 @@ are 0. The bias comes last.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,8 @@ from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.multiply_add import fused
 from tflq.engine.profiles import Profile
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Floats = NDArray[np.float32]
 #: Terms to add: the k-th factors of all results, float32 of one shape, for k in 0 .. K - 1.
 Terms = tuple[list[Floats], list[Floats]]

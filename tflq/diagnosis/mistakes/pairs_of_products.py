@@ -7,17 +7,15 @@ saturates, sums are exact. Zero points are corrected by sums of weights.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.diagnosis.mistakes.taps import Contraction, input_of, right_contraction
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: The greatest number of products.
 _MOST = 1 << 25
 

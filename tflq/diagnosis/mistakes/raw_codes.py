@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.engine.api.part import Part
 from tflq.engine.numerics.stages import type_range
+from tflq.typing import Array
 
-Array = NDArray[Any]
 _OPERATORS: dict[str, Callable[[Array, Array], Array]] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 _VERBS = {"ADD": "added", "SUB": "subtracted", "MUL": "multiplied"}
 #: Steps of a probability in an output of 8 bits.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: By name: a limit for signed results, codes or floats.
 _LIMITS: dict[str, Callable[[Array], Array]] = {

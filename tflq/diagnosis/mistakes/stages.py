@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +13,7 @@ from tflq.engine.numerics.divisions import Ints
 from tflq.engine.numerics.requantizer import Requantizer
 from tflq.engine.numerics.requantizer_stage import GrammarStage
 from tflq.engine.numerics.stages import OutputStage, Reals, StageOf
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def fixed(last: str, first: str = "none", mantissa: int = 31, *, cut: bool = False) -> StageOf:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
@@ -27,8 +25,7 @@ from tflq.engine.numerics.rounding import clamp
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.profiles import Profile
 from tflq.model.ir import CARRIER, TensorType
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 _UNLIMITED = 62  # bits
 

@@ -12,14 +12,13 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.kernels.families.activation import LIMITS
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import STORED_BITS, Model, TensorSpec, TensorType, view
 from tflq.model.surgery.edit import with_constant, with_option, with_tensor
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Mistaken = tuple[str, Model]
 
 #: Names of the schema's fused activation functions.

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepared, real_values, saturated, scale_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Samples of an input, one array each.
 Samples = Sequence[Array]
 #: Means and standard deviations of stored numbers 0 to 255 that are in common use.

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.evidence.dumps import Dump, dump_of
 from tflq.comparison.verification.evidence.inputs import prepared, scaling_of
@@ -20,8 +19,8 @@ from tflq.diagnosis.usage.values import corrected
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Arrays = Mapping[int, Array]
 #: Samples on which a mistake is tried.
 _SAMPLES = 4

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.evidence.inputs import has_scale, scale_of
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: The arrays of one run, by tensor.
 Arrays = Mapping[int, Array]
 #: Maximum distance of a value from a whole code, in LSB.

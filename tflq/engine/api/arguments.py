@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.engine.api.files import Source, load
-from tflq.engine.kernels.kernel import Array
 from tflq.errors import FileAccessError, FormatError, InputError, LimitError
 from tflq.model.ir import Model
+from tflq.typing import Array
 
 
 def model_of(path: str | os.PathLike[str] | None, content: Source | Model | None) -> Model:

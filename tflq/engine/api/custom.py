@@ -11,11 +11,12 @@ import numpy as np
 from tflq.engine.api.values import outside_type
 from tflq.engine.interpreter.arrays import admit
 from tflq.engine.kernels.exactness import EXACT
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.profiles import Profile
 from tflq.errors import OptionError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: `function(*inputs, options: bytes)` returns an array for each output; an absent optional input is None.
 CustomOperator: TypeAlias = "Callable[..., Any]"

@@ -12,6 +12,7 @@ from tflq.engine.api.values import outside_type
 from tflq.errors import UnknownNameError
 from tflq.model.ir import Quantization, Record
 from tflq.model.ir.constants import constant_of
+from tflq.typing import Array
 
 Details = dict[str, Any]
 
@@ -95,7 +96,7 @@ def _parameters(session: Session, quantization: Quantization | None) -> Details:
     }
 
 
-def _elements(session: Session, tensor: int, dtype: type[np.float16 | np.int32]) -> NDArray[Any]:
+def _elements(session: Session, tensor: int, dtype: type[np.float16 | np.int32]) -> Array:
     """Return the bytes of a constant as numbers of that type, flat; empty if the tensor is computed.
 
     Source: LiteRT 2.3 interpreter_wrapper.cc TensorQuantizationParameters.

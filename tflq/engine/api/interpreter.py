@@ -20,11 +20,11 @@ from tflq.engine.api.signature import SignatureRunner, by_name
 from tflq.engine.api.values import give
 from tflq.engine.interpreter.limits import DEFAULT_MEMORY, DEFAULT_WORK, Limits
 from tflq.engine.kernels.exactness import Exactness
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.errors import InputError, StateError, UnknownNameError
 from tflq.model.ir import Model, SignatureDef
 from tflq.model.ir.structure import check_structure
+from tflq.typing import Array
 
 
 @displayed_by("inspect.cards:interpreter_card")

@@ -6,8 +6,8 @@ import weakref
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array
 from tflq.errors import StateError
+from tflq.typing import Array
 
 
 class _Lent:

@@ -12,10 +12,11 @@ from tflq.engine.api.files import Source, load
 from tflq.engine.interpreter import Plan, State, make_plan, run
 from tflq.engine.interpreter.arrays import admit, open_shape
 from tflq.engine.interpreter.limits import Limits
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, OptionError
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
 #: One sample: an array for each input of the graph, in order; or the array if there is one input.
 Sample = Any

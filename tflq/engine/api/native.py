@@ -20,9 +20,9 @@ from tflq.engine.api.session import Session
 from tflq.engine.api.signature import Owner
 from tflq.engine.api.values import give
 from tflq.engine.interpreter.trace import Called
-from tflq.engine.kernels.kernel import Array
 from tflq.errors import InputError, UnknownNameError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Types of tensors whose values a calibration counts.
 _CALIBRATED = (TensorType.FLOAT32, TensorType.INT32)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.engine.interpreter import Plan, State, Trace, make_plan, run
 from tflq.engine.profiles import Profile
@@ -14,8 +11,7 @@ from tflq.errors import InputError
 from tflq.model.ir import GraphView, Model, OperatorView, view, with_graph
 from tflq.model.surgery.cut import cut
 from tflq.model.surgery.edit import with_constant
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

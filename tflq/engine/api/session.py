@@ -15,10 +15,11 @@ from tflq.engine.interpreter.state import variable
 from tflq.engine.interpreter.timing import time_operators
 from tflq.engine.interpreter.trace import Called
 from tflq.engine.kernels.exactness import EXACT, Exactness
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
 from tflq.engine.profiles import Profile
 from tflq.errors import InputError, ModelError, ResizeError, ShapeError, StateError, TypeMismatchError, UnknownNameError
 from tflq.model.ir import Model, TensorSpec, TensorType, view
+from tflq.typing import Array
 
 #: Types of string inputs: besides LiteRT's arrays, Python's own.
 _TEXTS = (np.ndarray, np.generic, list, tuple, str, bytes)

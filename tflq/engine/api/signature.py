@@ -10,9 +10,9 @@ from tflq.engine.api.details import Details, tensor_details
 from tflq.engine.api.exclusion import Exclusion, exclusive
 from tflq.engine.api.session import Session
 from tflq.engine.api.values import give
-from tflq.engine.kernels.kernel import Array
 from tflq.errors import InputError, UnknownNameError
 from tflq.model.ir import SignatureDef
+from tflq.typing import Array
 
 
 class Owner(Protocol):

@@ -16,7 +16,6 @@ from tflq.engine.api.signature import by_name
 from tflq.engine.interpreter import Trace
 from tflq.engine.interpreter.limits import Limits, current_limits
 from tflq.engine.kernels.exactness import Exactness
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import Step
@@ -24,6 +23,7 @@ from tflq.errors import InputError, UnknownNameError
 from tflq.model.ir import Model, chosen_roots, view
 from tflq.model.ir.signatures import signature_of
 from tflq.model.ir.structure import check_structure
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

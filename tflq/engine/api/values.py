@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.interpreter.arrays import OUTSIDE, admit
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 
 def outside_type(type_: TensorType) -> type[np.generic]:

@@ -13,10 +13,11 @@ from tflq.engine.api.values import blank
 from tflq.engine.interpreter import Plan, State, make_plan, run
 from tflq.engine.jit.code_cache import code_folder
 from tflq.engine.jit.compilations import Compilations, heard
-from tflq.engine.kernels.kernel import Array, Operand
+from tflq.engine.kernels.kernel import Operand
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import Model
+from tflq.typing import Array
 
 #: Number of runs of each plan: the first without a routine, the second bound to arrays.
 _RUNS = 2

@@ -12,9 +12,9 @@ from types import MappingProxyType
 import numpy as np
 
 from tflq.engine.kernels.code_limits import NARROW
-from tflq.engine.kernels.kernel import Array
 from tflq.errors import InputError, ShapeError, TypeMismatchError, UnsupportedError
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
+from tflq.typing import Array
 
 #: Types whose dtype for callers differs from the one inside kernels.
 OUTSIDE = MappingProxyType(

@@ -10,11 +10,12 @@ import numpy as np
 from tflq.engine.interpreter.memory import is_beyond_memory
 from tflq.engine.interpreter.plan import Step
 from tflq.engine.kernels.facts.counts import Sizes
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.kernels.work import work_of
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import LimitError, OperatorFailed, TflqError, UndefinedResultError
 from tflq.model.ir.model import MissingField
+from tflq.typing import Array
 
 
 def prepare(kernel: Kernel, node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -9,7 +9,8 @@ from tflq.engine.interpreter.limits import Limits, Meter
 from tflq.engine.interpreter.memory import Budget, beyond
 from tflq.engine.interpreter.plan import Step
 from tflq.engine.interpreter.program import Surroundings
-from tflq.engine.kernels.kernel import Array, Operand
+from tflq.engine.kernels.kernel import Operand
+from tflq.typing import Array
 
 #: Bytes that may always be derived from constants: a few tables for each operator.
 _DERIVED = 1 << 28

@@ -10,8 +10,9 @@ import numpy as np
 from tflq.engine.interpreter.binding import bind, failure
 from tflq.engine.interpreter.plan import Plan, Step
 from tflq.engine.interpreter.state import State
-from tflq.engine.kernels.kernel import Array, Prepared, Session, Shape
+from tflq.engine.kernels.kernel import Prepared, Session, Shape
 from tflq.errors import OperatorFailed, TflqError
+from tflq.typing import Array
 
 
 def evaluate(

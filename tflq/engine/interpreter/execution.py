@@ -12,7 +12,8 @@ from tflq.engine.interpreter.plan import Plan, Shapes, Step
 from tflq.engine.interpreter.routine import Routine, routine
 from tflq.engine.interpreter.state import State, check_resources, variable
 from tflq.engine.interpreter.trace import Called
-from tflq.engine.kernels.kernel import Array, Prepared
+from tflq.engine.kernels.kernel import Prepared
+from tflq.typing import Array
 
 #: Number of consecutive calls of a subgraph after which it gets a routine.
 _TIMES = 3

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array
+from tflq.typing import Array
 
 
 class Footprint:

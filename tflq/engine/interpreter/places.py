@@ -11,8 +11,8 @@ from tflq.engine.interpreter.plan import Plan, Step
 from tflq.engine.interpreter.state import initial_value
 from tflq.engine.kernels.families.movement import eval_view
 from tflq.engine.kernels.families.resources import eval_handle
-from tflq.engine.kernels.kernel import Array
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Alignment of arrays in bytes: a cache line.
 _ALIGNMENT = 64

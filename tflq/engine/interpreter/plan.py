@@ -10,9 +10,10 @@ import numpy as np
 
 from tflq.engine.interpreter.limits import Limits
 from tflq.engine.kernels.exactness import Exactness
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.profiles import Profile
 from tflq.model.ir import GraphView, Model
+from tflq.typing import Array
 
 #: Bindings of steps whose shapes are known only at run time, by step: the shapes, and the bound form.
 Bindings = dict[int, tuple[object, Prepared]]

@@ -34,8 +34,9 @@ from tflq.engine.kernels.families.movement import eval_view
 from tflq.engine.kernels.families.resources import OnVariable, Table, Variable, key_of, number_of
 from tflq.engine.kernels.families.subgraph_calls import eval_call, eval_call_once, once
 from tflq.engine.kernels.filling import Call, Filling, Fillings, Updating
-from tflq.engine.kernels.kernel import Array, Prepared
+from tflq.engine.kernels.kernel import Prepared
 from tflq.errors import TflqError
+from tflq.typing import Array
 
 #: The subgraphs in a trace.
 _NOTHING: Mapping[int, Called] = MappingProxyType({})

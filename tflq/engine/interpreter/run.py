@@ -12,7 +12,7 @@ from tflq.engine.interpreter.plan import Plan
 from tflq.engine.interpreter.routine import Routine, routine
 from tflq.engine.interpreter.state import State, check_inputs, check_resources
 from tflq.engine.interpreter.trace import Called, Trace
-from tflq.engine.kernels.kernel import Array
+from tflq.typing import Array
 
 
 def run(

@@ -11,9 +11,10 @@ import numpy as np
 from tflq.engine.interpreter.footprint import Footprint
 from tflq.engine.interpreter.memory import beyond
 from tflq.engine.interpreter.plan import Bindings, Plan
-from tflq.engine.kernels.kernel import Array, Operand, Shape
+from tflq.engine.kernels.kernel import Operand, Shape
 from tflq.errors import InputError, ShapeError, TypeMismatchError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 
 @dataclass(slots=True, eq=False)

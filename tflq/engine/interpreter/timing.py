@@ -12,7 +12,7 @@ from tflq.engine.interpreter.limits import Meter
 from tflq.engine.interpreter.plan import Plan, Step
 from tflq.engine.interpreter.routine import Routine
 from tflq.engine.interpreter.state import State
-from tflq.engine.kernels.kernel import Array
+from tflq.typing import Array
 
 #: Seconds by the index of each operator of the subgraph.
 Times = dict[int, float]

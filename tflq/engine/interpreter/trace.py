@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflq.engine.kernels.exactness import EXACT, Exactness
-from tflq.engine.kernels.kernel import Array, Operand
+from tflq.engine.kernels.kernel import Operand
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.interrupts import uninterrupted
 
@@ -38,8 +37,6 @@ R = TypeVar("R")
 Int: TypeAlias = Any
 #: Likewise for float64.
 Real: TypeAlias = Any
-#: An array of any type.
-Array: TypeAlias = NDArray[Any]
 
 #: Held while dispatchers are created: a function has one, no matter how many threads call it first.
 _MAKING = threading.RLock()

@@ -19,9 +19,10 @@ from functools import partial
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, compiled, unlocked
+from tflq.engine.jit.compiled import Int, compiled, unlocked
 from tflq.engine.jit.instructions import add, look, make, put, swap
 from tflq.engine.jit.machine_calls import MachineCall
+from tflq.typing import Array
 
 #: Words of the board, each in a cache line of its own: the ticket, the number of parts of the call that are not done,
 #: and whether one failed. Two words follow for each call: where its parts' addresses begin, and how many there are.

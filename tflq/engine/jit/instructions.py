@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.jit.compiled import Compiled, Int, compiled
+from tflq.typing import Array
 
 _ORDER = "seq_cst"
 #: LLVM's name of the instruction that marks a waiting loop, and its arguments, by architecture.

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array
+from tflq.typing import Array
 
 #: Bytes from which giving memory back is worth a system call.
 _LEAST = 1 << 20

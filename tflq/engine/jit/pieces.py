@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Compiled
+from tflq.engine.jit.compiled import Compiled
+from tflq.typing import Array
 
 #: Largest number of passes through an innermost loop in one call that can be cut: about a tenth of a second.
 LONGEST = 1 << 26

@@ -17,11 +17,12 @@ import numpy as np
 from tflq.engine.kernels.families.legacy_scales import by_first_scales
 from tflq.engine.kernels.families.quantized_unary import check_elementwise
 from tflq.engine.kernels.families.unary import prepare_function, prepare_unary, same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import OutputStage, type_range
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

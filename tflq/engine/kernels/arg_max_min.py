@@ -18,9 +18,10 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.engine.kernels.families.extremum import AXIS, OpData, kernels
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 ARG_MAX = kernels("ARG_MAX", np.argmax, -np.inf)
 ARG_MIN = kernels("ARG_MIN", np.argmin, np.inf)

@@ -21,10 +21,11 @@ import numpy as np
 
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.narrow_floats import from_bfloat16, to_bfloat16
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import atan2f
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 def _preparer(function: Callable[[Array, Array], Array]) -> Callable[[Node, Arithmetic], Prepared]:

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.custom_options import flag, integer, options_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.fourier import transform_rows
 from tflq.engine.numerics.fourier_turns import Points, leaf_turns, real_turns, turns
 from tflq.engine.numerics.libm_double import cos
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

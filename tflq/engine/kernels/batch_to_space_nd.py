@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.movement import contiguous
 from tflq.engine.kernels.families.space_batch import Blocks, blocks_of, check_quantization
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import require_size
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.element_types import SIZED
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

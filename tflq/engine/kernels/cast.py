@@ -22,10 +22,11 @@ from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.narrow_floats import from_bfloat16, to_bfloat16
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Limits of the types that are carried in wider ones.
 NARROW = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}

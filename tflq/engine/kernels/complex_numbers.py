@@ -15,8 +15,8 @@ import numpy as np
 
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.complex_parts import kernels
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.libm import hypotf
+from tflq.typing import Array
 
 
 def absolute(x: Array) -> Array:

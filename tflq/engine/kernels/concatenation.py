@@ -22,7 +22,7 @@ import numpy as np
 
 from tflq.engine.kernels.families.movement import moving
 from tflq.engine.kernels.filling import Call, filling, in_turn
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, valid
 from tflq.engine.kernels.operands import (
     axis_within,
     require_same_quantization,
@@ -35,6 +35,7 @@ from tflq.engine.numerics.rounding import INT32_MAX, nearest_half_away
 from tflq.engine.numerics.tables import look_up_8bit
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

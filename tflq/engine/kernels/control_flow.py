@@ -36,11 +36,12 @@ from tflq.engine.kernels.families.subgraph_calls import (
     single_value,
     take,
 )
-from tflq.engine.kernels.kernel import Array, Callee, Kernel, Node, Prepared, Session, Shape
+from tflq.engine.kernels.kernel import Callee, Kernel, Node, Prepared, Session, Shape
 from tflq.engine.kernels.operands import integers_option, require_same_quantization, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 _ONCE = "init_subgraph_index"
 

@@ -26,10 +26,11 @@ from tflq.engine.kernels.families.activation import clamp_in_place
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
 from tflq.engine.kernels.geometry.volumes import OpData, Window3D, check_operands, convolve_3d, data_of, window
 from tflq.engine.kernels.geometry.windows import Axis
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -18,10 +18,11 @@ import numpy as np
 
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
 from tflq.engine.kernels.geometry.volumes import OpData, check_operands, convolve_3d_transposed, data_of, window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.operands import integers, require_rank, require_size
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import axis_within, integer, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

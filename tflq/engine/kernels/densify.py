@@ -10,8 +10,9 @@ Source: LiteRT 2.3, densify.cc Prepare, Eval; reference/densify.h Densify.
 
 from __future__ import annotations
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

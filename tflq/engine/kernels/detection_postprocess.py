@@ -27,11 +27,12 @@ import numpy as np
 from tflq.engine.kernels.families.box_selection import choose
 from tflq.engine.kernels.families.custom_options import flag, integer, options_of, real
 from tflq.engine.kernels.families.heap import least
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.libm_double import exp
+from tflq.typing import Array
 
 _DETECTIONS_PER_CLASS = 100
 _LANES = 8  # elements that Dequantize takes at once

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.geometry.interior_padding import Spread, move_apart, spread
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import integers, require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

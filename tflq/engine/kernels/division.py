@@ -30,7 +30,7 @@ from tflq.engine.kernels.families.binary import Clamped, both, prepare_clamped, 
 from tflq.engine.kernels.families.float_limits import COMPARED, NUMBERS, limited, where_equal
 from tflq.engine.kernels.families.xnnpack_floats import computing
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.notes import Fault
 from tflq.engine.kernels.validity import opt, tflite, xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -42,6 +42,7 @@ from tflq.engine.numerics.multiplier import Multiplier, quantize_multiplier
 from tflq.engine.numerics.rounding import clamp, floats_to_int32, wrap_int32
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,9 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.element_types import INDEX, SIZED
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

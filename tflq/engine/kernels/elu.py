@@ -17,10 +17,11 @@ import numpy as np
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.unary import prepare_function, prepare_tabulated
 from tflq.engine.kernels.families.xnnpack_floats import applying
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import micro, xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import expm1f
+from tflq.typing import Array
 
 
 def elu(x: Array) -> Array:

@@ -27,11 +27,12 @@ from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.hybrid import block_scales, is_blockwise, read_as_int8
 from tflq.engine.kernels.families.indices import check_positions
 from tflq.engine.kernels.filling import Call, Form, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.kernels.operands import require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, STORED_BITS, TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

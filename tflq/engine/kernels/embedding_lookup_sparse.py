@@ -25,11 +25,12 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.indices import check_positions
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import integers, require_rank, require_size
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir.schema import enum
+from tflq.typing import Array
 
 _SUM, _MEAN, _SQRTN = (enum("CombinerType")[name] for name in ("SUM", "MEAN", "SQRTN"))
 

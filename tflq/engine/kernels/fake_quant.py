@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.rounding import nearest_half_away
 from tflq.engine.numerics.scaling import nudge_quantization_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _LARGEST_BITS = 31
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.element_types import INDEX, SIZED
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import (
     integers,
     require_rank,
@@ -25,6 +25,7 @@ from tflq.engine.kernels.operands import (
 )
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

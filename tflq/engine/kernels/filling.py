@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
+from tflq.typing import Array
 
 #: Reads its inputs and fills its output whenever it is called. In a functools.partial NumPy has nothing to warn of,
 #: in anything else it may have.

@@ -23,11 +23,12 @@ import numpy as np
 
 from tflq.engine.kernels.families.indices import check_positions
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import axis_within, require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

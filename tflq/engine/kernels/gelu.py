@@ -22,7 +22,7 @@ import numpy as np
 from tflq.engine.kernels.exactness import SAME_LIBM, close
 from tflq.engine.kernels.families.unary import eval_function, prepare_tabulated, same_type
 from tflq.engine.kernels.families.xnnpack_floats import applying
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import tflite, xnnpack
 from tflq.engine.numerics import xnnpack_functions
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -31,6 +31,7 @@ from tflq.engine.numerics.eigen_erfc import erfc, single_erfc
 from tflq.engine.numerics.libm import erfcf, tanhf
 from tflq.engine.numerics.multiply_add import MultiplyAdd
 from tflq.engine.numerics.xnnpack_functions import Elementwise
+from tflq.typing import Array
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 _MINUS_SQRT_HALF = np.float32(-np.sqrt(0.5))

@@ -18,9 +18,10 @@ from math import prod
 import numpy as np
 
 from tflq.engine.kernels.families.custom_options import integer, options_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,10 +26,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.resources import Table, number_of, require_handle, resource, table_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session
 from tflq.engine.kernels.operands import require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 _TYPES = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64))
 

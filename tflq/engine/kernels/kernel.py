@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.kernels.exactness import EXACT, Exactness
 from tflq.engine.kernels.signature import Signature
@@ -20,8 +19,8 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.errors import LimitError, ModelError, UnsupportedError
 from tflq.model.ir import Quantization, Record, TensorType
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 #: Quantization details whose scales lie in tensors of their own: kernels find no plain scales beside them.

@@ -18,12 +18,13 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.rows import as_rows, sum_rows
 from tflq.engine.kernels.families.unary import same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.elementary import inverse_sqrt
 from tflq.engine.numerics.multiplier import multiply_double_rounding
 from tflq.engine.numerics.rounding import clamp, wrap_int32
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 EPSILON = np.float32(1e-6)
 

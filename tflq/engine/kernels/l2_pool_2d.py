@@ -15,9 +15,10 @@ import numpy as np
 
 from tflq.engine.kernels.families.pooling import OpData, prepare_pool, root_mean_squares
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

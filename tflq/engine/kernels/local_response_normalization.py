@@ -18,11 +18,12 @@ import numpy as np
 
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm_double import power
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,12 @@ from tflq.engine.kernels.families.legacy_scales import by_first_scales
 from tflq.engine.kernels.families.quantized_unary import check_elementwise
 from tflq.engine.kernels.families.unary import prepare_function, prepare_tabulated, same_type
 from tflq.engine.kernels.families.xnnpack_floats import applying
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import logf
 from tflq.engine.numerics.stages import type_range
+from tflq.typing import Array
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:

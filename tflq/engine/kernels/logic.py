@@ -26,9 +26,10 @@ from tflq.engine.kernels.families.binary import prepare_plain
 from tflq.engine.kernels.families.bits import BITS_TYPES, prepare_bits
 from tflq.engine.kernels.families.elementwise import INTEGERS, kernels
 from tflq.engine.kernels.families.unary import prepare_function
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 def prepare_xor(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.farmhash import fingerprint64
 from tflq.model.ir.schema import enum
+from tflq.typing import Array
 
 _SPARSE, _DENSE = (enum("LSHProjectionType")[name] for name in ("SPARSE", "DENSE"))
 #: 32 bits shift beyond the word, and 31 overflow it from the second row on.

@@ -24,13 +24,14 @@ from tflq.engine.kernels.families.fused_products import open_range
 from tflq.engine.kernels.families.pooling import OpData, largest, prepare_pool
 from tflq.engine.kernels.families.xnnpack_floats import OpData as Elementwise
 from tflq.engine.kernels.families.xnnpack_floats import evaluate
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.flushing import subnormals_as_zeros
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Taps that XNNPACK compares in one tree, and the last activation that it has.
 _TREE, _ACTIVATIONS = 9, 3

@@ -25,10 +25,11 @@ from tflq.engine.kernels.delegation import delegate
 from tflq.engine.kernels.families.binary import prepare_plain
 from tflq.engine.kernels.families.xnnpack_floats import takes
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, valid
 from tflq.engine.kernels.validity import tflite, xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.flushing import subnormals_as_zeros
+from tflq.typing import Array
 
 
 def maximum_float(a: Array, b: Array) -> Array:

@@ -22,10 +22,11 @@ import numpy as np
 
 from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_shape
 from tflq.engine.kernels.families.native_options import SAME, VALID, integers
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.flushing import subnormals_as_zeros
+from tflq.typing import Array
 
 _MEMBERS = ("padding", "stride_w", "stride_h", "filter_w", "filter_h", "activation")
 #: The last activation that the delegate lets pass, although it does not compute it.

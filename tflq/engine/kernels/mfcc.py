@@ -22,11 +22,12 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.custom_options import integer, options_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import integer as value_of
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm_double import cos, log, log1p
+from tflq.typing import Array
 
 _FLOOR = 1e-12  # of what goes into the logarithm
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from tflq.engine.kernels.families.unary import prepare_function
 from tflq.engine.kernels.families.xnnpack_floats import computing
-from tflq.engine.kernels.kernel import Array, Kernel, valid
+from tflq.engine.kernels.kernel import Kernel, valid
 from tflq.engine.kernels.validity import xnnpack
+from tflq.typing import Array
 
 _REFERENCE = tuple(
     Kernel("NEG", f"{t} -> {t}", prepare_function(np.negative), (1, 1))

@@ -24,9 +24,10 @@ from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.element_types import INDEX
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import integer, require_same_type, require_size
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

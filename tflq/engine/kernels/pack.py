@@ -16,9 +16,10 @@ from functools import partial
 import numpy as np
 
 from tflq.engine.kernels.filling import Call, filling, in_turn
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import axis_within, require_same_quantization, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

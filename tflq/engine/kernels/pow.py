@@ -22,11 +22,12 @@ from tflq.engine.kernels.families.activation import clamp_in_place
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.reduction import highest, lowest
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import powf
 from tflq.engine.numerics.rounding import floats_to_int32, half_away
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

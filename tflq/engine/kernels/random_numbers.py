@@ -25,7 +25,7 @@ from typing import NoReturn
 import numpy as np
 
 from tflq.engine.kernels.families.randomness import Generator, generator, kernels
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session, Shape, valid
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics import philox, threefry
@@ -35,6 +35,7 @@ from tflq.engine.numerics.philox import WORDS, Words, normal_floats, unit_double
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER
 from tflq.model.ir.schema import enum
+from tflq.typing import Array
 
 
 def normals(words: Words) -> Array:

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.reduction import AXES, Reduced, reduced_axes
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare_all(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -24,7 +24,7 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.reduction import AXES, Reduced, fold_product, kernels, reduced_axes
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.notes import Fault
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -33,6 +33,7 @@ from tflq.engine.numerics.multiplier import Multiplier, multiply_wide, quantize_
 from tflq.engine.numerics.rounding import clamp, wrap_int32
 from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 
 from tflq.engine.kernels.geometry.interior_padding import Spread, move_apart, spread
 from tflq.engine.kernels.geometry.sliding import FOLDS, TYPES, Fold, Windows, fold_windows, windows
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import integers, integers_option
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir.schema import enum
+from tflq.typing import Array
 
 
 def prepare_window(node: Node, arithmetic: Arithmetic) -> Prepared:

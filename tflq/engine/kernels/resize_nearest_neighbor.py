@@ -20,11 +20,12 @@ import numpy as np
 from tflq.engine.kernels.families.element_types import BITS_8, BITS_16, BITS_32
 from tflq.engine.kernels.families.nearest_positions import eval_nearest
 from tflq.engine.kernels.families.resizing import ratio, resized_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.operands import require_same_type
 from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.rounding import round_half_away
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

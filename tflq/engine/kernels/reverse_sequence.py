@@ -22,10 +22,11 @@ from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.element_types import INDEX
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.notes import Fault
 from tflq.engine.kernels.operands import axis_within, integers, require_rank, require_same_type
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

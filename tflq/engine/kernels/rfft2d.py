@@ -24,11 +24,12 @@ from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces, most
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import integers, require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.fourier import transform_columns, transform_image, transform_rows
 from tflq.engine.numerics.fourier_turns import Points, leaf_turns, real_turns, turns
+from tflq.typing import Array
 
 #: Work of a transform for each number.
 _EACH = 80

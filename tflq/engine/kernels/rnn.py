@@ -34,11 +34,12 @@ from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
 from tflq.engine.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.engine.kernels.families.recurrent.rnn import Cell, check_cell, is_asymmetric
 from tflq.engine.kernels.filling import Call, Form, updating
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 _CELL = (1, 2, 3)
 _STATE = 4

@@ -26,9 +26,10 @@ from tflq.engine.kernels.exactness import EXACT
 from tflq.engine.kernels.families.narrow_floats import narrow_floats
 from tflq.engine.kernels.families.unary import prepare_function
 from tflq.engine.kernels.families.xnnpack_floats import computing
-from tflq.engine.kernels.kernel import Array, Kernel, valid
+from tflq.engine.kernels.kernel import Kernel, valid
 from tflq.engine.kernels.validity import opt, xnnpack
 from tflq.engine.numerics.libm import Composed
+from tflq.typing import Array
 
 CEIL = (Kernel("CEIL", "float32 -> float32", prepare_function(np.ceil), (1, 1)),)
 FLOOR = tuple(Kernel("FLOOR", f"{t} -> {t}", prepare_function(np.floor), (1, 1)) for t in ("float32", "float16"))

@@ -34,10 +34,11 @@ from tflq.engine.kernels.families.accumulation import Fold, add, keep_larger, ke
 from tflq.engine.kernels.families.elementwise import NUMBERS
 from tflq.engine.kernels.families.indices import coordinates
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import integers, integers_option, require_rank, require_same_type, require_size
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 def prepare_scatter_nd(node: Node, arithmetic: Arithmetic) -> Prepared:

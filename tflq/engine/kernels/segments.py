@@ -22,9 +22,10 @@ from math import prod
 from tflq.engine.kernels.families.accumulation import add, keep_larger, keep_smaller, multiply
 from tflq.engine.kernels.families.reduction import highest, lowest
 from tflq.engine.kernels.families.segments import Segmented, fold_rows, unsorted_kernels
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import integers, require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

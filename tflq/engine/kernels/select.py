@@ -23,9 +23,10 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.flat import broadcast_steps, flat_places
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 MAX_RANK = 8
 

@@ -15,10 +15,11 @@ import numpy as np
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.unary import prepare_function
 from tflq.engine.kernels.families.xnnpack_floats import applying
-from tflq.engine.kernels.kernel import Array, Kernel, valid
+from tflq.engine.kernels.kernel import Kernel, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics import xnnpack_functions
 from tflq.engine.numerics.libm import cosf, sinf
+from tflq.typing import Array
 
 
 def sin_half(x: Array) -> Array:

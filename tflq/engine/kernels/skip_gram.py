@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 _SPACES = b" \t\n\v\f\r"
 

@@ -19,11 +19,12 @@ from dataclasses import replace
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.movement import moving
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.operands import integers, require_same_type
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 Block = tuple[slice, ...]
 

@@ -21,9 +21,10 @@ import numpy as np
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.movement import contiguous
 from tflq.engine.kernels.families.space_batch import Blocks, blocks_of, check_quantization
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ Source: LiteRT 2.3, space_to_depth.cc Prepare; reference/space_to_depth.h SpaceT
 from __future__ import annotations
 
 from tflq.engine.kernels.families.movement import contiguous
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

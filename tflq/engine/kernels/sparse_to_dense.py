@@ -22,10 +22,11 @@ import numpy as np
 
 from tflq.engine.kernels.families.element_types import INDEX
 from tflq.engine.kernels.families.indices import coordinates
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.operands import integers, require_rank, require_same_type, require_size
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 MAX_RANK = 4
 

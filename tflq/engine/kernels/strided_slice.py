@@ -23,12 +23,13 @@ from math import prod
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.movement import moving
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.operands import integers, require_same_type
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.rounding import INT32_MIN
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 MAX_ENTRIES = 31
 

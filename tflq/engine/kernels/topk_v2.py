@@ -23,10 +23,11 @@ import numpy as np
 from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.filling import Call, Form, fillings
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Products of the last axis and k up to which insertion is quicker than sorting.
 _FEW = 1 << 12

@@ -15,9 +15,10 @@ from __future__ import annotations
 from tflq.engine.kernels.families.element_types import BITS_4, SIZED
 from tflq.engine.kernels.families.movement import moving
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import axis_within, integers, require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -19,10 +19,11 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.element_types import INDEX
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_rank, require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Bytes for each value: NumPy's sort with positions, the order of first ones, and at most as many unique values.
 _SCRATCH = 60

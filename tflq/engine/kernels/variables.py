@@ -32,10 +32,11 @@ from tflq.engine.kernels.families.resources import (
     require_handle,
     resource,
 )
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def prepare_handle(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -16,8 +16,9 @@ import numpy as np
 
 from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.microkernels.kernel import Kernel
 from tflq.engine.microkernels.tiles import tile_of
+from tflq.typing import Array
 
 #: Bytes of packed rows that stay in a core's second-level cache.
 _BLOCK_BYTES = 1 << 16

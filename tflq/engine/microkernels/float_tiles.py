@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, Real, compiling_is_off
+from tflq.engine.jit.compiled import Int, Real, compiling_is_off
 from tflq.engine.jit.targets import features
 from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.engine.microkernels.kernel import FloatTile
+from tflq.typing import Array
 
 
 @cache

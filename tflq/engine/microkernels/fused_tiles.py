@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from tflq.engine.jit.compiled import Array, Compiled, Int, Real, compiled
+from tflq.engine.jit.compiled import Compiled, Int, Real, compiled
 from tflq.engine.microkernels.float_tiles import emitted
 from tflq.engine.microkernels.flushed import is_native
 from tflq.engine.microkernels.kernel import FloatTile
 from tflq.engine.numerics.normal_float32 import fma, read
+from tflq.typing import Array
 
 #: The tile's size, which `tile_of` replaces.
 ROWS = COLUMNS = 1

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.microkernels.forms import Form, chosen
 from tflq.engine.microkernels.kernel import TapKernel
 from tflq.engine.microkernels.packing import aligned
 from tflq.engine.microkernels.roundings import LIMIT, Scaling
 from tflq.engine.microkernels.taps import line_of
 from tflq.engine.numerics.stages import OutputPipeline
+from tflq.typing import Array
 
 #: Bytes of weights and constants that stay in a core's second-level cache.
 _MOST_BYTES = 1 << 18

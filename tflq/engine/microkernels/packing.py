@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array
 from tflq.engine.jit.mapped import release
 from tflq.engine.microkernels.forms import Form, Tile
+from tflq.typing import Array
 
 #: Elements of weights that are widened at a time.
 _BLOCK = 1 << 17

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Compiled
+from tflq.engine.jit.compiled import Compiled
 from tflq.engine.jit.mapped import release
 from tflq.engine.microkernels import packing
 from tflq.engine.microkernels.driving import driver
@@ -16,6 +16,7 @@ from tflq.engine.microkernels.forms import Form, Tile, available
 from tflq.engine.microkernels.kernel import Kernel
 from tflq.engine.microkernels.roundings import Scaling
 from tflq.engine.numerics.stages import OutputPipeline
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.jit.compiled import Int, Real
 from tflq.engine.numerics.block_tail import BlockTail
@@ -29,8 +28,7 @@ from tflq.engine.numerics.rounding import (
 )
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
 from tflq.engine.numerics.unscaled import Unscaled
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Sums below this magnitude, bias and left shift included, are scaled without any wrap.
 LIMIT = 2**30

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.microkernels.emitted import sources
+from tflq.typing import Array
 
 #: Elements of a run.
 RUN = 16

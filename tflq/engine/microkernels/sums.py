@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Compiled, Int, compiled
+from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.engine.microkernels.forms import Form, chosen
@@ -18,6 +18,7 @@ from tflq.engine.microkernels.roundings import Scaling, Step
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.rounding import clamp, wrap_int32
 from tflq.engine.numerics.stages import OutputPipeline, OutputStage
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int
+from tflq.engine.jit.compiled import Int
 from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.engine.microkernels.kernel import TapKernel
 from tflq.engine.microkernels.tiles import unpacked
 from tflq.engine.numerics.rounding import clamp, wrap_int32
+from tflq.typing import Array
 
 
 def line_of(kernel: TapKernel) -> Emitted:

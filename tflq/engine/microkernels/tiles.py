@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int
+from tflq.engine.jit.compiled import Int
 from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
 from tflq.engine.microkernels.kernel import Kernel
 from tflq.engine.numerics.rounding import clamp, wrap_int32
+from tflq.typing import Array
 
 
 def tile_of(kernel: Kernel) -> Emitted:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.rounding import floats_to_int32, nearest_half_away
+from tflq.typing import Array
 
 
-def affine_codes(real: NDArray[Any], scale: Any, zero_point: Any, limits: Clamp) -> NDArray[np.int32]:
+def affine_codes(real: Array, scale: Any, zero_point: Any, limits: Clamp) -> NDArray[np.int32]:
     """Return the codes of real values; `scale` and `zero_point` are numbers, or arrays that broadcast.
 
     Rounding: to float32, float32 quotient, then half away from zero. Overflow: as x86 converts to int32, then wrap.

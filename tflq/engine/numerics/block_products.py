@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.numerics.dynamic_range import Rows
 from tflq.engine.numerics.multiply_add import fused
+from tflq.typing import Array
 
 Floats = NDArray[np.float32]
 
@@ -40,7 +40,7 @@ class Blocks:
 BlockProduct = Callable[[Rows, Blocks, Floats], Floats]
 
 
-def to_bfloat16(values: NDArray[Any]) -> Floats:
+def to_bfloat16(values: Array) -> Floats:
     """Round finite float32 values half to even to those that bfloat16 has: 8 bits of mantissa."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype(np.uint32).view(np.float32)

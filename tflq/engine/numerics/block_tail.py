@@ -9,17 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.engine.numerics.stages import (
-    AS_INT32,
-    Array,
-    Ints32,
-    OutputPipeline,
-    OutputStage,
-    Reals,
-    StageOf,
-    as_reals,
-    over,
-)
+from tflq.engine.numerics.stages import AS_INT32, Ints32, OutputPipeline, OutputStage, Reals, StageOf, as_reals, over
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

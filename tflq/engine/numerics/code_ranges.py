@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.multiply_add import MultiplyAdd, fused, rounded_apart
+from tflq.typing import Array
 
-Array = NDArray[Any]
 F = np.float32
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces, matmul, ranges
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Range = tuple[int, int]
 
 #: All integers up to this magnitude are exact.

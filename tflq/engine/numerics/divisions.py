@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tflq.typing import Array
+
 Ints = NDArray[np.int64]
 
 #: A function from int64 values to values / 2**bits; `bits` is 0..62 and broadcasts.

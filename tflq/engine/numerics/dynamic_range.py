@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.jit.compiled import Array, Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.mapped import release
 from tflq.engine.jit.pieces import in_pieces, matmul
 from tflq.engine.numerics.byte_rows import in_place, row_product, suits
@@ -26,6 +26,7 @@ from tflq.engine.numerics.contract import Contraction, accumulators_int32
 from tflq.engine.numerics.lanes import holds_zeros
 from tflq.engine.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Elements of weights that are widened at a time.
 _BLOCK = 1 << 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.bits import count_leading_zeros
 from tflq.engine.numerics.fixedpoint import (
@@ -25,6 +25,7 @@ from tflq.engine.numerics.fixedpoint import (
     saturating_sub,
 )
 from tflq.engine.numerics.rounding import wrap, wrap_int32
+from tflq.typing import Array
 
 # Constants as 32-bit raw values; 0 integer bits unless stated otherwise.
 _EXP_MINUS_EIGHTH = 1895147668

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_up, wrap_int32
 from tflq.engine.numerics.stages import Ints32, OutputPipeline, Reals, repeated, type_range
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 _INT32 = np.dtype(np.int32)
 _NO_BIAS = np.zeros(1024, np.int32)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from tflq.engine.numerics.stage_loops import Array, Ints32, Reals, float_rounding_rows
+from tflq.engine.numerics.stage_loops import Ints32, Reals, float_rounding_rows
 from tflq.engine.numerics.stages import AS_INT32, NO_BIAS, OutputPipeline, as_reals, is_one_run, over, repeated
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

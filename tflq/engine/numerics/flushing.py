@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from tflq.typing import Array
 
 #: The smallest normal number, 2**-126.
 TINY = float(np.finfo(np.float32).tiny)
@@ -13,12 +13,12 @@ TINY = float(np.finfo(np.float32).tiny)
 ROUNDS_TO_TINY = TINY - 2.0**-151
 
 
-def subnormals_as_zeros(x: NDArray[Any]) -> NDArray[np.float32]:
+def subnormals_as_zeros(x: Array) -> NDArray[np.float32]:
     """Return `x` (float32) with subnormals read as zeros of their sign."""
     return np.where(np.abs(x) < TINY, np.copysign(np.float32(0), x), x)
 
 
-def to_normal_float32(x: NDArray[Any]) -> NDArray[np.float32]:
+def to_normal_float32(x: Array) -> NDArray[np.float32]:
     """Round `x` (float64) half to even to float32; results that would be subnormal become zeros of their sign.
 
     Sums, products and quotients of float32 may be rounded to float64 first: rounding twice gives the same.

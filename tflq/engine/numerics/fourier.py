@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces, in_steps, most
 from tflq.engine.numerics.fourier_passes import conjugate, split_blocks, transform_leaves, transform_short, unscramble
 from tflq.engine.numerics.fourier_turns import Points
+from tflq.typing import Array
 
 #: Points of a transform that one compiled function makes.
 _SHORT = 1 << 12

@@ -8,7 +8,6 @@ Source: LiteRT 2.3 optimized/4bit/sse_fully_connected.cc, fully_connected_common
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.contract import Contraction
 from tflq.engine.numerics.dynamic_range import Floats, Ints8, Ints32
 from tflq.engine.numerics.rounding import float_to_int32, round_half_away
+from tflq.typing import Array
 
 #: Weights of a row that are packed together, and bytes of which each holds two: one of the first half and one of the
 #: second.
@@ -101,7 +101,7 @@ def _quantize(x: Floats, codes: Ints8, scale: Floats) -> None:
             codes[b, k] = np.int8(float_to_int32(round_half_away(np.float64(x[b, k] * inverse))))
 
 
-def blocks(codes: NDArray[Any], zero_point: Ints32, weights: Ints8, scales: Floats) -> Floats:
+def blocks(codes: Array, zero_point: Ints32, weights: Ints8, scales: Floats) -> Floats:
     """Return quantized rows (B, K) times weights (N, K) with a scale for each block of a row (N, blocks), (B, N).
 
     Rounding: each block's sum times its scale, then the sum over blocks, in order; the share of the zero point is

@@ -10,12 +10,12 @@ BoxMullerFloat. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (20
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.numerics.libm import cosf, logf, sinf
+from tflq.typing import Array
 
 Words = NDArray[np.uint32]
 
@@ -66,7 +66,7 @@ def unit_doubles(words: Words) -> NDArray[np.float64]:
     """Return uniform numbers in [0, 1): 52 bits of each pair (..., 2) of words, the first one the upper. Exact."""
     upper, lower = words[..., 0].astype(np.uint64), words[..., 1].astype(np.uint64)
     ones = ((upper & np.uint64(0xFFFFF)) << _HALF) | lower | np.uint64(1023 << 52)
-    doubles: NDArray[Any] = ones.view(np.float64) - 1.0
+    doubles: Array = ones.view(np.float64) - 1.0
     return doubles
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tflq.engine.numerics.code_ranges import FIRST_IN_SHIFT, TO_CODES, range_of
 from tflq.engine.numerics.codes import Clamp
@@ -25,8 +25,7 @@ from tflq.engine.numerics.multipliers_of_scales import MULTIPLIERS, Reals, Scale
 from tflq.engine.numerics.narrow_floats import in_bfloat16
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.errors import OptionError
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: The largest int32; accumulators beyond it saturate or wrap.
 _MOST, _LEAST = np.int64(2**31 - 1), np.int64(-(2**31))

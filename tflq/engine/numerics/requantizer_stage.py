@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from tflq.engine.numerics.multipliers_of_scales import Scales
 from tflq.engine.numerics.requantizer import Requantizer
 from tflq.engine.numerics.stages import Ints32, Reals, as_reals, type_range
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Limits of results that no result reaches: they wrap instead.
 _FAR = 1 << 62
 

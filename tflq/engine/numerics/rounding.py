@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.typing import Array
 
 INT32_MIN = -(2**31)
 INT32_MAX = 2**31 - 1
@@ -108,7 +109,7 @@ def floats_to_int32(x: NDArray[np.floating[Any]]) -> NDArray[np.int32]:
     return np.where(fits, np.where(fits, x, 0).astype(np.int64), INT32_MIN).astype(np.int32)
 
 
-def nearest_half_away(x: NDArray[np.floating[Any]]) -> NDArray[Any]:
+def nearest_half_away(x: NDArray[np.floating[Any]]) -> Array:
     """Return the nearest integers in the type of `x`, ties away from zero: C's round() and roundf()."""
     whole = np.trunc(x)
     return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.rounding import wrap, wrap_int32
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.sigmoid_table import SIGMOID
+from tflq.typing import Array
 
 
 def sigmoid_multiplier(input_scale: np.float32, largest_pot_shift: int) -> tuple[int, int]:

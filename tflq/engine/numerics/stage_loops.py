@@ -6,8 +6,6 @@ of the output.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +13,8 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.multiplier import multiply_single_rounding, multiply_wide, round_twice
 from tflq.engine.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Reals = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
 

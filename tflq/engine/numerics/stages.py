@@ -23,8 +23,8 @@ from tflq.engine.numerics.multiplier import (
     rounding_twice,
 )
 from tflq.engine.numerics.stage_loops import double_rounding_rows, single_rounding_rows, wide_rows
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Reals = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
 

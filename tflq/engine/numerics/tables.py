@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.multiply_add import MultiplyAdd, rounded_apart
 from tflq.engine.numerics.rounding import floats_to_int32, nearest_half_away, wrap
+from tflq.typing import Array
 
 #: A function over an array of float32 (or float64, where the table is made in float64), giving the same type.
 Transform = Callable[[Array], Array]

@@ -11,7 +11,8 @@ import numpy as np
 from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.rounding import wrap_int32
-from tflq.engine.numerics.stages import AS_INT32, Array, Ints32, OutputPipeline, Reals, over
+from tflq.engine.numerics.stages import AS_INT32, Ints32, OutputPipeline, Reals, over
+from tflq.typing import Array
 
 
 @in_pieces(accumulator="r", out="r")

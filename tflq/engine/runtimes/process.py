@@ -20,9 +20,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from tflq.engine.runtimes.children import nameless_file, started, temporary_folder
-from tflq.engine.runtimes.runtime import Array, Content, Description, Execution, Sample, Step, Stepped, by_position
+from tflq.engine.runtimes.runtime import Content, Description, Execution, Sample, Step, Stepped, by_position
 from tflq.engine.runtimes.transport import pack, unpack
 from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
+from tflq.typing import Array
 
 CHILD = Path(__file__).with_name("child.py")
 #: Size in bytes from which a model reaches the child as a file, which it maps, and not through the pipe.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from numpy.typing import NDArray
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: The bytes of a model's file.
 Content = bytes | memoryview
 #: The inputs, or the outputs, of one invocation, in the interpreter's own order.

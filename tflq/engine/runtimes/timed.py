@@ -19,9 +19,10 @@ import numpy as np
 from tflq import errors
 from tflq.engine.runtimes.children import nameless_file, started
 from tflq.engine.runtimes.process import CHILD, ProcessRuntime, feed, how_it_ended, last_words
-from tflq.engine.runtimes.runtime import Array, Description, Step
+from tflq.engine.runtimes.runtime import Description, Step
 from tflq.engine.runtimes.transport import pack, unpack
 from tflq.errors import RuntimeFailed, RuntimeMissing
+from tflq.typing import Array
 
 #: Environment variables that bound the threads of libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

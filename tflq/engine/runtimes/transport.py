@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.engine.runtimes.runtime import Array
 from tflq.errors import InputError
+from tflq.typing import Array
 
 
 def pack(name: str, value: Array) -> dict[str, Array]:

@@ -27,6 +27,7 @@ from tflq.face.cli.options import (
 )
 from tflq.face.cli.output import is_quiet, say, say_document, say_text
 from tflq.statements import Statement
+from tflq.typing import Progress
 
 #: Number of inputs that are drawn for a runtime or a device.
 _SAMPLES = 4
@@ -140,7 +141,7 @@ class _Fed:
     sample: int | None
     signature: str | None
     profile: str
-    tell: Callable[[str, int, int], None]
+    tell: Progress
 
     def record(self, against: Any, *, all_tensors: bool) -> Any:
         """Return a golden of a runtime, on the inputs given or on generated ones."""

@@ -10,22 +10,21 @@ from contextlib import contextmanager
 
 from tflq.engine.jit.compilations import Compilations, heard
 from tflq.escaping import shown
+from tflq.typing import Progress, silent
 
-#: Called as progress(what, done, total) while work goes on.
-Told = Callable[[str, int, int], None]
 #: Seconds between two lines.
 INTERVAL = 10.0
 
 
 @contextmanager
-def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Told]:
+def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Progress]:
     """Yield a callable progress(what, done, total) that writes to standard error while the context lasts.
 
     A total of 0 means that it is unknown. Without a terminal, it writes a line every ten seconds if `lines` is
     True; with `quiet` it writes nothing.
     """
     if quiet or not (lines or sys.stderr.isatty()):
-        yield _nothing
+        yield silent
         return
     if not sys.stderr.isatty():
         told = Lines(time.monotonic, lambda line: print(line, file=sys.stderr, flush=True))
@@ -117,7 +116,3 @@ def _repeated(told: Lines) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-
-
-def _nothing(what: str, done: int, total: int) -> None:
-    pass

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.model import ir
 from tflq.model.flatbuf.contract import Binding, Fields, Pair, Sink, Source, Unknown, indices
 from tflq.model.flatbuf.tensors import load_quantization, load_tensor, store_quantization, store_tensor
 from tflq.model.ir.schema import enum, enum_names
+from tflq.typing import Array
 
 # --- operator codes -------------------------------------------------------------------------------------------------
 
@@ -199,7 +198,7 @@ def _store_model(m: ir.Model, sink: Sink) -> Fields:
 _NO_OFFSET = 1
 
 
-def _flags(vector: NDArray[Any] | None, source: Source) -> tuple[bool, ...] | None:
+def _flags(vector: Array | None, source: Source) -> tuple[bool, ...] | None:
     return None if vector is None else tuple(map(bool, source.integers(vector)))
 
 

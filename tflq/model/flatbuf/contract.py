@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from tflq.model import ir
+from tflq.typing import Array
 
 Fields = Mapping[str, Any]
 Unknown = tuple[ir.UnknownField, ...]
@@ -18,7 +17,7 @@ Unknown = tuple[ir.UnknownField, ...]
 class Source(Protocol):
     """The operations that `load` needs on the file that is read."""
 
-    def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
+    def integers(self, vector: Array) -> tuple[int, ...]:
         """Return the vector as a tuple of Python numbers."""
 
     def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
@@ -58,6 +57,6 @@ def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
     return ir.Record(table, MappingProxyType(dict(fields)), unknown)
 
 
-def indices(vector: NDArray[Any] | None, source: Source) -> tuple[int, ...] | None:
+def indices(vector: Array | None, source: Source) -> tuple[int, ...] | None:
     """Return the vector as a tuple; None if the field is absent."""
     return None if vector is None else source.integers(vector)

@@ -24,6 +24,7 @@ from tflq.model.flatbuf.limits import Limits
 from tflq.model.flatbuf.table_plan import TablePlan, arrange
 from tflq.model.ir import Model, Record, UnknownField
 from tflq.model.ir.schema import schema
+from tflq.typing import Array
 
 Readable: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap"
 
@@ -211,7 +212,7 @@ class _Reader:
         kept = UnknownField(table.name, field.id, inline.ljust(_UNKNOWN_SIZE, b"\0"), False, position + at)
         return Record(f"{field.target}#{number}", unknown=(kept,))
 
-    def _numbers(self, table: Layout, field: Field, position: int, depth: int) -> NDArray[Any]:
+    def _numbers(self, table: Layout, field: Field, position: int, depth: int) -> Array:
         assert field.number is not None
         start, count = self._vector(table, field, position, field.number.size)
         self._charge(_VIEW_COST, position, table.name, field.name)
@@ -250,7 +251,7 @@ class _Reader:
 
     # --- what the binding asks for ----------------------------------------------------------------------------------
 
-    def integers(self, vector: NDArray[Any]) -> tuple[int, ...]:
+    def integers(self, vector: Array) -> tuple[int, ...]:
         """Return the vector as a tuple of Python numbers."""
         self._count_elements(vector.size, _INDEX_COST, None, "", "")
         return tuple(vector.tolist())

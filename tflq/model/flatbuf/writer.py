@@ -22,6 +22,7 @@ from tflq.model.flatbuf.layout import NUMBERS, Field, Kind, Layout, Number, layo
 from tflq.model.flatbuf.reader import Readable, read
 from tflq.model.ir import Buffer, Model, Record, UnknownField
 from tflq.model.ir.schema import schema
+from tflq.typing import Array
 
 #: Bytes of constants above which they are stored outside the tables, whose offsets reach 2 GiB.
 MAX_INSIDE = (1 << 31) - (1 << 26)
@@ -241,7 +242,7 @@ class _Writer:
             self.builder.PrependUOffsetTRelative(offset)
         return int(self.builder.EndVector())
 
-    def _vector(self, array: NDArray[Any], width: int, alignment: int) -> int:
+    def _vector(self, array: Array, width: int, alignment: int) -> int:
         builder = self.builder
         builder.StartVector(width, array.size, alignment)
         builder.head -= array.nbytes
@@ -271,7 +272,7 @@ def _no_unknown_field(table: Layout, unknown: Any, reason: str) -> FormatError:
     return FormatError(f"this unknown field {reason}", offset=where, table=unknown.table, field=f"id {unknown.id}")
 
 
-def _numbers(number: Number, value: Any) -> NDArray[Any]:
+def _numbers(number: Number, value: Any) -> Array:
     """Return the values as an array of the stored type; raise ValueError or OverflowError if one does not fit."""
     numbers = _bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else np.asarray(value)
     if numbers.ndim != 1:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import ModelError, UnsupportedError
 from tflq.model.ir.model import Model, Subgraph, TensorSpec
 from tflq.model.ir.sparsity import dense
 from tflq.model.ir.types import CARRIER, STORED_BITS, TensorType
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def is_longer(model: Model, spec: TensorSpec) -> bool:

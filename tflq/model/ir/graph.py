@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from tflq.errors import ModelError
 from tflq.model.ir.constants import constant_of
 from tflq.model.ir.model import Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,12 +145,12 @@ class GraphView:
         quantization = self.tensor(tensor).quantization
         return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0
 
-    def constant(self, tensor: int) -> NDArray[Any] | None:
+    def constant(self, tensor: int) -> Array | None:
         """Return the value that the file stores for a tensor; None if it stores none or the operand is absent."""
         spec = self.operand(tensor)
         return None if spec is None else constant_of(self.model, spec)
 
-    def constants(self) -> Iterator[tuple[int, NDArray[Any]]]:
+    def constants(self) -> Iterator[tuple[int, Array]]:
         """Yield the tensors whose value is fixed by the file, with the value: neither graph inputs nor variables."""
         for tensor, spec in enumerate(self.tensors):
             if tensor not in self.inputs and not spec.is_variable:

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import ModelError
 from tflq.model.ir.model import Record
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 _DENSE = 0
 

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import InputError, LimitError, TflqError
 from tflq.escaping import quoted
@@ -23,8 +22,7 @@ from tflq.model.storage.arrays import Header, read_elements, read_header, read_r
 from tflq.model.storage.documents import BYTES, check_size, read_json
 from tflq.model.storage.output import PathLike, written
 from tflq.model.storage.reading import open_file
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 MANIFEST = "tflq_names"
 _SUFFIX = ".npy"

@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import FileAccessError, InputError, memory_named
 from tflq.model.storage.output import PathLike
 from tflq.model.storage.reading import open_file
+from tflq.typing import Array
 
-Array = NDArray[Any]
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _CHUNK = 1 << 20
 #: An array without elements takes no bytes, for any declared number of rows.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.model.ir import Model, OperatorView, view
 from tflq.model.ir.schema import enum
 from tflq.model.surgery.edit import with_constant, with_option, with_tensor
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Sample: TypeAlias = "tuple[Array, ...]"
 #: The narrowed operator's elements within the first output of the original.
 Selection: TypeAlias = "tuple[slice, ...]"

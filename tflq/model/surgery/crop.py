@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.model.ir import Model, OperatorView, view
 from tflq.model.surgery.channel_crop import (
@@ -26,7 +24,6 @@ from tflq.model.surgery.channel_crop import (
 )
 from tflq.model.surgery.edit import with_constant
 
-Array = NDArray[Any]
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 _RESIZES = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 _ROWWISE = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")

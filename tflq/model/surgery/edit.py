@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.model.ir import Buffer, Model, Operator, TensorSpec, view, with_graph
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def with_tensor(model: Model, tensor: int, spec: TensorSpec) -> Model:

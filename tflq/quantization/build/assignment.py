@@ -12,7 +12,7 @@ from tflq.engine.kernels.code_limits import code_limits
 from tflq.errors import InputError
 from tflq.model.ir import TensorType
 from tflq.quantization.build.blocks import in_blocks
-from tflq.quantization.params import Array, Params, Range, asymmetric, extent, hull, symmetric
+from tflq.quantization.params import Params, Range, asymmetric, extent, hull, symmetric
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
 from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.recipe.ranging import RangeRule
@@ -20,6 +20,7 @@ from tflq.quantization.recipe.recipe import TYPES, Mode, Recipe
 from tflq.quantization.scheme import cells, svdf
 from tflq.quantization.scheme.operands import Multiplied, own_type
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,9 @@ import numpy as np
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.engine.numerics.block_products import to_bfloat16
 from tflq.model.ir import TensorType
-from tflq.quantization.params import Array, Params
+from tflq.quantization.params import Params
 from tflq.quantization.recipe.recipe import BLOCK
+from tflq.typing import Array
 
 #: Candidate ratios between the magnitude that gets the greatest code and a block's greatest magnitude.
 _SHARES = np.linspace(1.0, 0.6, 17)

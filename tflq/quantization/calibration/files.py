@@ -6,10 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.inputs import numbered
 from tflq.comparison.verification.pictures import SUFFIXES, read_image
@@ -18,8 +16,7 @@ from tflq.model.ir import TensorType
 from tflq.model.storage import archive as archives
 from tflq.model.storage.arrays import load_array, load_rows
 from tflq.quantization.calibration.names import InputNames
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def opened(source: str | os.PathLike[str], names: InputNames, *, bgr: bool = False) -> Iterator[tuple[Array, ...]]:

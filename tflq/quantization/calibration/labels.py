@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from tflq.errors import FileAccessError, InputError
 from tflq.model.storage.archive import opened
 from tflq.model.storage.arrays import load_array
 from tflq.model.storage.reading import read_bytes
+from tflq.typing import Array
 
 
 def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:
@@ -32,7 +32,7 @@ def read_labels(path: str | os.PathLike[str]) -> NDArray[np.int64]:
     return flat.astype(np.int64)
 
 
-def _read(path: Path) -> NDArray[Any]:
+def _read(path: Path) -> Array:
     if path.suffix == ".npy":
         return load_array(path)
     if path.suffix == ".npz":

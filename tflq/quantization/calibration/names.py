@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tflq.errors import CalibrationError
 from tflq.model.ir import Model, TensorSpec, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Name = TypeVar("Name", str, Any)
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
-
-from numpy.typing import NDArray
+from typing import overload
 
 from tflq.quantization.runner import Sample
 from tflq.quantization.store import Store
-
-Array = NDArray[Any]
 
 #: One of this many samples is held back; each turn holds back another.
 TURNS = 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tflq.comparison.verification.scaling import Scaling
 from tflq.display import displayed_by
@@ -18,8 +18,8 @@ from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType
 from tflq.quantization.calibration.files import opened
 from tflq.quantization.calibration.names import InputNames
 from tflq.quantization.calibration.spool import Spool
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: One sample: arrays in input order, by name or by tensor index, the batch dimension included; a bare array if there is
 #: only one input.
 SampleSource: TypeAlias = "Sequence[ArrayLike] | Mapping[str, ArrayLike] | Mapping[int, ArrayLike] | Array"

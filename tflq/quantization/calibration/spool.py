@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tflq.typing import Array
+
 Sample = tuple[Array, ...]
 
 

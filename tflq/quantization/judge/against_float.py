@@ -8,9 +8,9 @@ from dataclasses import replace
 from tflq.model.ir import Model
 from tflq.quantization.build.build import Built
 from tflq.quantization.judge.comparison import Comparison, compare_models
-from tflq.quantization.progress import Progress
 from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
+from tflq.typing import Progress
 
 
 def compared(

@@ -23,8 +23,8 @@ from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.judge.parts import Part, parts_of
 from tflq.quantization.judge.spans import WIDE, Span
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
-from tflq.quantization.progress import Progress
-from tflq.quantization.runner import Array, Runner, Sample, executor
+from tflq.quantization.runner import Runner, Sample, executor
+from tflq.typing import Array, Progress
 
 #: Suffixes that converters append to the name of a tensor that they quantize.
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")

@@ -26,9 +26,10 @@ from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key, entry_of, ranked_from
 from tflq.quantization.judge.selection import Left, Ranked, Score, expect_scores, is_far_behind, joined, judged, ranked
 from tflq.quantization.processes import each
-from tflq.quantization.progress import STEPS, Progress, part_of
+from tflq.quantization.progress import STEPS, part_of
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.recipe.refining import Refining
+from tflq.typing import Progress
 
 #: The number of candidates that are judged in more than one turn.
 FINALISTS = 6

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.jit.compiled import compiled
-from tflq.quantization.runner import Array
+from tflq.typing import Array
 
 
 @dataclass(slots=True)

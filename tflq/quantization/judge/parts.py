@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.model.ir import GraphView, OperatorView
 from tflq.quantization.judge.fidelity import Fidelity
-from tflq.quantization.runner import Array
+from tflq.typing import Array
 
 Places = NDArray[np.int64]
 

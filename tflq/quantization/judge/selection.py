@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.runner import Runner, Sample, executor
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scores import scores_of
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 
@@ -157,9 +157,7 @@ def _judges(task: Task, model: Model) -> tuple[str, ...]:
     return task.recipe.judges if task.recipe.runtimes else (executor(model, task.recipe.executor),)
 
 
-def _run(
-    task: Task, built: Built, tensor: int, profile: str, codes: Sequence[Sample]
-) -> Iterator[Mapping[int, NDArray[Any]]]:
+def _run(task: Task, built: Built, tensor: int, profile: str, codes: Sequence[Sample]) -> Iterator[Mapping[int, Array]]:
     """Yield one tensor of the integer model for each sample."""
     model = built.integer.model
     key = "judging together", profile, built.assignment.scheme.modes, tensor

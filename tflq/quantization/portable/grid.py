@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from tflq.engine.numerics.multiplier import NEAR
 from tflq.model.ir import TensorType
-from tflq.quantization.params import Array, Params
+from tflq.quantization.params import Params
 from tflq.quantization.portable.factors import Product, products
 from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale
 from tflq.quantization.ranges.biases import data_params
 from tflq.quantization.scheme.constraints import Constraints
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]

@@ -20,10 +20,10 @@ from tflq.model.surgery.edit import with_tensors
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params
 from tflq.quantization.portable.portability import Alone, batched, differing, forget
-from tflq.quantization.progress import Progress
-from tflq.quantization.runner import Array, Sample
+from tflq.quantization.runner import Sample
 from tflq.quantization.scheme import svdf
 from tflq.quantization.scheme.scheme import Form, Scheme
+from tflq.typing import Array, Progress
 
 #: The farthest that a scale moves, and the number of steps on either side.
 REACH, STEPS = 0.005, 8

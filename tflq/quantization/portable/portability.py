@@ -20,7 +20,8 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.model.ir import Model, view
 from tflq.model.surgery.cut import cut
 from tflq.quantization.params import codes_of
-from tflq.quantization.runner import Array, Runner, Sample, joined
+from tflq.quantization.runner import Runner, Sample, joined
+from tflq.typing import Array
 
 #: The limit on bytes of all kept tensors of the samples, and the least number of samples.
 LOOKED_AT, LEAST = 64 << 20, 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tflq.quantization.params import Params, Range
-from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.choice import Chooser
 from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import FirstSamples, Histogram, Observer
@@ -14,6 +13,7 @@ from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.ranging import Order, Ranging
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.scheme import Scheme, Slot
+from tflq.typing import Progress
 
 
 def activation_ranges(

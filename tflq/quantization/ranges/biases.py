@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.model.ir import TensorType
-from tflq.quantization.params import Array, Params, extent
+from tflq.quantization.params import Params, extent
 from tflq.quantization.recipe.recipe import TYPES, Mode
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
+from tflq.typing import Array
 
 #: The greatest code of a bias: half of the accumulator's range, which leaves the other half to the products. The wide
 #: one is half of the input range of the requantization of 64-bit accumulators.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,8 @@ from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 from tflq.quantization.scores import Scores, scores_of
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Bytes of scores whose distributions are used to search a range, and the divergence in nats from which it is searched.
 SCORES_BYTES, COARSE = 1 << 18, 1e-3
 #: Tensors that get one range, by their group.

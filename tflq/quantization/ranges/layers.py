@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.interpreter import Plan, Step
 from tflq.engine.interpreter.binding import bind
@@ -14,8 +12,7 @@ from tflq.engine.interpreter.evaluation import evaluate, inputs_of
 from tflq.errors import TflqError
 from tflq.quantization.ranges.observers import FirstSamples
 from tflq.quantization.scheme.operands import Multiplied
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

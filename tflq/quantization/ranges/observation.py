@@ -6,20 +6,16 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import CalibrationError, InputError
 from tflq.model.ir import Model, view
 from tflq.model.storage.archive import opened, write_arrays
-from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.observers import Observer
 from tflq.quantization.ranges.observers.state import restored, state_of
 from tflq.quantization.runner import Runner, Sample
-
-Array = NDArray[Any]
+from tflq.typing import Array, Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.quantization.params import Range
-from tflq.quantization.progress import Progress
 from tflq.quantization.ranges.choice import Chooser
 from tflq.quantization.ranges.observation import Observations, check_finite
 from tflq.quantization.ranges.observers import Observer
@@ -16,8 +12,7 @@ from tflq.quantization.ranges.walk import Tap, Walker
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.scheme import Form
-
-Array = NDArray[Any]
+from tflq.typing import Array, Progress
 
 
 def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progress | None = None) -> dict[int, Range]:

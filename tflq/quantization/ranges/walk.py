@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.engine.interpreter import Plan, State, make_plan
 from tflq.engine.interpreter.evaluation import bound, evaluate
@@ -14,8 +12,8 @@ from tflq.engine.interpreter.state import variable
 from tflq.engine.profiles import by_name
 from tflq.errors import UnsupportedError
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Called with a tensor and its value in the order of execution; returns the value that is read from then on.
 Tap = Callable[[int, Array], Array]
 

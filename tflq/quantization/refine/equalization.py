@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.model.ir import with_graph
-from tflq.quantization.params import Array
 from tflq.quantization.refine.groups import Group, channel_groups
 from tflq.quantization.scheme.float_graph import FloatModel, with_constants
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 #: Channels are scaled by at most this factor either way.

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.kernels.geometry.windows import Axis, Window, axis, patches_into
-from tflq.quantization.params import Array
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.quantization.params import Range, extent
 from tflq.quantization.refine.products import MatrixProduct
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class RowSums:
     product: MatrixProduct
     sums: Reals = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
-    def update(self, samples: NDArray[Any]) -> RowSums:
+    def update(self, samples: Array) -> RowSums:
         """Return these sums and those of `samples`."""
         shape = samples.shape[1:] if self.product.steps is None else (-1, *samples.shape[-3:])
         sums = np.array([self.product.row_sum(sample.reshape(shape)) for sample in samples])

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from tflq.model.ir import CARRIER, TensorType, view
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.integer_model import IntegerModel
-from tflq.quantization.params import Array, Params, codes_of
-from tflq.quantization.progress import Progress
+from tflq.quantization.params import Params, codes_of
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
 from tflq.quantization.recipe.recipe import TYPES
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
@@ -32,6 +31,7 @@ from tflq.quantization.runner import Sample, executor
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 from tflq.quantization.shared import Shared
 from tflq.quantization.store import Store
+from tflq.typing import Array, Progress
 
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.quantization.refine.products import MatrixProduct
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]

@@ -30,7 +30,8 @@ from tflq.model.ir import (
     with_graph,
 )
 from tflq.model.surgery.cut import cut
-from tflq.quantization.params import Array, Params, Range
+from tflq.quantization.params import Params, Range
+from tflq.typing import Array
 
 #: Types of constants that DEQUANTIZE widens, or that hybrid operators take as weights.
 NARROW = (TensorType.INT8, TensorType.UINT8)

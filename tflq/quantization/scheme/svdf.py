@@ -13,7 +13,8 @@ import numpy as np
 
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.model.ir import TensorType
-from tflq.quantization.params import Array, Params, Range, symmetric
+from tflq.quantization.params import Params, Range, symmetric
+from tflq.typing import Array
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from tflq.errors import ModelError
 from tflq.model.ir import Buffer, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
-from tflq.quantization.params import Array, Params, real
+from tflq.quantization.params import Params, real
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.scheme.float_graph import FloatModel, stored_params
+from tflq.typing import Array
 
 #: Types of activations -> a model's mode.
 _MODES = {TensorType.INT8: Mode.INT8, TensorType.UINT8: Mode.UINT8, TensorType.INT16: Mode.INT16X8}

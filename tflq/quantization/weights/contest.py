@@ -10,11 +10,11 @@ import numpy as np
 from tflq.comparison.inspection.fidelity import decibels, divergences
 from tflq.comparison.sessions.roles import Roles
 from tflq.engine.api.steps import run_steps
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.profiles import Profile
 from tflq.engine.runtimes import Step
 from tflq.model.ir import Model
 from tflq.quantization.weights.forms import Method
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.engine.numerics.block_products import to_bfloat16
 from tflq.model.ir import TensorType
-from tflq.quantization.params import Array, Params, usable
+from tflq.quantization.params import Params, usable
 from tflq.quantization.refine.gptq import gptq
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 

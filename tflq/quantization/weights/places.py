@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 
 from tflq.model.ir import GraphView, Model, OperatorView, TensorType, view
-from tflq.quantization.params import Array
+from tflq.typing import Array
 
 #: Operators with float kernels for integer weights: the operand that holds weights, and their axis of channels.
 _OPERANDS = {"FULLY_CONNECTED": (1, 0), "EMBEDDING_LOOKUP": (1, 0), "CONV_2D": (1, 0), "DEPTHWISE_CONV_2D": (1, 3)}

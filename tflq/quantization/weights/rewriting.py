@@ -12,9 +12,10 @@ import numpy as np
 from tflq.engine.kernels.facts.versions import needed, structure_version
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.quantization.draft import four_bits
-from tflq.quantization.params import Array, Params
+from tflq.quantization.params import Params
 from tflq.quantization.weights.forms import Coded
 from tflq.quantization.weights.places import Weight
+from tflq.typing import Array
 
 
 def with_codes(model: Model, chosen: Mapping[int, tuple[Weight, Coded]], *, dynamic: bool) -> Model:

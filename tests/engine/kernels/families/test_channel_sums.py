@@ -8,10 +8,10 @@ import pytest
 from tflq.engine.kernels.depthwise_conv_2d.reference import tap_offsets
 from tflq.engine.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
 from tflq.engine.kernels.geometry.windows import Padding, Window, axis, slab_into, slab_shape
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.microkernels.lines import tap_sums
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline
+from tflq.typing import Array
 
 ZERO, TIMES = 5, 2
 PIPELINE = OutputPipeline(DoubleRounding.of(np.full(6, 0.0123)), ZeroPoint(-3), Clamp(-120, 127), np.dtype(np.int8))

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import InputError
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 #: Attributes may follow an array's extents; a std::array has its extents before its name.

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.bundle import is_archive_of_files, is_bundle
 from tflq.comparison.verification.dump import Dump, dumps_of_golden
@@ -59,10 +58,10 @@ from tflq.errors import InputError, OptionError, ShapeError
 from tflq.model.ir import CARRIER, Model, TensorType, view
 from tflq.model.storage.archive import opened
 from tflq.model.storage.arrays import load_array
+from tflq.typing import Array
 
 __all__ = ["Dump", "dump_of", "load_dump", "load_dumps"]
 
-Array = NDArray[Any]
 _SAMPLE = re.compile(r"s\d+_", re.ASCII)
 
 

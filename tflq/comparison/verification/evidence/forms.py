@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.evidence.c_arrays import Numbers, c_arrays
 from tflq.comparison.verification.evidence.case_folder import case_samples, is_case
@@ -24,8 +23,7 @@ from tflq.model.ir import Model
 from tflq.model.storage.archive import Archive, opened
 from tflq.model.storage.arrays import load_array
 from tflq.model.storage.reading import open_file, read_bytes
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.evidence.matching import rows
 from tflq.comparison.verification.inputs import InputSource, make_inputs
@@ -25,8 +23,8 @@ from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.model.storage.archive import opened
 from tflq.model.storage.arrays import load_array
 from tflq.statements import Statement
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Samples of an input, one array each.
 Samples = Sequence[Array]
 #: Relative distance of a range's ends within which a scaling is recognized.

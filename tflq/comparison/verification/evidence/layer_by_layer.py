@@ -6,17 +6,14 @@ Source: tflite-micro (October 2026) tensorflow/lite/micro/tools/layer_by_layer.c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import FormatError, InputError
 from tflq.model.flatbuf import read_record
 from tflq.model.ir import CARRIER, Model, Record, TensorType, view
 from tflq.model.storage.reading import read_bytes
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def layer_by_layer_tensors(model: Model, path: Path) -> dict[int, Array]:

@@ -6,18 +6,15 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.evidence.c_arrays import Numbers
 from tflq.comparison.verification.evidence.forms import Entries, Entry
 from tflq.errors import InputError
 from tflq.escaping import quoted
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 def names_of(model: Model) -> dict[str, int]:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.devices.conformance.draft import CODES, Array, Draft, Sample, zero_point
+from tflq.devices.conformance.draft import CODES, Draft, Sample, zero_point
 from tflq.devices.conformance.grids.elementwise import codes
 from tflq.devices.conformance.one_operator import T
 from tflq.engine.numerics.multiplier import quantize_multiplier, round_twice, rounding_twice
+from tflq.typing import Array
 
 TYPES = ("int8", "uint8", "int16")
 #: Number of draws after which a search ends with its result so far.

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tflq.devices.conformance.draft import CODES, Array, Draft, Sample, samples_of, zero_point
+from tflq.devices.conformance.draft import CODES, Draft, Sample, samples_of, zero_point
 from tflq.devices.conformance.one_operator import T
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.typing import Array
 
 TYPES = ("int8", "uint8", "int16")
 #: Kinds of drawn scales; powers of two put results on ties.

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tflq.devices.conformance.draft import CODES, Array, Draft, Sample, samples_of, zero_point
+from tflq.devices.conformance.draft import CODES, Draft, Sample, samples_of, zero_point
 from tflq.devices.conformance.grids.directed import of_bits, parting_sum
 from tflq.devices.conformance.one_operator import T
+from tflq.typing import Array
 
 TYPES = ("int8", "uint8", "int16")
 _VALID = 1

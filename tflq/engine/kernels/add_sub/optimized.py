@@ -30,13 +30,14 @@ from tflq.engine.kernels.families.scaled_sum import (
 )
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks, of_equal_rank, run_of
 from tflq.engine.kernels.geometry.broadcast import spread
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.multiplier import quantize_multiplier
 from tflq.engine.numerics.rounding import wrap_int32
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 Scaled = Callable[[Array, int, int, int], Array]
 #: Beyond every 16-bit number.

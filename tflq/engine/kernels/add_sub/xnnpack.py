@@ -17,10 +17,11 @@ from tflq.engine.kernels.families.scaled_sum import OpData, eval_general
 from tflq.engine.kernels.families.xnnpack_floats import computing
 from tflq.engine.kernels.families.xnnpack_scaling import even_range
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stages import OutputPipeline, SingleRounding
+from tflq.typing import Array
 
 #: Bits of the larger multiplier below its highest.
 _PRECISION = 20

@@ -15,10 +15,11 @@ import numpy as np
 
 from tflq.engine.kernels.families.pooling import OpData, average_codes, average_floats, prepare_pool
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 _LARGEST_IMAGE = 2**15  # taps whose 16-bit sum stays inside the source's int32
 

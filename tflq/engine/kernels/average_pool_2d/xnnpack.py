@@ -16,10 +16,11 @@ from tflq.engine.kernels.delegation import delegate, has_shape
 from tflq.engine.kernels.families.fused_products import open_range
 from tflq.engine.kernels.families.pooling import OpData, columns_inside, inside, prepare_pool
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.microkernels.flushed import add, begin_flushing, end_flushing, multiply
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 _TAPS = 9  # in a tree
 

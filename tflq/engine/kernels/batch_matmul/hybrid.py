@@ -23,12 +23,13 @@ import numpy as np
 
 from tflq.engine.kernels.batch_matmul.shapes import shapes
 from tflq.engine.kernels.families.hybrid import unit_scales
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.contract import PairContraction, accumulators_int32
 from tflq.engine.numerics.dynamic_range import quantize_rows, row_sums
 from tflq.engine.numerics.rounding import floats_to_int32
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

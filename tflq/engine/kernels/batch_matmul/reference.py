@@ -29,7 +29,7 @@ from tflq.engine.kernels.families.hybrid import UNCLAIMED_2_14
 from tflq.engine.kernels.families.legacy_scales import one_scale
 from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.ordered_sums import multiply
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
@@ -37,6 +37,7 @@ from tflq.engine.numerics.contract import PairContraction, accumulators_int32
 from tflq.engine.numerics.stages import OutputPipeline, type_range
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Rows from which on it pays to lay out a matrix for tiles.
 _ROWS_TO_PACK = 16

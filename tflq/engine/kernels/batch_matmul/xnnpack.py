@@ -18,12 +18,13 @@ from tflq.engine.kernels.batch_matmul.reference import prepare_quantized
 from tflq.engine.kernels.batch_matmul.shapes import shapes
 from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_filter_scales, is_quantized
 from tflq.engine.kernels.families.xnnpack_scaling import gemm
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.contract import PairContraction, accumulators_int32
 from tflq.engine.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:

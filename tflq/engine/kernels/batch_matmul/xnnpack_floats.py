@@ -15,10 +15,11 @@ import numpy as np
 from tflq.engine.kernels.batch_matmul.shapes import shapes
 from tflq.engine.kernels.delegation import delegate, has_shape
 from tflq.engine.kernels.families.fused_products import matrix_products
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.flushing import to_normal_float32
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

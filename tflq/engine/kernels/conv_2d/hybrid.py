@@ -31,12 +31,13 @@ from tflq.engine.kernels.families.operand_rows import Patches
 from tflq.engine.kernels.families.ordered_sums import finish_pixels
 from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
 from tflq.engine.kernels.geometry.windows import Window, patches_into
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
 from tflq.engine.numerics.dynamic_range import ByteMatrix
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Bytes of patches that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 20

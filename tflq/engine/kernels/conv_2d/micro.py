@@ -16,11 +16,12 @@ import numpy as np
 
 from tflq.engine.kernels.conv_2d.reference import prepare_float, prepare_quantized
 from tflq.engine.kernels.families.bias_width import as_wide_as_its_bias
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.engine.kernels.validity import SPEC, cmsis_nn, micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 
 def refuse_int32_bias(node: Node, arithmetic: Arithmetic) -> NoReturn:

@@ -31,12 +31,13 @@ from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import Prepare, gemm, requantizing
 from tflq.engine.kernels.geometry.windows import patches_into
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.dynamic_range import Floats
 from tflq.engine.numerics.stages import StageOf
+from tflq.typing import Array
 
 
 def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:

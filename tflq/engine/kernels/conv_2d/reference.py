@@ -46,12 +46,13 @@ from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.ordered_sums import convolve
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

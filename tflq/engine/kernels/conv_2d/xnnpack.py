@@ -29,12 +29,13 @@ from tflq.engine.kernels.families.negative_padding import unread
 from tflq.engine.kernels.families.operand_rows import Patches
 from tflq.engine.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
 from tflq.engine.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:

@@ -14,9 +14,10 @@ from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_recorded_ima
 from tflq.engine.kernels.families.fused_convolution import OpData, convolved
 from tflq.engine.kernels.families.fused_products import open_range
 from tflq.engine.kernels.families.negative_padding import unread
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, promising, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:

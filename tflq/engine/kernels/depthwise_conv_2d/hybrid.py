@@ -27,10 +27,11 @@ from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.contraction import bias_of, require_quantized
 from tflq.engine.kernels.families.hybrid import centred_images, channel_scales
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

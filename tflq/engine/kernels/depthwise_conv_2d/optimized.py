@@ -30,11 +30,12 @@ from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_float
 from tflq.engine.kernels.families.vector_blocks import Prepare, eight_channels, in_whole_blocks, requantizing
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.multiplier import quantize_multiplier
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Channels that the kernel takes at a time: it leaves none over.
 _CHANNELS = 8

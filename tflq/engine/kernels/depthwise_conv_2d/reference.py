@@ -45,7 +45,7 @@ from tflq.engine.kernels.families.vector_blocks import CHANNELS as BLOCK
 from tflq.engine.kernels.families.vector_blocks import channel_blocks, requantizing
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.windows import Window, slab_into, slab_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.microkernels.lines import TapSums, tap_sums
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -53,6 +53,7 @@ from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
 from tflq.engine.numerics.stages import HalfUpTwice, StageOf
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Elements of the innermost loop: weights of nine taps stay in a core's first-level cache.
 _RUN = 1024

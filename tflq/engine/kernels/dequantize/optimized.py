@@ -13,11 +13,12 @@ import numpy as np
 from tflq.engine.kernels.dequantize import reference as dequantize
 from tflq.engine.kernels.families.unary import prepare_unary
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.multiply_add import MultiplyAdd
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Elements that the vector loop takes at a time.
 BLOCK = 8

@@ -25,10 +25,11 @@ from tflq.engine.kernels.families.custom_options import flag, options_of, real
 from tflq.engine.kernels.families.unary import prepare_unary
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.axes import along
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoints
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tflq.engine.kernels.kernel import Array, Node, Shape
+from tflq.engine.kernels.kernel import Node, Shape
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces, ranges
-from tflq.engine.kernels.kernel import Array
+from tflq.typing import Array
 
 Places = NDArray[np.intp]
 #: (out, places, values): all flat, `values` as long as `places`.

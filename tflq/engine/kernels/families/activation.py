@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from tflq.engine.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, NumberClamp
 from tflq.engine.numerics.rounding import half_away
 from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: ActivationFunctionType of the schema -> real limits (None: open)
 LIMITS: dict[int, tuple[float | None, float | None]] = {

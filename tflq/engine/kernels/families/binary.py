@@ -14,9 +14,10 @@ from tflq.engine.kernels.families.activation import clamp_in_place, number_range
 from tflq.engine.kernels.families.ordered_sums import clamp_std
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape, repeated_blocks
-from tflq.engine.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 Function = Callable[..., Array]
 Prepare = Callable[[Node, Arithmetic], Prepared]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Node, Prepared
+from tflq.engine.kernels.kernel import Node, Prepared
 from tflq.engine.kernels.operands import require_same_type
+from tflq.typing import Array
 
 BITS_TYPES = "int8|uint8|int16|uint16|int32|uint32"
 

@@ -11,9 +11,10 @@ import math
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import most, ranges
 from tflq.engine.kernels.families.heap import pop, push
+from tflq.typing import Array
 
 #: Work of one overlap.
 _OVERLAP = 16

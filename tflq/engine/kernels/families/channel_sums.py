@@ -10,9 +10,9 @@ import numpy as np
 from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.geometry.windows import Window, slab_into
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.microkernels.kernel import TapKernel
 from tflq.engine.microkernels.lines import SLACK, lines
+from tflq.typing import Array
 
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.
 TAPS_AT_ONCE = 9

@@ -14,12 +14,13 @@ import numpy as np
 
 from tflq.engine.kernels.families import pooling
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.divisions import QUOTIENTS, Ints
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: The operators that have it.
 OPERATORS = ("AVERAGE_POOL_2D",)

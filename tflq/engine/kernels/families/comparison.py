@@ -14,8 +14,9 @@ import numpy as np
 from tflq.engine.kernels.families.binary import Function, both
 from tflq.engine.kernels.families.scaled_sum import scaled_codes
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 LEFT_SHIFT = 8
 

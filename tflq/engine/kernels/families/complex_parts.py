@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from tflq.engine.kernels.exactness import EXACT, Exactness
 from tflq.engine.kernels.families.unary import eval_function
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 _TYPES = {"complex64": "float32", "complex128": "float64"}
 

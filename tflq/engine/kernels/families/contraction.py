@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tflq.engine.kernels.families.activation import code_range
-from tflq.engine.kernels.kernel import Array, Node, Operand
+from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Range, centred_range
 from tflq.engine.numerics.stages import OutputPipeline, OutputStage, Reals, repeated, type_range
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Bias scale and product of scales may differ by this much, in LSB of the output per LSB of the bias.
 _BIAS_SCALE_SLACK = 0.02

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.kernels.geometry.axes import resolve_axis
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 AXIS = (1,)
 #: Elements that the last axis is searched by at once.

@@ -25,9 +25,10 @@ from tflq.engine.kernels.families.binary import Prepare, both
 from tflq.engine.kernels.families.unary import same_type
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks, run_of
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 #: Floats in a vector.
 BLOCK = 4

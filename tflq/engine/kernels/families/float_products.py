@@ -13,8 +13,8 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.contraction import Output
 from tflq.engine.kernels.families.operand_rows import Rows
 from tflq.engine.kernels.filling import Call
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.contract import Contraction, Range
+from tflq.typing import Array
 
 
 class Product(Protocol):

@@ -25,7 +25,7 @@ from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.through_floats import CODES
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.code_ranges import TO_CODES, CodeRange, range_of
 from tflq.engine.numerics.codes import Clamp
@@ -34,6 +34,7 @@ from tflq.engine.numerics.multiply_add import MultiplyAdd, fused, rounded_apart
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 FOLDED = "folded into the constant"
 PRODUCTS: Mapping[str, MultiplyAdd] = {"rounded": rounded_apart, "fused": fused}

@@ -18,10 +18,11 @@ from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.fused_products import FusedProduct
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
 from tflq.engine.microkernels.flushed import begin_flushing, end_flushing, multiply_add
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Taps of XNNPACK's depthwise kernels.
 _TAPS = (3, 4, 9, 25)

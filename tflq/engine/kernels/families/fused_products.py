@@ -16,10 +16,11 @@ from tflq.engine.kernels.families.activation import limits
 from tflq.engine.kernels.families.ordered_products import driver
 from tflq.engine.kernels.filling import Call
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Node, Shape
+from tflq.engine.kernels.kernel import Node, Shape
 from tflq.engine.microkernels import fused_tiles
 from tflq.engine.microkernels.float_tiles import packed
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

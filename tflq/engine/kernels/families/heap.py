@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Array, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import ranges
+from tflq.typing import Array
 
 
 @compiled

@@ -13,11 +13,12 @@ import math
 import numpy as np
 
 from tflq.engine.kernels.exactness import close
-from tflq.engine.kernels.kernel import SCALES_ELSEWHERE, Array, Node, Operand
+from tflq.engine.kernels.kernel import SCALES_ELSEWHERE, Node, Operand
 from tflq.engine.kernels.operands import require_rank
 from tflq.engine.numerics.dynamic_range import Rows, quantize_rows
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def read_as_int8(w: Array) -> Array:

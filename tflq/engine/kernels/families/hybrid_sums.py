@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.kernels.families.operand_rows import PlainRows, Rows
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.microkernels.product import Codes, IntegerProduct, summed
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Contraction, accumulators_int32
+from tflq.typing import Array
 
 #: Centred codes of 8 bits.
 _REACH = (-255, 255)

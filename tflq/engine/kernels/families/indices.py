@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
+from tflq.typing import Array
 
 
 def check_positions(name: str, positions: Array, size: int) -> None:

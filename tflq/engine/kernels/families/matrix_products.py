@@ -17,11 +17,11 @@ from tflq.engine.kernels.families.contraction import Output
 from tflq.engine.kernels.families.float_products import FloatProducts, product
 from tflq.engine.kernels.families.operand_rows import Rows
 from tflq.engine.kernels.filling import Call, in_turn
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.microkernels.product import Codes, IntegerProduct, fused, summed
 from tflq.engine.numerics.byte_rows import in_place, suits
 from tflq.engine.numerics.contract import centred_range
 from tflq.engine.numerics.stages import type_range
+from tflq.typing import Array
 
 #: Bytes of int32 sums that stay in a core's second-level cache.
 _CACHE_BYTES = 1 << 18

@@ -13,7 +13,8 @@ from math import prod
 import numpy as np
 
 from tflq.engine.kernels.filling import Call
-from tflq.engine.kernels.kernel import Array, Prepared, Shape
+from tflq.engine.kernels.kernel import Prepared, Shape
+from tflq.typing import Array
 
 #: Types by their number of bytes, to copy by.
 _WIDE = {2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}

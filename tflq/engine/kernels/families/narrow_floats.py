@@ -8,7 +8,8 @@ import numpy as np
 
 from tflq.engine.kernels.exactness import SAME_LIBM, Exactness
 from tflq.engine.kernels.families.unary import prepare_function
-from tflq.engine.kernels.kernel import Array, Kernel
+from tflq.engine.kernels.kernel import Kernel
+from tflq.typing import Array
 
 Function = Callable[[Array], Array]
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.kernels.families.resizing import resized_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stated_fields import check_fields
+from tflq.typing import Array
 
 #: (output index, inputs, outputs) -> position.
 Position = Callable[[int, int, int], Fraction]

@@ -15,8 +15,9 @@ import numpy as np
 
 from tflq.engine.kernels.exactness import EXACT
 from tflq.engine.kernels.geometry.windows import Padding
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.box_selection import suppress
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import integer, require_rank
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def kernels(op: str) -> tuple[Kernel, ...]:

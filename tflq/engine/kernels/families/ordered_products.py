@@ -16,10 +16,10 @@ from tflq.engine.jit.compiled import Compiled, Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.filling import Call
 from tflq.engine.kernels.geometry.windows import Window, patches_into
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.microkernels import float_tiles, fused_tiles
 from tflq.engine.microkernels.kernel import FloatTile
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 #: Bytes of rows that stay in a core's second-level cache.
 _BLOCK_BYTES = 1 << 17

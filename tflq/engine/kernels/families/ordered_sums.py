@@ -12,7 +12,7 @@ import numpy as np
 from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array
+from tflq.typing import Array
 
 
 @compiled

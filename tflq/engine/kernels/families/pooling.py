@@ -16,10 +16,11 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import code_range, float_range
 from tflq.engine.kernels.families.ordered_sums import clamp_std
 from tflq.engine.kernels.geometry.windows import Axis, Window, axis
-from tflq.engine.kernels.kernel import Array, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Node, Prepared, Shape
 from tflq.engine.numerics.codes import Clamp, NumberClamp
 from tflq.engine.numerics.rounding import clamp
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _EMPTY = Axis(0, 1, 1, 1, 0, 0)
 

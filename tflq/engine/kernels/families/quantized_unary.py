@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Node
+from tflq.engine.kernels.kernel import Node
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def check_elementwise(node: Node) -> None:

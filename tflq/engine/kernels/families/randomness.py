@@ -13,11 +13,12 @@ from math import prod
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session
 from tflq.engine.kernels.operands import require_rank, require_size
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.philox import WORDS, Words, blocks
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,9 +19,10 @@ from tflq.engine.jit.compiled import Compiled, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.filling import Call, filling, in_turn
 from tflq.engine.kernels.geometry.axes import resolve_axis
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: The position of the axes operand, whose values decide the output's shape.
 AXES = (1,)

@@ -17,11 +17,12 @@ from tflq.engine.kernels.families.activation import clamp_in_place, quantized_li
 from tflq.engine.kernels.families.ordered_sums import clamp_std
 from tflq.engine.kernels.families.unary import prepare_unary, same_type
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import OutputPipeline, type_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.kernels.families.reduction import Reduced, reduced_axes, sum_int32
-from tflq.engine.kernels.kernel import Array, Node, Prepared
+from tflq.engine.kernels.kernel import Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 
 class Narrow(Enum):

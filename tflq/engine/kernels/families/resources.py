@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeVar
 
-from tflq.engine.kernels.kernel import Array, Node, Operand, Session
+from tflq.engine.kernels.kernel import Node, Operand, Session
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(slots=True, eq=False)

@@ -6,10 +6,10 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.elementary import exp_on_negative_values
 from tflq.engine.numerics.fixedpoint import rescale
 from tflq.engine.numerics.multiplier import Multiplier, multiply_greater_than_one
+from tflq.typing import Array
 
 
 def as_rows(x: Array) -> Array:

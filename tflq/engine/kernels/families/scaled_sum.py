@@ -19,7 +19,7 @@ from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.filling import Call, filling, in_turn
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.engine.kernels.kernel import Array, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Node, Operand, Prepared, Shape
 from tflq.engine.microkernels.sums import Sums, Term, sums_of
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, Shift
@@ -28,6 +28,7 @@ from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.stage_loops import scale_twice
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, tabulated
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Bytes of an output whose accumulators are kept from run to run.
 _KEPT = 1 << 14

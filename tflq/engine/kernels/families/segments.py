@@ -16,10 +16,11 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.accumulation import Fold, add, keep_larger, keep_smaller, multiply
 from tflq.engine.kernels.families.indices import check_positions
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import integer
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 _TYPES = ("float32", "int32")
 

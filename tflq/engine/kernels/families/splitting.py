@@ -9,7 +9,8 @@ from math import prod
 
 from tflq.engine.kernels.families.movement import Pieces, eval_view, moving
 from tflq.engine.kernels.filling import Call, fillings, in_turn
-from tflq.engine.kernels.kernel import Array, Prepared, Shape
+from tflq.engine.kernels.kernel import Prepared, Shape
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

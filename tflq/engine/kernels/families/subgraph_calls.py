@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Callee, Node, Operand, Prepared, Session, Shape
+from tflq.engine.kernels.kernel import Callee, Node, Operand, Prepared, Session, Shape
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

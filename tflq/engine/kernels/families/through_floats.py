@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.kernels.families.activation import LIMITS, limits, without_activation
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.kernels.table import Rows, find
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.code_ranges import TO_CODES, TO_REALS, CodeRange, range_of
@@ -24,6 +24,7 @@ from tflq.engine.numerics.narrow_floats import in_bfloat16, in_float16, in_float
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.model.ir import CARRIER, Quantization, TensorType
+from tflq.typing import Array
 
 CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _BIASES = (TensorType.INT32, TensorType.INT64)

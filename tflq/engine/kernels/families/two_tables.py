@@ -8,8 +8,8 @@ import numpy as np
 
 from tflq.engine.kernels.families.unary import Tabulated
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.tables import look_up_8bit
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

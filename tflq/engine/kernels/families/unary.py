@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import Composed, FloatFunction
 from tflq.engine.numerics.multiply_add import MultiplyAdd, rounded_apart
@@ -25,6 +25,7 @@ from tflq.engine.numerics.tables import (
     table_16bit,
 )
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

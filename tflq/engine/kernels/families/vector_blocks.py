@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from tflq.engine.kernels.kernel import Array, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.stages import OutputPipeline, OutputStage, StageOf
+from tflq.typing import Array
 
 Prepare = Callable[[Node, Arithmetic], Prepared]
 

@@ -17,13 +17,14 @@ import numpy as np
 from tflq.engine.kernels.delegation import delegate, has_shape, row_of
 from tflq.engine.kernels.families.activation import limits
 from tflq.engine.kernels.families.unary import eval_loop
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.table import Rows
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.flushing import subnormals_as_zeros, to_normal_float32
 from tflq.engine.numerics.xnnpack_functions import Elementwise
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Float32 operands, subnormals read as zeros, to the exact result or to its value in float64.
 Function = Callable[..., Array]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.multiplier import FixedMultiplier
+from tflq.typing import Array
 
 #: Bits after the point.
 BITS = 8

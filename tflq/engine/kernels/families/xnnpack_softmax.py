@@ -14,8 +14,8 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.rows import as_rows
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.microkernels.flushed import add, begin_flushing, end_flushing, multiply, multiply_add
+from tflq.typing import Array
 
 _LOG2E, _MAGIC = float.fromhex("0x1.715476p+0"), float.fromhex("0x1.8000FEp23")
 _LN2_HIGH, _LN2_LOW = float.fromhex("-0x1.62E400p-1"), float.fromhex("-0x1.7F7D1Cp-20")

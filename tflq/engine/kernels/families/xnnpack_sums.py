@@ -19,8 +19,9 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
 from tflq.engine.microkernels.flushed import add, begin_flushing, end_flushing, multiply, multiply_add
+from tflq.typing import Array
 
 #: The number of lanes of AVX-512.
 _AVX512_LANES = 16

@@ -27,11 +27,12 @@ from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.ordered_sums import multiply
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.fully_connected.shapes import fixed_point_reals, output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
 from tflq.engine.numerics.stages import OutputStage
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Elements of weights that are turned at a time.
 _BLOCK = 1 << 16

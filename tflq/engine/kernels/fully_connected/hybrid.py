@@ -33,13 +33,14 @@ from tflq.engine.kernels.families.recurrent.activation import NONE, activate, ap
 from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.fully_connected.shapes import output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.byte_rows import FEW
 from tflq.engine.numerics.dynamic_range import ByteMatrix, Integers, Rows, add_quantized, are_finite, quantize_rows
 from tflq.engine.numerics.lanes import holds_zeros, is_zero
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

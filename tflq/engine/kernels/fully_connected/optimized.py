@@ -43,7 +43,7 @@ from tflq.engine.kernels.fully_connected.dense import (
 )
 from tflq.engine.kernels.fully_connected.hybrid import prepare_with
 from tflq.engine.kernels.fully_connected.shapes import output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt, ref, tflite
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic, prepared_real
@@ -51,6 +51,7 @@ from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.dynamic_range import ByteMatrix, Floats, Rows, quantize_rows
 from tflq.engine.numerics.multiply_add import fused
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -27,11 +27,12 @@ from tflq.engine.kernels.families.hybrid import block_scales, is_blockwise, unit
 from tflq.engine.kernels.families.recurrent.activation import activate, function_of
 from tflq.engine.kernels.fully_connected import hybrid
 from tflq.engine.kernels.fully_connected.shapes import output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.dynamic_range import quantize_rows
 from tflq.engine.numerics.packed_int4 import DEPTH, PackedMatrix, blocks
+from tflq.typing import Array
 
 #: Units that the packed kernel computes at a time.
 WIDTH = 4

@@ -24,12 +24,13 @@ import numpy as np
 from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.kernels.families.contraction import Output, bias_of, require_quantized
 from tflq.engine.kernels.fully_connected.shapes import SHUFFLED, fixed_point_reals, output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Contraction, accumulators_int32
 from tflq.engine.numerics.stages import OutputPipeline, repeated
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _UNITS, _INPUTS = 4, 16
 _TOP_BIT = np.uint8(0x80)

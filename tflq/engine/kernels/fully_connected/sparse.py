@@ -26,13 +26,14 @@ from tflq.engine.kernels.families.hybrid import read_as_int8, unit_scales
 from tflq.engine.kernels.families.recurrent.activation import activate, function_of
 from tflq.engine.kernels.fully_connected.dense import prepare_float
 from tflq.engine.kernels.fully_connected.shapes import fixed_point_reals, output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Contraction, accumulators_int32
 from tflq.engine.numerics.dynamic_range import ByteMatrix, quantize_rows
 from tflq.engine.numerics.lanes import is_zero
 from tflq.model.ir import Record
+from tflq.typing import Array
 
 _BLOCK = 16
 _DENSE, _COMPRESSED = 0, 1

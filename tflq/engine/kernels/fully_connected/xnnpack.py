@@ -24,7 +24,7 @@ from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.fully_connected import xnnpack_blocks as fully_connected_blocks
 from tflq.engine.kernels.fully_connected.dense import prepare_quantized
 from tflq.engine.kernels.fully_connected.shapes import SPARSE_VERSION, of_whole_rows, output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
@@ -38,6 +38,7 @@ from tflq.engine.numerics.dynamic_range_float32 import (
 )
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Weights of 4 and 2 bits fill whole bytes.
 VALUES_A_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}

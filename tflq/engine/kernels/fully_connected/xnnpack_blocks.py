@@ -21,12 +21,13 @@ import numpy as np
 from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.contraction import bias_of
 from tflq.engine.kernels.fully_connected.shapes import output_shape
-from tflq.engine.kernels.kernel import Array, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Node, Operand, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.block_products import BlockProduct, Blocks, to_bfloat16
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.dynamic_range_float32 import quantize_rows_float32
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Blocks have a multiple of this number of inputs.
 _LEAST = 32

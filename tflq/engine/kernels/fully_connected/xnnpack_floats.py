@@ -15,10 +15,11 @@ from tflq.engine.kernels.families.contraction import bias_of
 from tflq.engine.kernels.families.fused_products import FusedProduct, open_range
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.fully_connected.shapes import SPARSE_VERSION, of_whole_rows, output_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,8 @@ from math import prod
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Node, Operand, Shape
+from tflq.engine.kernels.kernel import Node, Operand, Shape
+from tflq.typing import Array
 
 
 def resolve_axis(node: Node, axis: int, rank: int, operand: Operand | None = None) -> int:

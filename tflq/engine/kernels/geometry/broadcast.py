@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Node, Operand, Shape
+from tflq.engine.kernels.kernel import Node, Operand, Shape
+from tflq.typing import Array
 
 #: Highest rank that BroadcastBinaryOpSimple takes; operands of equal shape are not limited.
 MAX_RANK = 8

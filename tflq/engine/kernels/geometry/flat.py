@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
+from tflq.typing import Array
 
 
 def flat_places(extents: Shape, steps: Sequence[int]) -> Array:

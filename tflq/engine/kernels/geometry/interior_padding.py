@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Shape
+from tflq.engine.kernels.kernel import Shape
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,8 @@ from tflq.engine.jit.compiled import Compiled, compiled
 from tflq.engine.jit.pieces import InPieces, in_pieces
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.flat import flat_places
-from tflq.engine.kernels.kernel import Array, Node, Shape
+from tflq.engine.kernels.kernel import Node, Shape
+from tflq.typing import Array
 
 TYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 _MAX_RANK = 6

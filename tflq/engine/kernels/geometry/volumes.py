@@ -16,8 +16,9 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.ordered_sums import finish, finish_pixels
 from tflq.engine.kernels.geometry.windows import Axis, axis
-from tflq.engine.kernels.kernel import Array, Node, Operand, Shape
+from tflq.engine.kernels.kernel import Node, Operand, Shape
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 
 class Window3D(NamedTuple):

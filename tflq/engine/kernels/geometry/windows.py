@@ -14,8 +14,9 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.kernel import Array, Node, Shape
+from tflq.engine.kernels.kernel import Node, Shape
 from tflq.engine.microkernels.runs import RUN, run_into
+from tflq.typing import Array
 
 
 class Padding(IntEnum):

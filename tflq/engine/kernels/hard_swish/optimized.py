@@ -19,13 +19,14 @@ from tflq.engine.kernels.families.unclaimed import unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.hard_swish import reference
 from tflq.engine.kernels.hard_swish.reference import OpData
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_up, wrap
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Elements that the vector loop takes at a time.
 BLOCK = 8

@@ -19,7 +19,7 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.unary import prepare_unary, same_type
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
@@ -27,6 +27,7 @@ from tflq.engine.numerics.multiplier import ShortMultiplier, quantize_multiplier
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap
 from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

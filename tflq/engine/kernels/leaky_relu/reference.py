@@ -26,13 +26,14 @@ from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.unary import prepare_unary, same_type
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt, tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.rounding import INT32_MAX, INT32_MIN, clamp, wrap_int32
 from tflq.engine.numerics.stage_loops import scale_twice
 from tflq.engine.numerics.stages import DoubleRounding, OutputStage, StageOf, type_range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,13 +22,14 @@ import numpy as np
 
 from tflq.engine.kernels.families.scaled_sum import smaller_than_one
 from tflq.engine.kernels.families.unary import prepare_unary, same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Session, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session, valid
 from tflq.engine.kernels.table import table
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.rounding import half_away
 from tflq.engine.numerics.stages import OutputStage, type_range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,9 +33,10 @@ from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
 from tflq.engine.kernels.families.recurrent.lstm import Cell
 from tflq.engine.kernels.families.recurrent.lstm_operands import BACKWARD, FLOAT_GATES, FORGET, FORWARD, Sizes, check
 from tflq.engine.kernels.families.recurrent.sequence import run, state_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _AUX = 39
 _STATES = (FORWARD.output_state, FORWARD.cell_state, BACKWARD.output_state, BACKWARD.cell_state)

@@ -33,7 +33,7 @@ from tflq.engine.jit.pieces import matmul
 from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.families.contraction import stage_of
 from tflq.engine.kernels.families.recurrent.lstm_operands import CELL, FORMS, SINGLE, Sizes, check, types
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.engine.kernels.lstm import reference
 from tflq.engine.kernels.validity import cmsis_nn, micro
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -41,6 +41,7 @@ from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.sigmoid_int16 import logistic_int16_into, tanh_int16_into
 from tflq.engine.numerics.stages import OutputPipeline, type_range
+from tflq.typing import Array
 
 _INT16 = np.dtype(np.int16)
 

@@ -51,10 +51,11 @@ from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
 from tflq.engine.kernels.families.recurrent.lstm import Cell
 from tflq.engine.kernels.families.recurrent.lstm_operands import FLOAT_GATES, FORMS, SINGLE, Sizes, check
 from tflq.engine.kernels.families.recurrent.sequence import run, state_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.lstm import bidirectional
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 FULL, BASIC = 0, 1
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from tflq.engine.kernels.families.reduction import Reduced, reduced_axes, sum_int32
 from tflq.engine.kernels.families.vector_blocks import channel_blocks
-from tflq.engine.kernels.kernel import Array, Node, Prepared
+from tflq.engine.kernels.kernel import Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.rounding import float_to_int32, wrap_int32
 from tflq.engine.numerics.stages import OutputPipeline, OutputStage, type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Channels that the vector loop takes at a time.
 BLOCK = 16

@@ -20,7 +20,7 @@ import numpy as np
 from tflq.engine.kernels.families.reduction import AXES, Reduced, fold_sum, reduced_axes
 from tflq.engine.kernels.families.rescaled_reduction import Narrow, Rescaled, Rule, eval_rescaled
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.mean_sum.images import over_image, prepare_rounded, prepare_truncated
 from tflq.engine.kernels.mean_sum.reference import (
     ADDED_INT16,
@@ -39,6 +39,7 @@ from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 _SUM = Rule(divide=False, narrow=Narrow.CLIP)
 _RAISED_MEAN = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, half_step=True)

@@ -44,7 +44,7 @@ from tflq.engine.kernels.families.rescaled_reduction import (
     has_same_quantization,
 )
 from tflq.engine.kernels.filling import Call, filling, in_turn
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.mean_sum.images import over_image, prepare_divided_last, prepare_rounded, prepare_truncated
 from tflq.engine.kernels.operands import require_zero_point_zero
 from tflq.engine.kernels.validity import ref, tflite
@@ -55,6 +55,7 @@ from tflq.engine.numerics.rounding import clamp, wrap_int32
 from tflq.engine.numerics.stages import OutputPipeline, type_range
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 Prepare = Callable[[Node, Arithmetic], Prepared]
 

@@ -32,13 +32,14 @@ from tflq.engine.kernels.families.rescaled_reduction import (
     eval_sum_of_codes,
     has_same_quantization,
 )
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.mean_sum.images import prepare_divided_last
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.reciprocal_estimate import ReciprocalEstimate
 from tflq.engine.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _MEAN = Rule(divide=True, narrow=Narrow.WRAP, half_step=True)
 _SUM = Rule(divide=False, narrow=Narrow.WRAP, half_step=True)

@@ -19,13 +19,14 @@ from tflq.engine.kernels.delegation import delegate
 from tflq.engine.kernels.families.reduction import Reduced, reduced_axes, sum_int32
 from tflq.engine.kernels.families.rescaled_reduction import Narrow, Rule
 from tflq.engine.kernels.families.xnnpack_reductions import takes
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.mean_sum.images import is_over_image
 from tflq.engine.kernels.mean_sum.reference import mean_rows, sum_rows
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 _MEAN_OF_CODES = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
 _SUM_OF_CODES = Rule(divide=False, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)

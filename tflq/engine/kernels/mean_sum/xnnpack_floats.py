@@ -16,10 +16,11 @@ from tflq.engine.kernels.families.reduction import reduced_axes
 from tflq.engine.kernels.families.xnnpack_reductions import has_axes
 from tflq.engine.kernels.families.xnnpack_sums import Sums
 from tflq.engine.kernels.geometry.axes import resolve_axis
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.mean_sum.reference import mean_rows, sum_rows
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:

@@ -15,10 +15,11 @@ import numpy as np
 
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.mul import reference as mul
 from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:

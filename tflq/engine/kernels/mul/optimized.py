@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks, run_of
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
 from tflq.engine.kernels.mul import reference as mul
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -23,6 +23,7 @@ from tflq.engine.numerics.multiplier import quantize_multipliers
 from tflq.engine.numerics.stages import WORD, OutputPipeline, OutputStage, type_range
 from tflq.engine.numerics.unscaled import Unscaled
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 def saturated(scaled: Array) -> Array:

@@ -27,7 +27,7 @@ from tflq.engine.kernels.families.float_limits import COMPARED, in_vectors, limi
 from tflq.engine.kernels.families.scaled_sum import accumulated
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.validity import opt, ref
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
@@ -35,6 +35,7 @@ from tflq.engine.numerics.fixedpoint import doubling_high_mul
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.engine.numerics.stage_loops import scale_twice
 from tflq.engine.numerics.stages import OutputPipeline
+from tflq.typing import Array
 
 prepare_number = prepare_clamped(np.multiply)
 

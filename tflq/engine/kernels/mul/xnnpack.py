@@ -21,13 +21,14 @@ from tflq.engine.kernels.families.unary import Tabulated, tabulated
 from tflq.engine.kernels.families.xnnpack_floats import computing
 from tflq.engine.kernels.families.xnnpack_scaling import even_range
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.mul import reference
 from tflq.engine.kernels.mul.reference import prepare_quantized
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.tables import look_up_8bit_into
+from tflq.typing import Array
 
 _LOWEST, _BEYOND = 2.0**-16, 256.0
 

@@ -31,7 +31,7 @@ import numpy as np
 from tflq.engine.kernels.families.element_types import INDEX, SIZED
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.interior_padding import Spread, move_apart, spread
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, valid
 from tflq.engine.kernels.operands import (
     integers,
     integers_option,
@@ -47,6 +47,7 @@ from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
 from tflq.model.ir.schema import enum
+from tflq.typing import Array
 
 MAX_RANK = 5
 

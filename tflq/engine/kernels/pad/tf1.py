@@ -14,11 +14,12 @@ from math import prod
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.pad import reference
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 RANK = 4
 TYPES = ("float32", "int32", "int64", "uint8", "int8")

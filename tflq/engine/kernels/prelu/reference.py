@@ -18,11 +18,12 @@ import numpy as np
 
 from tflq.engine.kernels.families.xnnpack_floats import sloping
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import OutputStage, type_range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

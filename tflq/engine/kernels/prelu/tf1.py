@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.scaled_sum import smaller_than_one
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.prelu.reference import check_shape
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.stages import OutputStage, type_range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

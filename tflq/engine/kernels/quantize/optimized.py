@@ -19,12 +19,13 @@ from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.two_tables import TwoTables, eval_tables
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.quantize import reference as quantize
 from tflq.engine.kernels.quantize.reference import FloatData
 from tflq.engine.kernels.validity import opt, tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.rounding import clamp, float_to_int32, round_half_away, round_half_even, wrap_int32
+from tflq.typing import Array
 
 TYPES = "float32 -> int8|uint8|int16"
 

@@ -26,11 +26,12 @@ from tflq.engine.kernels.code_limits import NARROW, code_limits
 from tflq.engine.kernels.families.unary import prepare_unary
 from tflq.engine.kernels.filling import Call, filling, in_turn
 from tflq.engine.kernels.geometry.axes import along
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint, ZeroPoints
 from tflq.engine.numerics.stages import OutputPipeline, type_range
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Elements of an input whose accumulators are kept from run to run.
 _KEPT = 1 << 14

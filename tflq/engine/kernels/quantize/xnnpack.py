@@ -17,12 +17,13 @@ from tflq.engine.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.engine.kernels.families.unary import prepare_unary
 from tflq.engine.kernels.families.xnnpack_slopes import OpData as FixedData
 from tflq.engine.kernels.families.xnnpack_slopes import evaluate, fixed
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,12 @@ import numpy as np
 
 from tflq.engine.kernels.families.activation import quantized_limit
 from tflq.engine.kernels.families.unary import prepare_unary, same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.stages import type_range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import numpy as np
 from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.resize_bilinear import reference
 from tflq.engine.kernels.resize_bilinear.reference import (
     ONE,
@@ -35,6 +35,7 @@ from tflq.engine.kernels.resize_bilinear.reference import (
 )
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -23,11 +23,12 @@ import numpy as np
 from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.resizing import ratio, resized_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.operands import require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.rounding import divide_by_pot_half_away
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 ONE = 1 << 10  # a pixel, in the steps of the integer form
 

@@ -12,10 +12,11 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.delegation import delegate, has_recorded_image, has_shape, is_quantized
 from tflq.engine.kernels.families.resizing import ratio
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.resize_bilinear.reference import OpData, Taps, prepare_with
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 #: Bits of a weight.
 _BITS = 11

@@ -11,12 +11,13 @@ import numpy as np
 from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.delegation import delegate, has_recorded_image, has_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.resize_bilinear.reference import OpData, Taps, prepare_with
 from tflq.engine.kernels.resize_bilinear.xnnpack import positions
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.microkernels.flushed import add, begin_flushing, end_flushing, multiply
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:

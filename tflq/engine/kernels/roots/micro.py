@@ -16,12 +16,13 @@ import numpy as np
 
 from tflq.engine.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.engine.kernels.families.unary import same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.roots.reference import inverse_multiplier, inverse_roots
 from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.multiplier import Multiplier
 from tflq.engine.numerics.stages import type_range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tflq.engine.kernels.families.legacy_scales import by_first_scales
 from tflq.engine.kernels.families.quantized_unary import check_elementwise, refuse_negative
 from tflq.engine.kernels.families.unary import prepare_function, same_type
 from tflq.engine.kernels.filling import Call, filling, in_turn
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.elementary import inverse_sqrt
@@ -33,6 +33,7 @@ from tflq.engine.numerics.rounding import clamp, floats_to_int32
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.numerics.tables import look_up_8bit_into, look_up_16bit_into, table_16bit
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

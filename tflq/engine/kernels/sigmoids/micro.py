@@ -16,13 +16,14 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.engine.kernels.families.unary import same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.multiplier import quantize_multiplier
 from tflq.engine.numerics.scaling import calculate_input_radius
 from tflq.engine.numerics.sigmoid_int8 import INPUT_INTEGER_BITS, logistic_int8, tanh_int8
 from tflq.engine.numerics.tables import look_up_8bit
+from tflq.typing import Array
 
 
 def prepare_with(function: Callable[..., Array], zero_point: int | None) -> Callable[[Node, Arithmetic], Prepared]:

@@ -20,7 +20,7 @@ import numpy as np
 from tflq.engine.kernels.exactness import EXACT, SAME_LIBM, Exactness
 from tflq.engine.kernels.families.unary import same_type
 from tflq.engine.kernels.families.unclaimed import UNCLAIMED, unclaimed_floats
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.sigmoids import reference
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen_activations
@@ -29,6 +29,7 @@ from tflq.engine.numerics.elementary import logistic_into, tanh_into
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Integer bits of the input: Q3.12.
 INTEGER_BITS = 3

@@ -21,12 +21,13 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.narrow_floats import narrow_floats
 from tflq.engine.kernels.families.unary import check_zero_points, prepare_tabulated, same_type
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import Composed, expf, tanhf
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier, tanh_int16_into
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Beyond these the float form takes 1, and exp(x).
 UPPER, LOWER = 16.619047164916992188, -9.0

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.unary import check_zero_points, same_type
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Shift
 from tflq.engine.numerics.elementary import logistic_into, tanh_into
 from tflq.engine.numerics.scaling import checked_log2
+from tflq.typing import Array
 
 INTEGER_BITS = 3
 

@@ -17,7 +17,7 @@ from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.rows import as_rows
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.softmax.operands import check_8bit
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
@@ -25,6 +25,7 @@ from tflq.engine.numerics.libm import expf
 from tflq.engine.numerics.rounding import floats_to_int32, nearest_half_away
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 #: Elements that are worked on together, and bytes that each takes: floats, their integers, and what rounds them.
 _BLOCK, _ELEMENT_BYTES = 1 << 16, 40

@@ -24,7 +24,7 @@ from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.engine.kernels.families.unary import same_type
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.elementary import log_x_for_x_greater_than_or_equal_to_1
@@ -33,6 +33,7 @@ from tflq.engine.numerics.multiplier import Multiplier, multiply_double_rounding
 from tflq.engine.numerics.rounding import INT32_MIN, clamp, divide_by_pot_half_away, wrap_int32
 from tflq.engine.numerics.scaling import calculate_input_radius, preprocess_log_softmax_scaling
 from tflq.engine.numerics.stages import type_range
+from tflq.typing import Array
 
 #: Integer bits of the scaled differences and logarithms, of the sum of exps, and of the output.
 DIFFERENCE_BITS, SUM_BITS, OUTPUT_BITS = 5, 12, 4

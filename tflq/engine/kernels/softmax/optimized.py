@@ -26,7 +26,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.rows import as_rows, sum_rows
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.softmax import float_table, log_softmax
 from tflq.engine.kernels.softmax.float_table import exps_below
 from tflq.engine.kernels.softmax.log_softmax import check_quantized
@@ -42,6 +42,7 @@ from tflq.engine.numerics.rounding import clamp, floats_to_int32, nearest_half_a
 from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.typing import Array
 
 
 def prepare_by_eigen(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -26,7 +26,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.softmax import log_softmax
 from tflq.engine.kernels.softmax.float_table import prepare_table
 from tflq.engine.kernels.softmax.operands import check_8bit, check_output, operands
@@ -43,6 +43,7 @@ from tflq.engine.numerics.stages import OutputStage, type_range
 from tflq.engine.numerics.tables import look_up_16bit, table_16bit
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER
+from tflq.typing import Array
 
 #: Integer bits of the scaled differences, and of the sum of exps.
 DIFFERENCE_BITS, SUM_BITS = 5, 12

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from tflq.engine.kernels.delegation import delegate, has_shape
 from tflq.engine.kernels.families.xnnpack_softmax import softmax
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:

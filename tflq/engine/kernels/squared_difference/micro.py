@@ -15,12 +15,13 @@ import numpy as np
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.scaled_sum import scaled_codes, smaller_than_one
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.squared_difference.reference import OpData
 from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.stages import OutputPipeline, type_range
+from tflq.typing import Array
 
 
 def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:

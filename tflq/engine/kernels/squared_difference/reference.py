@@ -17,9 +17,10 @@ import numpy as np
 from tflq.engine.kernels.families.binary import both, prepare_plain
 from tflq.engine.kernels.families.scaled_sum import scaled_codes, smaller_than_one
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stages import OutputPipeline, type_range
+from tflq.typing import Array
 
 LEFT_SHIFT = 7
 

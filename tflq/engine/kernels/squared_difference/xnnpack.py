@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.xnnpack_floats import computing
-from tflq.engine.kernels.kernel import Array, valid
+from tflq.engine.kernels.kernel import valid
 from tflq.engine.kernels.squared_difference import reference
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.flushing import to_normal_float32
+from tflq.typing import Array
 
 
 def _squared_difference(x: Array, y: Array) -> Array:

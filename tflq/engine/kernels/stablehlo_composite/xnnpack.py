@@ -27,12 +27,13 @@ from flatbuffers import flexbuffers
 from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_shape
 from tflq.engine.kernels.families.fused_products import matrix_products
 from tflq.engine.kernels.families.xnnpack_softmax import softmax
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.flushing import subnormals_as_zeros, to_normal_float32
 from tflq.engine.numerics.xnnpack_functions import TANH
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 _NAME = "odml.scaled_dot_product_attention"
 

@@ -9,9 +9,9 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.recurrent.activation import apply
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.dynamic_range import add_quantized, are_finite
 from tflq.engine.numerics.lanes import add_products, dot_rows, sum_groups
+from tflq.typing import Array
 
 
 @in_pieces(lambda x, *rest: x.size * rest[5].shape[0] + rest[9].size, x="n", state="n", out="n")

@@ -33,7 +33,7 @@ from tflq.engine.kernels.families.recurrent.binding import Inputs, bind, optiona
 from tflq.engine.kernels.families.recurrent.promises import floats_unclaimed
 from tflq.engine.kernels.families.recurrent.rnn import check_state, is_asymmetric
 from tflq.engine.kernels.filling import Call, Form, in_turn, updating
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.svdf.loops import step_floats, sum_features, sum_moments
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -42,6 +42,7 @@ from tflq.engine.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers
 from tflq.engine.numerics.lanes import holds_zeros
 from tflq.engine.numerics.stages import OutputPipeline, type_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
 

@@ -26,11 +26,12 @@ from tflq.engine.kernels.families.contraction import bias_of, require_quantized
 from tflq.engine.kernels.families.hybrid import centred_images, channel_scales
 from tflq.engine.kernels.families.ordered_sums import finish_pixels
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.kernels.transpose_conv.shapes import shapes
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,12 +22,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tflq.engine.kernels.geometry.windows import Window, window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.transpose_conv import reference
 from tflq.engine.kernels.transpose_conv.shapes import Geometry, check_operands
 from tflq.engine.kernels.validity import cmsis_nn, micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ import numpy as np
 from tflq.engine.kernels.families.contraction import multipliers
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import FlatBlocks, eight_channels, requantizing
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.transpose_conv import reference
 from tflq.engine.kernels.transpose_conv.reference import prepare_quantized, without_activations
 from tflq.engine.kernels.validity import opt
@@ -26,6 +26,7 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stages import OutputPipeline
 from tflq.engine.numerics.unscaled import Unscaled
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Elements that the uint8 form's vector loop takes at a time.
 BLOCK = 16

@@ -15,12 +15,13 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.transpose_conv.shapes import shapes
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,7 @@ from tflq.engine.kernels.families.contraction import (
 )
 from tflq.engine.kernels.families.ordered_sums import convolve_transposed
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.transpose_conv import hybrid
 from tflq.engine.kernels.transpose_conv.shapes import Geometry, shapes
 from tflq.engine.kernels.validity import tflite
@@ -50,6 +50,7 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint
 from tflq.engine.numerics.contract import Contraction, Range, centre_into
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

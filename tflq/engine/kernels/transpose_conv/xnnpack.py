@@ -29,7 +29,7 @@ from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.contraction import bias_of
 from tflq.engine.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
 from tflq.engine.kernels.geometry.windows import Window, window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.transpose_conv.reference import prepare_quantized, scatter
 from tflq.engine.kernels.transpose_conv.shapes import Geometry, check_operands, shapes
 from tflq.engine.kernels.validity import xnnpack
@@ -37,6 +37,7 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.contract import Contraction, accumulators_int32
 from tflq.engine.numerics.dynamic_range_float32 import Rescale, quantize_rows_float32
+from tflq.typing import Array
 
 _SAME = 0  # of the schema's paddings
 

@@ -20,12 +20,13 @@ from tflq.engine.kernels.families.contraction import bias_of
 from tflq.engine.kernels.families.fused_products import FusedProduct, open_range
 from tflq.engine.kernels.families.native_options import SAME, VALID, integers
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Array, Kernel, Node, Operand, Prepared, Shape, promising, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, promising, valid
 from tflq.engine.kernels.transpose_conv.xnnpack import filter_fits, spread
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.model.ir import Record, TensorType
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.operators import Inspection, TensorFacts
 from tflq.face.report.graph.colouring import Colouring, scale
@@ -15,8 +13,8 @@ from tflq.face.report.html.charts import distribution
 from tflq.face.report.html.parts import figure
 from tflq.face.report.names import brief_name
 from tflq.face.report.numbers import short
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: Values by tensor index.
 Values = Mapping[int, Array]
 

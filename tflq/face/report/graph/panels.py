@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.operators import Inspection, OperatorFacts, TensorFacts
 from tflq.errors import TflqError
@@ -18,8 +16,8 @@ from tflq.face.report.names import brief_name
 from tflq.face.report.numbers import short
 from tflq.face.report.stages import span, stage_text
 from tflq.model.ir import Model, view
+from tflq.typing import Array
 
-Array = NDArray[Any]
 #: A page's additions about an operator, by its index.
 Extra = Callable[[int], Markup]
 

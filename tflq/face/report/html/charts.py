@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from tflq.escaping import printable
 from tflq.face.report.html.parts import text
 from tflq.face.report.numbers import short
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Shades of a scale, from faint to full; the style sheet has a class for each.
 LEVELS = 5

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import HISTOGRAM_REACH, Difference
 from tflq.face.report.graph.colouring import Colouring, scale, states
 from tflq.face.report.html.charts import MOST_CELLS, heat_map, histogram, means_of_blocks, plot
 from tflq.face.report.html.parts import figure, key, text
 from tflq.face.report.numbers import short
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Elements of a row of the map of a tensor without height and width, and of a larger one.
 _ROW, _LONG_ROW = 16, 64

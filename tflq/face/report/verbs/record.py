@@ -7,8 +7,6 @@ from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
 from tflq.comparison.verification.golden import Golden, named_tensors
 from tflq.engine.api.subject import ModelFacts
 from tflq.face.report.blocks import (
@@ -30,11 +28,10 @@ from tflq.face.report.documents import RECORD, model_document, runtime_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.runtimes import runtime_text
 from tflq.statements import facts_of
+from tflq.typing import Array
 
 if TYPE_CHECKING:
     from tflq.face.report.graph.standard import ModelView
-
-Array = NDArray[Any]
 
 
 def record_report(golden: Golden, model: str, path: str) -> Report:

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.results import InputFacts
 from tflq.engine.api.subject import ModelFacts
@@ -36,11 +35,11 @@ from tflq.face.report.blocks import (
 from tflq.face.report.documents import RUN, model_document, promise_document
 from tflq.face.report.numbers import counted
 from tflq.model.ir import TensorSpec
+from tflq.typing import Array
 
 if TYPE_CHECKING:
     from tflq.face.report.graph.standard import ModelView
 
-Array = NDArray[Any]
 
 #: Largest array whose elements text shows, and number of classes that it lists.
 _SHOWN, _TOP = 10, 5

@@ -7,8 +7,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from numpy.typing import NDArray
-
 from tflq.model.ir import (
     GraphView,
     Model,
@@ -24,8 +22,7 @@ from tflq.model.ir.schema import enum
 from tflq.quantization.draft import Draft, options
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 class Editing:

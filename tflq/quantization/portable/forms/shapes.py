@@ -15,9 +15,9 @@ from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, OperatorView, TensorType, view
 from tflq.model.surgery.cut import cut
 from tflq.model.surgery.edit import with_tensors
-from tflq.quantization.params import Array
 from tflq.quantization.portable.forms.editing import Editing, composed
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
+from tflq.typing import Array
 
 _PROFILE = "litert-ref"
 _INTEGERS = (TensorType.INT32, TensorType.INT64)

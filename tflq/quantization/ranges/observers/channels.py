@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.quantization.params import Range
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ class Channels:
     low: Reals = field(default_factory=_none)
     high: Reals = field(default_factory=_none)
 
-    def update(self, samples: NDArray[Any]) -> Channels:
+    def update(self, samples: Array) -> Channels:
         """Return the extremes widened by the samples."""
         rows = samples.reshape(-1, samples.shape[-1])
         return self.merge(Channels(rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.quantization.params import Range
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.errors import InputError
 from tflq.quantization.params import Range
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Reals = NDArray[np.float64]
 
 #: Bits between a histogram's largest magnitude and its narrowest bins, for values that hardly differ.

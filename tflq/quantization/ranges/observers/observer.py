@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
-
-from numpy.typing import NDArray
+from typing import Protocol, TypeVar
 
 from tflq.quantization.params import Range
+from tflq.typing import Array
 
-Array = NDArray[Any]
 Self = TypeVar("Self", bound="Observer")
 
 

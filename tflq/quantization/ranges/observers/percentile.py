@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from numpy.typing import NDArray
 
 from tflq.quantization.params import Range
 from tflq.quantization.ranges.observers.histogram import Histogram
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +19,7 @@ class Percentile:
     outside: float = 1e-4
     histogram: Histogram = field(default_factory=Histogram)
 
-    def update(self, samples: NDArray[Any]) -> Percentile:
+    def update(self, samples: Array) -> Percentile:
         """Return the percentile after `samples`."""
         return replace(self, histogram=self.histogram.update(samples))
 

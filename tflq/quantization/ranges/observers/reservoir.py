@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.quantization.params import Range
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Reservoir:
     keys: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     values: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
 
-    def update(self, samples: NDArray[Any]) -> Reservoir:
+    def update(self, samples: Array) -> Reservoir:
         """Return a choice from the values seen before and those of `samples`."""
         values = samples.ravel().astype(np.float32)
         keys = np.random.default_rng((self.seed, self.seen)).random(values.size)

@@ -7,11 +7,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.quantization.ranges.observers.observer import Observer
+from tflq.typing import Array
 
-Array = NDArray[Any]
 AnObserver = TypeVar("AnObserver", bound=Observer)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.quantization.params import Range
 from tflq.quantization.ranges.observers import Histogram
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class Points:
     counts: Reals
 
     @staticmethod
-    def of_values(values: NDArray[Any], axis: int | None = None) -> Points:
+    def of_values(values: Array, axis: int | None = None) -> Points:
         """Return each element once: the whole tensor as one row, or one row per index along `axis`."""
         return Points(rows_of(values, axis).astype(np.float64), np.ones((1, 1)))
 
@@ -63,12 +63,12 @@ class Points:
         return Points(np.concatenate([self.values, other.values], axis=1), np.concatenate(counts, axis=1))
 
 
-def rows_of(values: NDArray[Any], axis: int | None) -> NDArray[Any]:
+def rows_of(values: Array, axis: int | None) -> Array:
     """Return a tensor as one row, or with one row per index along `axis`."""
     return values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
 
 
-def from_rows(rows: NDArray[Any], shape: tuple[int, ...], axis: int | None) -> NDArray[Any]:
+def from_rows(rows: Array, shape: tuple[int, ...], axis: int | None) -> Array:
     """Return the tensor of that shape, the inverse of `rows_of`."""
     if axis is None:
         return rows.reshape(shape)

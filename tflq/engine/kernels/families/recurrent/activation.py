@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.jit.compiled import Int, Real, compiled
-from tflq.engine.kernels.kernel import Array, Node
+from tflq.engine.kernels.kernel import Node
 from tflq.engine.numerics import eigen_activations
 from tflq.engine.numerics.eigen_activations import tanh_element
+from tflq.typing import Array
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
 

@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array, Node, Operand
+from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.dynamic_range import ByteMatrix
+from tflq.typing import Array
 
 Inputs = Sequence[Array | None]
 Weights = Array | ByteMatrix

@@ -20,13 +20,14 @@ from tflq.engine.kernels.families.recurrent.binding import Inputs, Weights, matr
 from tflq.engine.kernels.families.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, Roles, Sizes, is_diagonal
 from tflq.engine.kernels.families.recurrent.lstm_steps import normalise, run_rows
 from tflq.engine.kernels.families.recurrent.rnn import is_asymmetric
-from tflq.engine.kernels.kernel import Array, Node
+from tflq.engine.kernels.kernel import Node
 from tflq.engine.numerics import eigen, eigen_activations
 from tflq.engine.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Rows, quantize_rows
 from tflq.engine.numerics.lanes import is_zero
 from tflq.engine.numerics.libm import expf
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
+from tflq.typing import Array
 
 #: Which part of the scratch buffer a gate is written to: with an input gate, and without.
 _PLACE = {INPUT: 0, CELL: 1, FORGET: 2, OUTPUT: 3}

@@ -13,7 +13,7 @@ import numpy as np
 from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
-from tflq.engine.kernels.kernel import Array, Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Node, Prepared, Shape
 from tflq.engine.numerics import eigen, eigen_activations
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
@@ -23,6 +23,7 @@ from tflq.engine.numerics.fixedpoint import doubling_high_mul, rescale, saturati
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.stages import HalfUpTwice, OutputPipeline, StageOf, type_range
+from tflq.typing import Array
 
 X, ACTIVATION, WEIGHTS, BIASES, STATE = range(5)
 #: The integer bits of the only state that the source takes.

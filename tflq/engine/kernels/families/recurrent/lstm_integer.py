@@ -25,13 +25,14 @@ from tflq.engine.kernels.families.recurrent.lstm_integer_steps import (
     update_cell,
 )
 from tflq.engine.kernels.families.recurrent.lstm_operands import CELL, FORGET, INPUT, OUTPUT, SINGLE, Sizes
-from tflq.engine.kernels.kernel import Array, Node, Operand
+from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.multiplier import Multiplier, quantize_multiplier
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.stages import DoubleRounding, OutputStage
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _LOW16, _HIGH16 = -32768, 32767
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces, in_steps
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.elementary import inverse_sqrt, logistic_into, tanh_into
 from tflq.engine.numerics.multiplier import multiply_double_rounding, round_twice
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap, wrap_int32
+from tflq.typing import Array
 
 
 @in_pieces(8, out="r", cell="r")

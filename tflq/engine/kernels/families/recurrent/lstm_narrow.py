@@ -20,7 +20,7 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.recurrent.lstm_operands import CELL, FORGET, OUTPUT, SINGLE, Sizes
-from tflq.engine.kernels.kernel import Array, Node, Operand
+from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Contraction
@@ -29,6 +29,7 @@ from tflq.engine.numerics.multiplier import Multiplier, multiply_double_rounding
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, float_to_int32, round_half_away, wrap
 from tflq.engine.numerics.stages import OutputPipeline, OutputStage, type_range
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 _LOW16, _HIGH16 = -32768, 32767
 #: First intermediate of each gate.

@@ -14,11 +14,11 @@ from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.ordered_sums import clamp_std
 from tflq.engine.kernels.families.recurrent.activation import apply
-from tflq.engine.kernels.kernel import Array
 from tflq.engine.numerics.dynamic_range import add_defined
 from tflq.engine.numerics.eigen import matrix_vector
 from tflq.engine.numerics.eigen_activations import logistic_element, logistic_of_exp
 from tflq.engine.numerics.lanes import holds_zeros
+from tflq.typing import Array
 
 
 @compiled

@@ -18,10 +18,11 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.hybrid_sums import HybridSums
 from tflq.engine.kernels.families.recurrent.activation import activate, apply
 from tflq.engine.kernels.families.recurrent.binding import Inputs, Weights, optional_matrix
-from tflq.engine.kernels.kernel import Array, Node, Operand
+from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_defined, quantize_rows
 from tflq.engine.numerics.lanes import add_products
 from tflq.errors import UndefinedResultError
+from tflq.typing import Array
 
 #: Rows from which on a product of codes goes through tiles, and products of that many elements.
 _MANY, _LARGE = 8, 1 << 18

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tflq.engine.kernels.kernel import Array
+from tflq.typing import Array
 
 
 class Cell(Protocol):

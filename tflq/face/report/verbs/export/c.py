@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.comparison.verification.golden import Golden, Observation
 from tflq.errors import LimitError, UnsupportedError
 from tflq.escaping import printable
 from tflq.face.report.runtimes import runtime_text
-
-Array = NDArray[Any]
+from tflq.typing import Array
 
 #: Bytes of values that a header may hold.
 _MOST = 4 << 20
