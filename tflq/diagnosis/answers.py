@@ -54,7 +54,8 @@ class Answer:
     `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
     `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
     were compared with each other. `breach` names the rule that the model breaks in the operator that differs. `known`
-    is the runtime that the evidence was recorded from, if it is known; its profile has the same name.
+    is the runtime that the evidence was recorded from, if it is known; its profile has the same name. `evidence` is the
+    file, runtime or target that the answer is about.
     """
 
     base: str
@@ -67,6 +68,7 @@ class Answer:
     runtimes: RuntimesApart | None = None
     breach: Statement | None = None
     known: str = ""
+    evidence: str = ""
 
     @property
     def is_known(self) -> bool:

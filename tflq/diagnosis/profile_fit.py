@@ -18,6 +18,7 @@ from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.localization import Localizer, alone
 from tflq.comparison.verification.results import Located, Status, merged_samples, status_of
 from tflq.diagnosis.certainty import Certainty, Evidence, inside
+from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
 from tflq.diagnosis.localization import BySample, localize_samples, trusted
@@ -55,7 +56,7 @@ class Fit:
     `operators` are the names of the model's operators, in order of execution. `failures` gives, by operator index, the
     reason why the base did not run an operator that no profile ran. `informative` counts compared results that lie
     inside their types' ranges. `foreign` causes, of runtimes without a profile, reproduce elements that the base does
-    not.
+    not. `discrimination` has inputs that distinguish the fitting profiles, if they were searched.
     """
 
     base: str
@@ -64,6 +65,7 @@ class Fit:
     failures: Mapping[int, str] = field(default_factory=dict)
     informative: int = 0
     foreign: tuple[str, ...] = ()
+    discrimination: Discrimination | None = None
 
     @cached_property
     def ranked(self) -> tuple[str, ...]:

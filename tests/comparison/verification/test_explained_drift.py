@@ -16,10 +16,10 @@ from support import suites
 from tflq.comparison.verification import load_golden, verify
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.results import Verdict
-from tflq.diagnosis.drift import drift
 from tflq.engine.profiles.history import changes_between
 from tflq.face.cli.main import cli
 from tflq.model.ir.schema import data_text
+from tflq.verbs.drift import diff_goldens
 
 FOLDER = suites.ROOT / "golden" / "singleop"
 MODEL = FOLDER / "models" / "tie_fc_i8_0.tflite"
@@ -70,7 +70,7 @@ def test_an_upgrade_is_explained_with_its_formulas_and_its_effect(before: Path, 
 
 
 def test_a_downgrade_is_explained_the_other_way_round(before: Path, after: Path) -> None:
-    (change,) = drift(MODEL, after, before).changes
+    (change,) = diff_goldens(MODEL, after, before).changes
     assert (change.before, change.after) == ("DBL", "DR, M16")
 
 
@@ -99,7 +99,7 @@ def test_one_bit_that_no_profile_has_is_not_explained(before: Path, after: Path,
 @pytest.mark.parametrize("runtime", [{}, {**NEW, "name": "my-npu", "package": "npu"}, {**OLD, "version": "2.99.0"}])
 def test_a_runtime_without_a_profile_explains_nothing(runtime: dict[str, Any], before: Path, tmp_path: Path) -> None:
     recorded("tie_fc_i8_0.npz", runtime).save(tmp_path / "after.npz")
-    assert drift(MODEL, before, tmp_path / "after.npz").verdict == Verdict.DIFFERS
+    assert diff_goldens(MODEL, before, tmp_path / "after.npz").verdict == Verdict.DIFFERS
     found = verify(MODEL, tmp_path / "after.npz", profile="tflite-2.14-ref")
     assert (found.verdict, found.own) == (Verdict.DIFFERS, "")
 

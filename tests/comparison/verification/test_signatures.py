@@ -78,9 +78,9 @@ def test_a_fault_in_the_second_signature_is_found(golden: Path) -> None:
 
 @pytest.mark.parametrize("name", ["copy.npz", "copy.zip", "copy/"])
 def test_goldens_hold_all_signatures(golden: Path, tmp_path: Path, name: str) -> None:
-    from tflq.comparison.verification.curation import merge
+    from tflq.comparison.verification.curation import merge_goldens
 
-    merge([golden], f"{tmp_path}/{name}")
+    merge_goldens([golden], f"{tmp_path}/{name}")
     copied = load_golden(f"{tmp_path}/{name}")
     assert copied.steps == (("prefill_8", False), ("decode", True), ("decode", True))
     report = tflq.verify(DECODER, f"{tmp_path}/{name}")
@@ -245,28 +245,28 @@ def test_a_signature_of_other_tensors_is_refused_or_run(decoder: Model) -> None:
 
 
 def test_steps_stay_together(golden: Path, tmp_path: Path) -> None:
-    from tflq.comparison.verification.curation import merge, prune
+    from tflq.comparison.verification.curation import merge_goldens, prune_golden
 
-    assert merge([golden, golden], tmp_path / "twice.npz") == 3
+    assert merge_goldens([golden, golden], tmp_path / "twice.npz") == 3
     with pytest.raises(GoldenError, match="sample 1 continues sample 0"):
-        prune(golden, tmp_path / "part.npz", samples=slice(1, 3))
-    assert prune(golden, tmp_path / "part.npz", samples=slice(0, 2)) == 2
+        prune_golden(golden, tmp_path / "part.npz", samples=slice(1, 3))
+    assert prune_golden(golden, tmp_path / "part.npz", samples=slice(0, 2)) == 2
     other = tmp_path / "other.npz"
     recorded = load_golden(golden)
     replace(recorded, observations=(recorded.observations[0], recorded.observations[2])).save(other)
-    assert merge([golden, other], tmp_path / "both.npz") == 5
+    assert merge_goldens([golden, other], tmp_path / "both.npz") == 5
     assert [continues for _, continues in load_golden(tmp_path / "both.npz").steps] == [False, True, True, False, True]
 
 
 def test_recordings_of_signatures_are_compared(golden: Path, tmp_path: Path) -> None:
-    from tflq.diagnosis.drift import drift
+    from tflq.verbs.drift import diff_goldens
 
-    assert drift(DECODER, golden, golden).verdict == Verdict.SAME
+    assert diff_goldens(DECODER, golden, golden).verdict == Verdict.SAME
     tflq.record(DECODER, "litert-opt", all_tensors=True, path=tmp_path / "opt.npz")
-    found = drift(DECODER, golden, tmp_path / "opt.npz")
+    found = diff_goldens(DECODER, golden, tmp_path / "opt.npz")
     assert found.verdict == Verdict.EXPLAINED
     assert found.own == ("litert-ref", "litert-opt")
     assert {o.signature for o in found.changed} == {"prefill_8", "decode"}
     load_golden(golden).chosen([0]).save(tmp_path / "one.npz")
     with pytest.raises(GoldenError, match="expected 3 samples"):
-        drift(DECODER, golden, tmp_path / "one.npz")
+        diff_goldens(DECODER, golden, tmp_path / "one.npz")

@@ -19,7 +19,6 @@ from tflq.comparison.verification import Verdict, verify
 from tflq.comparison.verification.evidence.dumps import load_dumps
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.results import Status
-from tflq.diagnosis.drift import drift
 from tflq.diagnosis.profile_fit import fit
 from tflq.engine.interpreter.unpacking import unpacked_tensors
 from tflq.engine.profiles import by_name
@@ -29,6 +28,7 @@ from tflq.face.report.verbs.verify.document import verify_document
 from tflq.face.report.verbs.verify.junit import junit
 from tflq.face.report.verbs.verify.texts import coverage_texts
 from tflq.model.ir import view
+from tflq.verbs.drift import diff_goldens
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)
@@ -224,7 +224,7 @@ def test_recordings_are_the_same_where_neither_holds_what_is_never_written(tmp_p
     model = dense("float16")
     for name, against in (("a", "litert-xnnpack"), ("b", "litert-xnnpack"), ("c", "litert-opt")):
         tflq.record(model, against, all_tensors=True, path=tmp_path / f"{name}.npz")
-    same = drift(model, tmp_path / "a.npz", tmp_path / "b.npz")
+    same = diff_goldens(model, tmp_path / "a.npz", tmp_path / "b.npz")
     assert same.verdict == Verdict.SAME
-    other = drift(model, tmp_path / "a.npz", tmp_path / "c.npz")
+    other = diff_goldens(model, tmp_path / "a.npz", tmp_path / "c.npz")
     assert [o.index for o in other.changed] == [1]  # its inputs are equal: one of them is a constant

@@ -64,7 +64,7 @@ class Benchmark:
         runs: int | None = None,
         threads: int = 1,
         python: str | None = None,
-        tell: Progress = silent,
+        progress: Progress = silent,
     ) -> None:
         """Read the model and its inputs.
 
@@ -78,7 +78,7 @@ class Benchmark:
             runs: The least number of invokes of each side, in place of `seconds`.
             threads: Threads of every side.
             python: The Python in which runtimes are installed, if not this one.
-            tell: Called with the progress.
+            progress: Called as progress(what, done, total).
 
         Raises:
             FileAccessError, FormatError, ModelError: See `load`.
@@ -96,7 +96,7 @@ class Benchmark:
         self._feeds = make_feeds(self._parts, inputs, samples, seed, preparation)
         self._against = RUNTIMES if against is None else dict.fromkeys(against)
         self._is_asked = against is not None
-        self._seconds, self._runs, self._threads, self._python, self._tell = seconds, runs, threads, python, tell
+        self._seconds, self._runs, self._threads, self._python, self._tell = seconds, runs, threads, python, progress
         form = chosen(is_wide=False)
         self.result = Benched(self._subject.facts, names, threads, "none" if form is None else form.name)
 

@@ -126,7 +126,7 @@ class Case:
 
 @dataclass(slots=True)
 class Benched:
-    """The results of a benchmark, complete unless `interrupted`.
+    """The results of a benchmark, complete unless `interrupted`, by the signal `stop`.
 
     `missing` are runtimes that are not installed, with the reason; `notes` are about what was left out.
     """
@@ -140,3 +140,4 @@ class Benched:
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     interrupted: bool = False
+    stop: BaseException | None = None

@@ -6,8 +6,10 @@ import os
 import warnings
 
 from tflq.comparison.sessions.roles import decoder_of
-from tflq.engine.api.files import load
+from tflq.engine.api.files import Source
+from tflq.engine.api.subject import subject
 from tflq.errors import FileAccessError, InputError, InputWarning
+from tflq.model.ir import Model
 from tflq.model.storage.arrays import load_array
 from tflq.model.storage.reading import read_bytes
 from tflq.statements import Statement
@@ -45,7 +47,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise FileAccessError(path, f"is not a text in UTF-8 ({error})") from error
 
 
-def split_text(model: str | os.PathLike[str], tokens: list[int]) -> tuple[list[int], list[int]]:
+def split_text(model: Source | Model, tokens: list[int]) -> tuple[list[int], list[int]]:
     """Return a text's beginning for the longest prefill that it fills, and what follows, up to the model's context.
 
     Warns with InputWarning if the context cuts the text.
@@ -53,9 +55,10 @@ def split_text(model: str | os.PathLike[str], tokens: list[int]) -> tuple[list[i
     Raises:
         InputError: The model is not a decoder.
     """
-    decoder = decoder_of(load(model))
+    decoder = decoder_of(subject(model).model)
     if decoder is None:
-        raise InputError("a text is for a decoder: no signature takes one token and returns logits", name=str(model))
+        name = os.fspath(model) if isinstance(model, (str, os.PathLike)) else ""
+        raise InputError("a text is for a decoder: no signature takes one token and returns logits", name=name)
     count = next((roles.count for roles in decoder.prefills if roles.count < len(tokens)), 1)
     kept = tokens[: decoder.context + 1] if decoder.context else tokens
     if len(kept) < len(tokens):

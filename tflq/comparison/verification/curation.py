@@ -16,7 +16,7 @@ from tflq.model.storage.output import PathLike
 from tflq.typing import Array
 
 
-def merge(paths: Sequence[PathLike], output: PathLike) -> int:
+def merge_goldens(paths: Sequence[PathLike], output: PathLike) -> int:
     """Merge goldens of the same model and runtime into one, samples of equal inputs once; return their number.
 
     Raises:
@@ -40,7 +40,7 @@ def merge(paths: Sequence[PathLike], output: PathLike) -> int:
     return sum(len(part.observations) for part in parts)
 
 
-def prune(path: PathLike, output: PathLike, *, samples: slice | None = None, drop_tensors: bool = False) -> int:
+def prune_golden(path: PathLike, output: PathLike, *, samples: slice | None = None, drop_tensors: bool = False) -> int:
     """Write a golden with some of the samples, those of equal inputs once, and only the arrays that they use.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tflq.comparison.inspection.difference import Difference, difference
@@ -71,6 +71,7 @@ class Verdicts:
     limit on refused cases; None for any number except all. `stop` is the signal that ended the run before its last
     `left` cases. `shard` is the part of the suite with the digest `suite`; empty: it is not known. `joint` is
     the evidence of arithmetics that were compared with every case. `accepted`: a baseline accepts every failing case.
+    `left_out` is the number of cases that the expected profile refuses.
     `seed` and `version` of tflq are those that the suite was made with; None and empty: they are not known.
     """
 
@@ -88,6 +89,11 @@ class Verdicts:
     accepted: bool = False
     seed: int | None = None
     version: str = ""
+    left_out: int = 0
+
+    def leaving_out(self, count: int) -> Verdicts:
+        """Return the verdicts on a suite of which `count` cases were left out."""
+        return replace(self, left_out=count) if count else self
 
     @property
     def verdict(self) -> SuiteVerdict:

@@ -23,7 +23,7 @@ from tflq.face.cli.output import is_quiet, say, say_document
 from tflq.face.cli.several import Found, each_model, models_argument, only_of_one
 
 if TYPE_CHECKING:
-    from tflq.comparison.benchmark import Benched, Benchmark
+    from tflq.comparison.benchmark import Benched
 
 #: The word for no runtime.
 NONE = "none"
@@ -84,17 +84,17 @@ def bench_command(models: tuple[str, ...], html: str | None, force: bool, as_jso
     check_files([html], [*models, options["inputs"]], force=force)
     if len(models) > 1:
         return each_model("bench", models, _COLUMNS, lambda model: _found(model, options), as_json=as_json)
-    benchmark, stop = _run(models[0], options)
-    shown = bench_report(benchmark.result)
+    found = _run(models[0], options)
+    shown = bench_report(found)
     if html is not None:
         write_page(html, shown, models[0], options["profile"][0], options["signature"])
     if as_json:
-        say_document(bench_document(benchmark.result))
+        say_document(bench_document(found))
     else:
         say(shown)
-    if stop is not None:
-        raise stop
-    return _exit(benchmark.result, options)
+    if found.stop is not None:
+        raise found.stop
+    return _exit(found, options)
 
 
 #: Columns of the summary of several models.
@@ -106,52 +106,30 @@ def _found(model: str, options: Mapping[str, Any]) -> Found:
     from tflq.face.report.verbs.bench.document import bench_document
     from tflq.face.report.verbs.bench.report import ratios_text
 
-    benchmark, stop = _run(model, options)
-    if stop is not None:
-        raise stop
-    case = next(case for case in benchmark.result.cases if case.base is not None)
+    found = _run(model, options)
+    if found.stop is not None:
+        raise found.stop
+    case = next(case for case in found.cases if case.base is not None)
     assert case.base is not None
     bits = ", ".join(dict.fromkeys(side.bits for side in case.sides[1:]))
     cells = (seconds_text(case.base.median), ratios_text(case), bits)
-    return "timed", cells, bench_document(benchmark.result), _exit(benchmark.result, options)
+    return "timed", cells, bench_document(found), _exit(found, options)
 
 
-def _run(model: str, options: Mapping[str, Any]) -> tuple[Benchmark, BaseException | None]:
-    """Run a benchmark; return it and what interrupted it, if something was timed before."""
-    from tflq.comparison.benchmark import Benchmark
-    from tflq.comparison.verification.preparation import preparation
+def _run(model: str, options: Mapping[str, Any]) -> Benched:
+    """Run a benchmark; it is interrupted if a signal ends it when something was timed."""
     from tflq.errors import OptionError
     from tflq.face.report.progress import progress_bar
+    from tflq.verbs.bench import bench
 
     against = options["against"] or None
     if against is not None and NONE in against:
         if len(against) > 1:
             raise OptionError("--against none excludes other runtimes")
         against = ()
-    with progress_bar(quiet=is_quiet()) as tell:
-        benchmark = Benchmark(
-            model,
-            options["profile"],
-            against,
-            inputs=options["inputs"],
-            samples=options["samples"],
-            seed=options["seed"],
-            signature=options["signature"],
-            preparation=preparation(options["mean"], options["std"], options["quantize_inputs"], options["bgr"]),
-            seconds=options["seconds"],
-            runs=options["runs"],
-            threads=options["threads"],
-            python=options["python"],
-            tell=tell,
-        )
-        try:
-            benchmark.run()
-        except BaseException as stop:
-            timed = any(case.base is not None for case in benchmark.result.cases)
-            if isinstance(stop, Exception) or not timed:
-                raise
-            return benchmark, stop
-    return benchmark, None
+    given = {name: value for name, value in options.items() if name not in ("profile", "against")}
+    with progress_bar(quiet=is_quiet()) as progress:
+        return bench(model, options["profile"], against, **given, progress=progress)
 
 
 def _exit(found: Benched, options: Mapping[str, Any]) -> Exit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import Any
 
@@ -53,13 +52,13 @@ def make_command(
 
     Equal options give equal bytes. With --shard, each machine makes a part and runs it; `merge` joins the results.
     """
-    from tflq.devices.conformance.session import Order, make_suite
     from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.conform.report import suite_report
+    from tflq.verbs.conform import make_suite
 
     check_files([output], [], force=force)
-    with progress_bar(lines=True, quiet=is_quiet()) as tell:
-        written = make_suite(output, Order(profile, level, seed, shard=shard), jobs, tell)
+    with progress_bar(lines=True, quiet=is_quiet()) as progress:
+        written = make_suite(output, profile, level=level, seed=seed, shard=shard, jobs=jobs, progress=progress)
     if as_json:
         cases = len(written.suite.cases)
         say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": written.left_out})
@@ -121,32 +120,28 @@ def run_command(
     Models that the target refuses to run are counted separately. Ctrl-C judges what is answered so far; with --work,
     the same command continues. `tflq explain WORK/CASE` explains a case.
     """
-    from tflq.devices.conformance.session import restate, run_suite
-    from tflq.devices.conformance.targets import target_of
-    from tflq.devices.learning.jointly_observed import causes_of_suite
-    from tflq.engine.runtimes.children import temporary_folder
-    from tflq.errors import OptionError
     from tflq.face.report.progress import progress_bar
+    from tflq.verbs.conform import conform
 
-    if work is not None and (scheduler is not None or jobs > 1):
-        raise OptionError("--work is for one process; for several, use --shard I/N and a folder each")
     check_reports(suite, reports, results)
-    system = target_of(target, python, timeout)
-    with temporary_folder() as folder, progress_bar(lines=True, quiet=is_quiet()) as tell:
-        asked = suite
-        if profile is not None:
-            asked = os.path.join(folder, "suite.npz")
-            left_out = restate(suite, asked, profile, level, shard)
-            shard = (1, 1)  # the part is the whole of the suite that is asked
-            if left_out and not is_quiet():
-                click.echo(f"{left_out} cases are left out, which {profile} refuses", err=True)
-        if scheduler is None and jobs == 1:
-            verdicts = run_suite(asked, system, level, shard, work, batch, max_refused, tell, causes_of_suite)
-        else:
-            from tflq.devices.conformance.spreading import Part, spread
-
-            whole = Part(asked, target, python, timeout, level, shard, batch)
-            verdicts = spread(whole, system.name, jobs, scheduler, max_refused, tell)
+    with progress_bar(lines=True, quiet=is_quiet()) as progress:
+        verdicts = conform(
+            suite,
+            target,
+            profile,
+            level=level,
+            shard=shard,
+            work=work,
+            batch=batch,
+            max_refused=max_refused,
+            jobs=jobs,
+            scheduler=scheduler,
+            python=python,
+            timeout=timeout,
+            progress=progress,
+        )
+    if verdicts.left_out and not is_quiet():
+        click.echo(f"{verdicts.left_out} cases are left out, which {profile} refuses", err=True)
     if results is not None:
         from tflq.face.report.numbers import counted
         from tflq.face.report.verbs.conform.rows import write_rows
@@ -164,10 +159,10 @@ def run_command(
 @json_option
 def pack_command(suite: str, output: str, level: str, shard: tuple[int, int], as_json: bool) -> int:
     """Unpack SUITE's models and inputs into a folder that a device can run; `check` then judges its outputs."""
-    from tflq.devices.conformance.session import pack
     from tflq.face.report.verbs.conform.report import packed_report
+    from tflq.verbs.conform import pack_suite
 
-    count = pack(suite, output, level, shard)
+    count = pack_suite(suite, output, level=level, shard=shard)
     if as_json:
         say_document({"schema": "tflq/conform-pack/1", "output": output, "cases": count})
     else:
@@ -186,13 +181,12 @@ def check_command(
     suite: str, folder: str, level: str, shard: tuple[int, int], max_refused: Any, as_json: bool, **reports: Any
 ) -> int:
     """Judge the outputs that a device wrote into a folder made by `pack`. Exit codes are those of `run`."""
-    from tflq.devices.conformance.session import check
-    from tflq.devices.learning.jointly_observed import causes_of_suite
     from tflq.face.report.progress import progress_bar
+    from tflq.verbs.conform import check_outputs
 
     check_reports(suite, reports)
-    with progress_bar(lines=True, quiet=is_quiet()) as tell:
-        verdicts = check(suite, folder, level, shard, max_refused, tell, causes_of_suite)
+    with progress_bar(lines=True, quiet=is_quiet()) as progress:
+        verdicts = check_outputs(suite, folder, level=level, shard=shard, max_refused=max_refused, progress=progress)
     again = shlex.join(("tflq", "conform", "check", suite, folder))
     return report_verdicts(verdicts, suite, work=folder, again=again, as_json=as_json, **reports)
 
@@ -212,8 +206,8 @@ def merge_command(results: tuple[str, ...], max_refused: Any, as_json: bool, **r
     tflq conform run suite.npz --target CMD --shard 2/2 --json > part2.json
     tflq conform merge part1.json part2.json --junit report.xml
     """
-    from tflq.devices.conformance.merging import merged
+    from tflq.verbs.conform import merge_verdicts
 
     check_reports(results[0], reports, sources=results)
     again = shlex.join(("tflq", "conform", "merge", *results))
-    return report_verdicts(merged(results, max_refused), "SUITE", again=again, as_json=as_json, **reports)
+    return report_verdicts(merge_verdicts(results, max_refused), "SUITE", again=again, as_json=as_json, **reports)

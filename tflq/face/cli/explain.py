@@ -15,12 +15,12 @@ from tflq.face.cli.options import (
     json_option,
     limit_options,
     model_argument,
+    number_options,
     optional_dump_option,
     overlay_option,
     profile_option,
     reading_words,
     sample_option,
-    scaling_options,
     signature_option,
 )
 from tflq.face.cli.output import say, say_document, say_written
@@ -49,7 +49,7 @@ def _element(_context: Any, _option: Any, text: str | None) -> tuple[int, ...] |
 )
 @click.option("--mode", type=click.Choice(["isolated", "cumulative"]), default="isolated", show_default=True)
 @dump_inputs_option
-@scaling_options
+@number_options
 @signature_option
 @click.option("--seed", default=0, show_default=True, help="Seed of generated inputs.")
 @click.option(
@@ -72,8 +72,6 @@ def explain_command(
     element: tuple[int, ...] | None,
     mode: str,
     inputs: str | None,
-    scaling: Any,
-    bgr: bool,
     signature: str | None,
     seed: int,
     discriminate: str | None,
@@ -82,6 +80,7 @@ def explain_command(
     force: bool,
     profile: str,
     as_json: bool,
+    **numbers: Any,
 ) -> int:
     """Find the first operator of MODEL whose results in the dump differ, and the arithmetic that reproduces them.
 
@@ -100,51 +99,35 @@ def explain_command(
     tflq explain model.tflite --op 4 --element 0,3,5,7
     tflq explain work/00462-fully_connected
     """
-    from dataclasses import replace
-
-    from tflq.engine.api.subject import subject
-    from tflq.engine.profiles import by_name
     from tflq.errors import OptionError
-    from tflq.model.ir import only_signed
+    from tflq.face.report.verbs.explain.document import explain_document
+    from tflq.face.report.verbs.explain.report import explain_report
+    from tflq.verbs.explain import explain
 
     if dump is None:
         model, dump, profile = _case(model, profile)
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
-    whole = subject(model)
     if dump is None:
         if element is None or html is not None or overlay is not None or discriminate is not None:
             raise OptionError("give --dump, or --element alone to show an element of the profile's own run")
-        target = only_signed(whole.model, signature).model
-        return _work_out(model, target, profile, op, element, inputs, seed, as_json=as_json)
-
-    from tflq.comparison.verification.goldens import check_model
-    from tflq.comparison.verification.preparation import Preparation
-    from tflq.comparison.verification.results import Mode
-    from tflq.devices.learning.jointly_observed import causes_of_dump
-    from tflq.diagnosis.findings import gravest, investigate
-    from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
-    from tflq.face.report.verbs.explain.document import explain_document
-    from tflq.face.report.verbs.explain.report import explain_report
-
-    check_model(dump, whole.facts.sha256)
-    chosen, how, words = by_name(profile), Preparation(scaling, bgr=bgr), reading_words()
-    held = dumps_by_signature(whole.model, dump, sample, inputs, signature, how)
-    if op is not None or element is not None or discriminate is not None:
-        held = [only_dumps(whole.model, dump, sample, inputs, signature, how)]
-    found = []
-    for part, samples in held:
-        one = investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element)
-        joint = causes_of_dump(part.model, samples, chosen, one)
-        found.append(replace(one, signature=part.name, joint=joint, faults=(*one.faults, *joint.faults)))
-    findings = gravest(found)
-    if discriminate is not None:
-        from tflq.diagnosis.session import discriminated
-
-        part, samples = held[0]
-        findings = discriminated(part.model, samples, findings, chosen)
-        if findings.discrimination is not None and findings.discrimination.trials:
-            write_arrays(discriminate, findings.discrimination.arrays())
-            say_written(discriminate, "inputs that distinguish the causes")
+        return _work_out(model, profile, op, element, inputs, seed, signature, as_json=as_json)
+    findings = explain(
+        model,
+        dump,
+        profile,
+        op=op,
+        mode=mode,
+        element=element,
+        inputs=inputs,
+        sample=sample,
+        signature=signature,
+        **numbers,
+        search_inputs=discriminate is not None,
+    )
+    words = reading_words()
+    if discriminate is not None and findings.discrimination is not None and findings.discrimination.trials:
+        write_arrays(discriminate, findings.discrimination.arrays())
+        say_written(discriminate, "inputs that distinguish the causes")
     shown = explain_report(findings, model, dump, words)
     if html is not None:
         write_page(html, shown, model, profile, findings.signature or None)
@@ -179,28 +162,23 @@ def _case(place: str, profile: str) -> tuple[str, str | None, str]:
 
 
 def _work_out(
-    path: str,
-    model: Any,
+    model: str,
     profile: str,
     op: int | None,
     element: tuple[int, ...],
     inputs: str | None,
     seed: int,
+    signature: str | None,
     *,
     as_json: bool,
 ) -> int:
-    from tflq.comparison.verification.inputs import make_inputs
-    from tflq.diagnosis.findings import work_out
-    from tflq.engine.profiles import by_name
     from tflq.face.report.verbs.explain.document import element_run_document
     from tflq.face.report.verbs.explain.element import element_report
-    from tflq.model.ir import view
+    from tflq.verbs.explain import explain_element
 
-    drawn = make_inputs(model, inputs, 1, seed)
-    sample = dict(zip(view(model).inputs, drawn.samples[0], strict=True))
-    worked = work_out(model, sample, by_name(profile), element, op)
+    worked, facts = explain_element(model, element, profile, op=op, inputs=inputs, seed=seed, signature=signature)
     if as_json:
-        say_document(element_run_document(path, drawn.facts, worked))
+        say_document(element_run_document(model, facts, worked))
     else:
         say(element_report(worked))
     return Exit.SAME

@@ -15,10 +15,10 @@ from tflq.face.cli.options import (
     json_option,
     limit_options,
     model_argument,
+    number_options,
     overlay_option,
     reading_words,
     sample_option,
-    scaling_options,
     signature_option,
 )
 from tflq.face.cli.output import say, say_document
@@ -28,7 +28,7 @@ from tflq.face.cli.output import say, say_document
 @model_argument
 @dump_option
 @dump_inputs_option
-@scaling_options
+@number_options
 @sample_option
 @signature_option
 @click.option(
@@ -52,8 +52,6 @@ def fit_command(
     model: str,
     dump: str,
     inputs: str | None,
-    scaling: Any,
-    bgr: bool,
     sample: int | None,
     signature: str | None,
     profile: str,
@@ -62,6 +60,7 @@ def fit_command(
     overlay: str | None,
     force: bool,
     as_json: bool,
+    **numbers: Any,
 ) -> int:
     """Compare every operator of MODEL under every profile with the dump, and name the best profile or mix of profiles.
 
@@ -70,27 +69,24 @@ def fit_command(
     \b
     tflq fit model.tflite --dump device.npz
     """
-    from tflq.comparison.verification.goldens import check_model
-    from tflq.comparison.verification.preparation import Preparation
-    from tflq.diagnosis.profile_fit import fit
-    from tflq.diagnosis.profiles_apart import profiles_apart
-    from tflq.diagnosis.signatures import only_dumps
-    from tflq.engine.api.subject import subject
     from tflq.face.report.verbs.fit.document import fit_document
     from tflq.face.report.verbs.fit.report import fit_report
+    from tflq.verbs.fit import fit
 
     check_files([html, overlay, discriminate], [model, dump, inputs], force=force)
-    whole = subject(model)
-    check_model(dump, whole.facts.sha256)
-    part, dumps = only_dumps(whole.model, dump, sample, inputs, signature, Preparation(scaling, bgr=bgr))
-    target = part.model
-    result = fit(target, dumps, profile)
-    discrimination = None
-    if discriminate is not None and len(result.fitting) > 1:
-        discrimination = profiles_apart(target, dumps[0], result.fitting)
-        if discrimination.trials:
-            write_arrays(discriminate, discrimination.arrays())
-    shown = fit_report(result, discrimination, model=model, dump=dump, options=reading_words())
+    result = fit(
+        model,
+        dump,
+        profile,
+        inputs=inputs,
+        sample=sample,
+        signature=signature,
+        **numbers,
+        search_inputs=discriminate is not None,
+    )
+    if discriminate is not None and result.discrimination is not None and result.discrimination.trials:
+        write_arrays(discriminate, result.discrimination.arrays())
+    shown = fit_report(result, model=model, dump=dump, options=reading_words())
     if html is not None:
         write_page(html, shown, model, signature=signature)
     if overlay is not None:
@@ -98,7 +94,7 @@ def fit_command(
 
         write_overlay(overlay, fit_colourings(result))
     if as_json:
-        say_document(fit_document(result, discrimination))
+        say_document(fit_document(result))
     else:
         say(shown)
     return exit_of_verdict(result.verdict)

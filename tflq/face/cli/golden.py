@@ -81,12 +81,12 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
     1: a difference; 3: something, or everything, could not be compared; 6: a difference that is explained, since the
     profiles of both runtimes reproduce every bit of their recordings.
     """
-    from tflq.diagnosis.drift import drift
     from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.golden import drift_document, drift_report
+    from tflq.verbs.drift import diff_goldens
 
     with progress_bar() as progress:
-        result = drift(model, first, second, progress)
+        result = diff_goldens(model, first, second, progress)
     if as_json:
         say_document(drift_document(result))
     else:
@@ -101,10 +101,10 @@ def diff_command(first: str, second: str, model: str, as_json: bool) -> int:
 @json_option
 def merge_command(goldens: tuple[str, ...], output: str, force: bool, as_json: bool) -> int:
     """Merge GOLDENS of the same model and runtime into one; samples of equal inputs are stored once."""
-    from tflq.comparison.verification.curation import merge
+    from tflq.comparison.verification.curation import merge_goldens
 
     check_golden(output, goldens, force=force)
-    return _report("tflq/golden-merge/1", output, merge(goldens, output), as_json=as_json)
+    return _report("tflq/golden-merge/1", output, merge_goldens(goldens, output), as_json=as_json)
 
 
 @golden_command.command("prune")
@@ -118,10 +118,10 @@ def prune_command(
     golden: str, output: str, samples: slice | None, drop_tensors: bool, force: bool, as_json: bool
 ) -> int:
     """Write GOLDEN again with samples of equal inputs once, and only the arrays that they use."""
-    from tflq.comparison.verification.curation import prune
+    from tflq.comparison.verification.curation import prune_golden
 
     check_golden(output, [golden], force=force)
-    count = prune(golden, output, samples=samples, drop_tensors=drop_tensors)
+    count = prune_golden(golden, output, samples=samples, drop_tensors=drop_tensors)
     return _report("tflq/golden-prune/1", output, count, as_json=as_json)
 
 

@@ -11,8 +11,6 @@ from tflq.face.cli.files import check_files, force_option, write_page, write_tex
 from tflq.face.cli.options import html_option, json_option, python_option
 from tflq.face.cli.output import is_quiet, say, say_document
 
-TYPES = ("int8", "uint8", "int16")
-
 
 def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
     """Return A,B as words."""
@@ -82,18 +80,30 @@ def learn_command(
     """
     from tflq.devices.learning.profile import text_of
     from tflq.errors import OptionError
+    from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.learn.document import learn_document
     from tflq.face.report.verbs.learn.report import learn_report
+    from tflq.verbs.learn import learn
 
     check_files([output, html], [*dumps, *models], force=force)
     if not output.lower().endswith((".yaml", ".yml")):
         raise OptionError(f"-o {output}: name a .yaml file; --profile knows profiles by that ending")
-    if (target is None) == (not dumps) or len(dumps) != len(models):
-        raise OptionError("expected --target CMD, or --dump PATH and --model FILE once for each dump")
-    if target is None:
-        found = _from_dumps(dumps, models)
-    else:
-        found = _from_target(target, python, timeout, operators, types, seed, fresh, most, work, f"{output}.answers")
+    with progress_bar(lines=True, quiet=is_quiet()) as progress:
+        found = learn(
+            target,
+            dumps=dumps,
+            models=models,
+            operators=operators,
+            types=types,
+            seed=seed,
+            fresh=fresh,
+            most=most,
+            work=work or f"{output}.answers",
+            keep=work is not None,
+            python=python,
+            timeout=timeout,
+            progress=progress,
+        )
     write_text(output, text_of(found))
     shown = learn_report(found, output)
     if html is not None:
@@ -110,54 +120,3 @@ def learn_command(
     if not any(one.is_executed for one in found.operators):
         return Exit.UNSUPPORTED
     return Exit.SAME if all(state in ("learned", "table", "refused") for state in states) else Exit.DIFFERS
-
-
-def _from_dumps(dumps: tuple[str, ...], models: tuple[str, ...]) -> Any:
-    from tflq.devices.learning.passive import learn_from_dumps
-    from tflq.diagnosis.signatures import only_dumps
-    from tflq.engine.api.subject import subject
-
-    sources = []
-    for dump, model in zip(dumps, models, strict=True):
-        part, samples = only_dumps(subject(model).model, dump, None, None, None)
-        sources.append((part.model, samples))
-    return learn_from_dumps(sources, ", ".join(dumps))
-
-
-def _from_target(
-    target: str,
-    python: str | None,
-    timeout: float,
-    operators: tuple[str, ...],
-    types: tuple[str, ...],
-    seed: int,
-    fresh: int,
-    most: int,
-    work: str | None,
-    beside: str,
-) -> Any:
-    from tflq.devices.conformance.targets import target_of
-    from tflq.devices.learning.kept import Kept
-    from tflq.devices.learning.learner import learn
-    from tflq.devices.learning.operators import Effort
-    from tflq.devices.learning.subjects import known_operators, subjects
-    from tflq.errors import OptionError, UnknownNameError
-    from tflq.face.report.progress import progress_bar
-
-    for word in types:
-        if word not in TYPES:
-            raise UnknownNameError("type of codes", word, TYPES)
-    operators = tuple(word.upper() for word in operators)
-    for word in operators:
-        if word not in known_operators():
-            raise UnknownNameError("operator that can be learned", word, known_operators())
-    system = target_of(target, python, timeout)
-    wanted = subjects(types or ("int8",), operators)
-    if not wanted:
-        raise OptionError(f"no operator named has the types {', '.join(types)}")
-    kept = Kept(work or beside, system.identity())
-    with progress_bar(lines=True, quiet=is_quiet()) as told:
-        found = learn(system, wanted, Effort(fresh=fresh, seed=seed), most=most, progress=told, kept=kept)
-    if work is None and not found.is_partial:
-        kept.remove()
-    return found

@@ -249,21 +249,8 @@ def _is_image(value: Any) -> bool:
     return any(image_paths(Path(part)) for part in (value, value.partition("=")[2]) if part)
 
 
-def scaling_options(function: F) -> F:
-    """Add --bgr, and --mean and --std, passed on together as `scaling`: a Scaling, or None if neither is given."""
-
-    @functools.wraps(function)
-    def scaled(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
-        return function(*words, scaling=_scaling(mean, std), **options)
-
-    scaled = _bgr_option(scaled)
-    for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
-        scaled = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(scaled)
-    return cast(F, scaled)
-
-
-def preparation_options(function: F) -> F:
-    """Add --bgr, and --mean, --std and --quantize-inputs, passed on as lists of numbers or None, and flags."""
+def number_options(function: F) -> F:
+    """Add --bgr, --mean and --std, passed on as a flag, and lists of numbers or None."""
 
     @functools.wraps(function)
     def prepared(*words: Any, mean: str | None, std: str | None, **options: Any) -> Any:
@@ -271,20 +258,29 @@ def preparation_options(function: F) -> F:
         return function(*words, mean=means, std=None if std is None else _numbers(std, "--std"), **options)
 
     prepared = _bgr_option(prepared)
-    prepared = click.option(
-        "--quantize-inputs", is_flag=True, help="Quantize float values that are given for integer inputs."
-    )(prepared)
     for name, what in (("--std", "Then divide by these."), ("--mean", "Subtract these from stored numbers.")):
         prepared = click.option(name, metavar="N[,N...]", help=f"{what} One number, or one per channel.")(prepared)
     return cast(F, prepared)
 
 
-def _scaling(mean: str | None, std: str | None) -> Any:
-    if mean is None and std is None:
-        return None
-    from tflq.quantization.calibration import Scaling
+def scaling_options(function: F) -> F:
+    """Add --bgr, and --mean and --std, passed on together as `scaling`: a Scaling, or None if neither is given."""
 
-    return Scaling.of(_numbers(mean or "0", "--mean"), _numbers(std or "1", "--std"))
+    @functools.wraps(function)
+    def scaled(*words: Any, mean: list[float] | None, std: list[float] | None, **options: Any) -> Any:
+        from tflq.comparison.verification.preparation import preparation
+
+        return function(*words, scaling=preparation(mean, std).scaling, **options)
+
+    return cast(F, number_options(scaled))
+
+
+def preparation_options(function: F) -> F:
+    """Add --bgr, --mean, --std and --quantize-inputs, passed on as lists of numbers or None, and flags."""
+    function = click.option(
+        "--quantize-inputs", is_flag=True, help="Quantize float values that are given for integer inputs."
+    )(function)
+    return number_options(function)
 
 
 def _numbers(text: str, option: str) -> list[float]:

@@ -74,22 +74,19 @@ def reduce_command(
     \b
     tflq reduce model.tflite --dump device.npz -o small
     """
-    from tflq.comparison.verification.goldens import check_model
-    from tflq.diagnosis.session import reduce
     from tflq.engine.api.subject import subject
-    from tflq.engine.profiles import by_name
     from tflq.engine.runtimes.children import temporary_folder
     from tflq.errors import FileAccessError, OptionError
     from tflq.face.report.verbs.reduce import reduce_document, reduce_report
     from tflq.model.ir import only_signed
+    from tflq.verbs.reduce import reduce
 
     if not os.path.basename(output):
         raise FileAccessError(output, "is a folder; name a file")
     check_files([output + ending for ending in _WRITTEN], [model, dump, inputs], force=force)
     target = subject(model)
     if dump is not None and check is None:
-        check_model(dump, target.facts.sha256)
-        reduced = reduce(target.model, dump, by_name(profile), inputs=inputs, sample=sample, signature=signature)
+        reduced = reduce(model, dump, profile, inputs=inputs, sample=sample, signature=signature)
         line = f"tflq verify {quote(output + '.tflite')} --golden {quote(output + '.npz')}"
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"
     elif check is not None and dump is None:
@@ -98,7 +95,7 @@ def reduce_command(
         with temporary_folder() as folder:
             whole = only_signed(target.model, signature).model
             runs = _command(check, os.path.join(folder, "part"), whole)
-            reduced = reduce(whole, None, by_name(profile), check=runs, inputs=inputs, sample=sample, seed=seed)
+            reduced = reduce(whole, None, profile, check=runs, inputs=inputs, sample=sample, seed=seed)
         line = _filled(check, output)
     else:
         raise OptionError("give either --dump or --check")

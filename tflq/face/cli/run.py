@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,14 +19,10 @@ from tflq.face.cli.options import (
     signature_option,
 )
 from tflq.face.cli.output import say, say_document
-from tflq.face.cli.run_steps import run_signatures
 from tflq.face.cli.several import Found, each_model, filled, models_argument, only_of_one
 
 if TYPE_CHECKING:
-    from tflq.engine.interpreter import Plan, Trace
-    from tflq.engine.kernels.exactness import Exactness
-    from tflq.face.report.verbs.run import Ran
-    from tflq.model.ir import Model
+    from tflq.verbs.run import Ran
 
 
 @click.command("run")
@@ -111,94 +105,15 @@ def _row(model: str, output: str | None, options: Mapping[str, Any]) -> Found:
 
 
 def _run(model: str, options: Mapping[str, Any], *, drawn: bool) -> Ran:
-    from tflq.comparison.verification.inputs import from_files, make_inputs
-    from tflq.comparison.verification.preparation import image_paths, preparation
-    from tflq.engine.api.subject import subject
-    from tflq.engine.interpreter import make_plan, run
-    from tflq.engine.profiles import by_name
-    from tflq.face.report.verbs.run import Ran, Top, top
-    from tflq.model.ir import signed, view
+    from tflq.verbs.run import run
 
-    files, inputs, labels = options["files"], options["inputs"], options["labels"]
-    all_tensors = options["all_tensors"]
-    target, how = (
-        subject(model),
-        preparation(options["mean"], options["std"], options["quantize_inputs"], options["bgr"]),
+    labels = options["labels"]
+    kept = ("files", "samples", "seed", "signature", "mean", "std", "quantize_inputs", "bgr", "all_tensors")
+    return run(
+        model,
+        options["inputs"],
+        options["profile"],
+        labels=None if labels is None else read_words(labels),
+        keep_values=drawn,
+        **{name: options[name] for name in kept},
     )
-    words = [] if labels is None else read_words(labels)
-    parts = signed(target.model, options["signature"])
-    if parts[0].name:
-        return run_signatures(target, parts, options, words=words, drawn=drawn)
-    if files:
-        fed = from_files(target.model, dict(_pair(word, target.model) for word in files), how)
-    else:
-        fed = make_inputs(target.model, inputs, options["samples"], options["seed"], how)
-    tops = labels is not None or any(image_paths(Path(part)) for part in _sources(inputs, files))
-    texts: list[Top | None] = []
-    chosen = by_name(options["profile"])
-    graph = view(target.model)
-    values: dict[int, Any] = {}
-    promised: dict[int, Exactness] = {}
-    arrays: dict[str, Any] = {}
-    promises: dict[str, Exactness] = {}
-    plans: dict[Any, Plan] = {}
-    for k, sample in enumerate(fed.samples):
-        shapes = {tensor: value.shape for tensor, value in zip(graph.inputs, sample, strict=True)}
-        on_page = drawn and k == 0
-        key = tuple(shapes.items())
-        plan = plans[key] = plans.get(key) or make_plan(target.model, chosen, input_shapes=shapes)
-        trace = run(plan, dict(zip(graph.inputs, sample, strict=True)), keep_all=all_tensors or on_page)
-        if on_page:
-            values = {**dict(zip(graph.inputs, sample, strict=True)), **trace.values}
-            promised = {tensor: trace.promise(tensor) for tensor in graph.outputs}
-        prefix = f"s{k}_" if len(fed.samples) > 1 else ""
-        outputs = _named(target.model, trace, False)
-        tensors = _named(target.model, trace, True) if all_tensors else outputs
-        arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
-        promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
-        if tops:
-            texts += [top(prefix + n, graph.tensors[t], trace.values[t], words) for n, t in outputs.items()]
-    shown = [one for one in texts if one is not None]
-    return Ran(target.facts, chosen.name, fed.facts, arrays, promises, shown, values, promised)
-
-
-def _sources(inputs: str | None, files: Sequence[str]) -> list[str]:
-    """Return the paths that inputs are read from."""
-    return [path for path in (inputs, *(word.rpartition("=")[2] for word in files)) if path]
-
-
-def _pair(word: str, model: Model) -> tuple[str, str]:
-    """Return NAME=FILE as a pair; a model of one input needs no name."""
-    from tflq.comparison.verification.inputs import input_specs
-    from tflq.errors import OptionError
-
-    name, equals, path = word.rpartition("=")
-    specs = input_specs(model)
-    if equals:
-        return name, path
-    if len(specs) != 1:
-        raise OptionError(f"--inputs {word}: the model has {len(specs)} inputs; write NAME=FILE")
-    return specs[0].name or "", word
-
-
-def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
-    """Return tensors by the names of their arrays: the outputs' own, or indices in a form without collisions."""
-    from tflq.model.ir import view
-
-    graph = view(model)
-    names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]
-    counts = Counter(names)
-    tensors: dict[str, int] = {}
-    for i, (name, tensor) in enumerate(zip(names, graph.outputs, strict=True)):
-        unique = name if counts[name] == 1 else f"{name}#{i}"
-        while unique in tensors:
-            unique += "#"
-        tensors[unique] = tensor
-    if all_tensors:
-        meant = {spec.name: tensor for tensor, spec in enumerate(graph.tensors)} | tensors
-        for tensor in sorted(trace.values):
-            key = f"t{tensor}"
-            while meant.get(key, tensor) != tensor:
-                key = f"tensor_{tensor}" if key == f"t{tensor}" else f"{key}#"
-            tensors[key] = tensor
-    return tensors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from tflq.face.cli.options import html_option, json_option, limit_options, pytho
 from tflq.face.cli.output import say, say_document, say_written
 
 if TYPE_CHECKING:
-    from tflq.comparison.sessions.tokenizers import Tokenizer
+    pass
 
 
 @click.command("session")
@@ -84,34 +84,31 @@ def session_command(
     tflq session gemma.litertlm --prompt "The capital" --html session.html
     tflq session float.tflite int4.tflite --text book.txt --tokenizer bytes
     """
-    from tflq.comparison.sessions import compare_sessions
-    from tflq.comparison.sessions.engines import live_name
-    from tflq.comparison.sessions.recording import record_session
     from tflq.comparison.sessions.tokenizers import tokenizer_of
-    from tflq.errors import OptionError
     from tflq.face.report.verbs.session.document import session_document
     from tflq.face.report.verbs.session.report import session_report
+    from tflq.verbs.session import session
 
-    if sum(given is not None for given in (prompt, tokens, text, inputs)) > 1:
-        raise OptionError("give one of --prompt, --tokens, --text and --inputs")
     check_files([html, record], [model, other, tokens, text, inputs, tokenizer], force=force)
-    live = next((name for name in between if live_name(name)), None)
-    if record is not None and (live is None or other is not None):
-        raise OptionError("--record needs one model, and a real runtime on a side, as in --between NAME runtime:NAME")
     words = tokenizer_of(tokenizer, model)
-    begin, follow = _tokens(model, words, prompt, tokens, text)
-    given: dict[str, Any] = {
-        "prompt": begin,
-        "follow": follow,
-        "steps": steps,
-        "inputs": inputs,
-        "signature": signature,
-        "seed": seed,
-        "python": python,
-    }
-    found = compare_sessions(model, other, between, **given, free=free, operators=not outputs_only)
-    if record is not None and live is not None:
-        record_session(model, live, record, **given)
+    found = session(
+        model,
+        other,
+        between,
+        steps=steps,
+        prompt=prompt,
+        tokens=tokens,
+        text=text,
+        tokenizer=words,
+        inputs=inputs,
+        signature=signature,
+        seed=seed,
+        free=free,
+        operators=not outputs_only,
+        record=record,
+        python=python,
+    )
+    if record is not None:
         say_written(record, "golden of the steps")
     shown = session_report(found, words)
     if html is not None:
@@ -121,22 +118,3 @@ def session_command(
     else:
         say(shown)
     return Exit.SAME if found.same or len(found.models) > 1 else Exit.DIFFERS
-
-
-def _tokens(
-    model: str, words: Tokenizer | None, prompt: str | None, tokens: str | None, text: str | None
-) -> tuple[list[int] | None, list[int]]:
-    """Return the tokens of the prompt, and those that follow it; None for random ones."""
-    from tflq.comparison.sessions.tokenizers import encoded
-
-    if prompt is not None:
-        return encoded(words, prompt), []
-    if tokens is not None:
-        from tflq.comparison.sessions.texts import read_tokens
-
-        return read_tokens(tokens), []
-    if text is None:
-        return None, []
-    from tflq.comparison.sessions.texts import read_text, split_text
-
-    return split_text(model, encoded(words, read_text(text)))

@@ -10,10 +10,10 @@ from functools import cached_property
 from tflq.comparison.verification import record, verify
 from tflq.comparison.verification.report import Report
 from tflq.comparison.verification.results import OperatorResult, Status, TensorResult, Verdict
-from tflq.diagnosis.session import explain
 from tflq.errors import TflqError
 from tflq.face.report.render.text import lines_of, text_of
 from tflq.face.report.verbs.verify.report import verify_report
+from tflq.verbs.explain import explain
 
 _FAILING = (Status.DIFFERS, Status.NOT_COMPARED)
 

@@ -10,13 +10,13 @@ from tflq.comparison.inspection.difference import Difference
 from tflq.comparison.verification.bundle import manifest_of
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.results import Verdict as Word
-from tflq.diagnosis.drift import Drift, Drifted, OperatorDrift
 from tflq.face.report.blocks import Block, Fact, Gap, Pairs, Report, Table, Text, Verdict
 from tflq.face.report.changes import change_blocks, changes_document
 from tflq.face.report.documents import runtime_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.runtimes import runtime_text
 from tflq.face.report.verbs.verify.report import STYLES
+from tflq.verbs.drift import Drift, Drifted, OperatorDrift
 
 _COLUMNS = (("#", ">"), ("operator", "<"), ("what", "<"), ("differing", ">"), ("largest", ">"), ("first", "<"))
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tflq.comparison.verification.results import InputFacts
-from tflq.engine.api.subject import ModelFacts
-from tflq.engine.kernels.exactness import Exactness
 from tflq.escaping import shown
 from tflq.face.report.blocks import (
     Bar,
@@ -34,46 +31,19 @@ from tflq.face.report.blocks import (
 )
 from tflq.face.report.documents import RUN, model_document, promise_document
 from tflq.face.report.numbers import counted
-from tflq.model.ir import TensorSpec
 from tflq.typing import Array
+from tflq.verbs.run import Ran, Top, top
 
 if TYPE_CHECKING:
     from tflq.face.report.graph.standard import ModelView
 
 
-#: Largest array whose elements text shows, and number of classes that it lists.
-_SHOWN, _TOP = 10, 5
+#: Largest array whose elements text shows.
+_SHOWN = 10
 #: Samples whose outputs text lists; more are summarized.
 _SAMPLES = 10
 #: Elements of an output that a page draws one by one, and those that it lists.
 _SCORES, _LISTED = 64, 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Top:
-    """The likeliest class of an output with its value, and a line about the likeliest few."""
-
-    label: str
-    value: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ran:
-    """One model's outputs by name, with their promises and the likeliest classes of each classifier.
-
-    `values` are all tensors of the first sample by index, and `promised` the promises of its outputs, if they were kept
-    for a page.
-    """
-
-    facts: ModelFacts
-    profile: str
-    inputs: InputFacts
-    arrays: Mapping[str, Array]
-    promises: Mapping[str, Exactness]
-    tops: Sequence[Top] = ()
-    values: Mapping[int, Array] = field(default_factory=dict)
-    promised: Mapping[int, Exactness] = field(default_factory=dict)
 
 
 def run_report(ran: Ran, output: str) -> Report:
@@ -101,19 +71,6 @@ def _blocks(ran: Ran, output: str) -> Iterator[Block]:
     if output:
         yield Fact(f"written to {output}")
     yield OnPage(lambda view: _page(view, ran))
-
-
-def top(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -> Top | None:
-    """Return the classes with the largest values of an output [1, N], in real units; None for other outputs."""
-    if value.size < 2 or value.size != value.shape[-1] or value.dtype.kind not in "iuf":
-        return None
-    real, q = value.ravel().astype(np.float64), spec.quantization
-    if q is not None and len(q.scale) == 1 and value.dtype.kind != "f":
-        real = (real - int(q.zero_point[0] if len(q.zero_point) else 0)) * float(q.scale[0])
-    best = np.argsort(-real, kind="stable")[:_TOP]
-    names = [labels[k] if k < len(labels) else str(k) for k in map(int, best)]
-    texts = (f"{label} {real[k]:.4g}" for label, k in zip(names, map(int, best), strict=True))
-    return Top(names[0], f"{real[best[0]]:.4g}", f"top {len(best)} of {shown(name)}: {', '.join(texts)}")
 
 
 def _likeliest(tops: Sequence[Top]) -> str:

@@ -6,13 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.diagnosis.compatibility import compatible
-from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.profile_fit import Fit
 from tflq.engine.profiles import by_name
 from tflq.face.report.verbs.explain.document import discrimination_document
 
 
-def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict[str, Any]:
+def fit_document(fit: Fit) -> dict[str, Any]:
     """Return the fit as a document. `best` is null if no profile explains any operator, or if none can be named."""
     none = not fit.names_best
     return {
@@ -39,5 +38,5 @@ def fit_document(fit: Fit, discrimination: Discrimination | None = None) -> dict
         "operators": list(fit.operators),
         "failures": {str(index): reason for index, reason in fit.failures.items()},
         "matrix": {name: [None if c is None else list(c) for c in row] for name, row in fit.matrix.items()},
-        "discrimination": None if discrimination is None else discrimination_document(discrimination),
+        "discrimination": None if fit.discrimination is None else discrimination_document(fit.discrimination),
     }

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tflq.diagnosis.compatibility import Compatible, compatible
-from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.foreign import RUNTIMES
 from tflq.diagnosis.profile_fit import Column, Fit, FitVerdict, exact_operators
 from tflq.engine.profiles import by_name
@@ -28,26 +27,14 @@ _STYLES = {
 }
 
 
-def fit_report(
-    fit: Fit,
-    discrimination: Discrimination | None = None,
-    *,
-    model: str = "MODEL",
-    dump: str = "DUMP",
-    options: Sequence[str] = (),
-) -> Report:
-    """Build the report of how profiles fit the dump at `dump`; `discrimination` has inputs that distinguish them.
-
-    `options` are words of the command that read the dump.
-    """
+def fit_report(fit: Fit, *, model: str = "MODEL", dump: str = "DUMP", options: Sequence[str] = ()) -> Report:
+    """Build the report of how profiles fit the dump at `dump`; `options` are words of the command that read it."""
     about = ("model ", Code(model), ", dump ", Code(dump))
-    blocks = [_brief(fit), *_blocks(fit, discrimination, model, dump, options)]
+    blocks = [_brief(fit), *_blocks(fit, model, dump, options)]
     return Report("fit", blocks, about=about, title=f"{model}: tflq fit")
 
 
-def _blocks(
-    fit: Fit, discrimination: Discrimination | None, model: str, dump: str, options: Sequence[str]
-) -> Iterator[Block]:
+def _blocks(fit: Fit, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
     yield Verdict(_verdict_text(fit), _STYLES[fit.verdict])
     if any("--inputs" in reason for reason in fit.failures.values()):
         yield InText([Text("Next: give what the device was fed with --inputs SOURCE", "strong")])
@@ -57,8 +44,8 @@ def _blocks(
         yield from _profiles(fit)
         if not fit.fitting:
             yield Listing(list(_mix_texts(fit)))
-        if discrimination is not None:
-            yield Listing(list(discrimination_texts(discrimination)))
+        if fit.discrimination is not None:
+            yield Listing(list(discrimination_texts(fit.discrimination)))
         columns = (("profile", "<"), ("exact", ">"), ("compared", ">"), ("operators that differ", "<"))
         rest = "... and {left} more (--json has them all)"
         yield InText([Table(columns, [_row(fit, name) for name in fit.ranked], most=_ROWS, rest=rest)])

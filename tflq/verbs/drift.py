@@ -18,7 +18,6 @@ from tflq.comparison.verification.session import verify
 from tflq.comparison.verification.signed import named
 from tflq.diagnosis.choices import Choice, added, choice, chooses
 from tflq.diagnosis.findings import Findings
-from tflq.diagnosis.session import explain
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.profiles.history import Change
@@ -27,6 +26,7 @@ from tflq.model.ir import Model, Signed, signed, view
 from tflq.model.storage.output import PathLike
 from tflq.model.surgery.cut import OPAQUE
 from tflq.typing import Array, Progress, silent
+from tflq.verbs.explain import explain
 
 
 class Drifted(str, Enum):
@@ -109,7 +109,7 @@ class Drift:
         return tuple(o for o in self.operators if o.drifted == Drifted.CHANGED)
 
 
-def drift(model: Source | Model, first: PathLike, second: PathLike, progress: Progress = silent) -> Drift:
+def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progress: Progress = silent) -> Drift:
     """Compare two goldens of one model, recorded on the same inputs.
 
     `progress` is called as progress(what, done, total).

@@ -1,0 +1,139 @@
+"""Every verb is one public function: `tflq VERB --json` prints the document of what the function returns."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import tflq
+from support import suites
+from tflq.face.cli.main import VERBS, cli
+from tflq.face.report.verbs.bench.document import bench_document
+from tflq.face.report.verbs.conform.document import verdict_document
+from tflq.face.report.verbs.diff import diff_document
+from tflq.face.report.verbs.explain.document import element_run_document, explain_document
+from tflq.face.report.verbs.fit.document import fit_document
+from tflq.face.report.verbs.golden import drift_document
+from tflq.face.report.verbs.inspect.document import inspect_document
+from tflq.face.report.verbs.learn.document import learn_document
+from tflq.face.report.verbs.lint import lint_document
+from tflq.face.report.verbs.profiles.document import agreements_document, effects_document, pair_document
+from tflq.face.report.verbs.prove.document import prove_document
+from tflq.face.report.verbs.run import run_document
+from tflq.face.report.verbs.session.document import session_document
+from tflq.face.report.verbs.verify.document import verify_document
+from tflq.face.report.verbs.why.asked import Asked
+from tflq.face.report.verbs.why.document import why_document
+
+GOLDEN = suites.ROOT / "golden"
+INT8, FLOAT, UNET = (
+    str(GOLDEN / "models" / f"digits_{name}.tflite") for name in ("mobilenet_int8", "mobilenet_float", "unet_int8")
+)
+RECORDED = str(GOLDEN / "recorded" / "digits_mobilenet_int8.npz")
+DEVICE = str(GOLDEN / "dumps" / "digits_mobilenet_int8.cmsis_single.npz")
+DECODER = str(GOLDEN / "models" / "tiny_decoder_int8.tflite")
+
+
+def said(words: str) -> dict[str, Any]:
+    """Return the document that a command prints."""
+    found: dict[str, Any] = json.loads(CliRunner().invoke(cli, [*shlex.split(words), "--json"]).stdout)
+    return found
+
+
+def plain(document: Any) -> Any:
+    """Return a document as a reader of its JSON gets it, without times."""
+    return without_times(json.loads(json.dumps(document, default=str)))
+
+
+def without_times(value: Any) -> Any:
+    """Return a document without what differs between two runs."""
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items() if k not in ("seconds", "date")}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+CASES: dict[str, tuple[str, Callable[[], Any]]] = {
+    "inspect": (f"inspect {INT8}", lambda: inspect_document(tflq.inspect(INT8))),
+    "lint": (f"lint {UNET}", lambda: lint_document(tflq.lint(UNET), None, 0)),
+    "profiles of a pair": (
+        "profiles litert-ref tflm",
+        lambda: (lambda pair: pair_document(pair.first, pair.second, pair.differences))(
+            tflq.compare_profiles("litert-ref", "tflm")
+        ),
+    ),
+    "profiles": (f"profiles --model {INT8}", lambda: effects_document(tflq.profile_effects(INT8))),
+    "profiles since": (
+        f"profiles --since 2.3 --model {INT8}",
+        lambda: agreements_document(tflq.profile_releases(INT8, "2.3")),
+    ),
+    "run": (f"run {INT8} --inputs {RECORDED}", lambda: run_document(tflq.run(INT8, RECORDED), "")),
+    "verify": (f"verify {INT8} --golden {RECORDED}", lambda: verify_document(tflq.verify(INT8, RECORDED))),
+    "golden": (
+        f"golden diff {RECORDED} {RECORDED} --model {INT8}",
+        lambda: drift_document(tflq.diff_goldens(INT8, RECORDED, RECORDED)),
+    ),
+    "prove": (
+        f"prove {INT8} --between litert-ref tflm",
+        lambda: prove_document(tflq.prove(INT8, ["litert-ref", "tflm"])),
+    ),
+    "session": (
+        f"session {DECODER} --between litert-ref litert-opt --steps 2",
+        lambda: session_document(tflq.session(DECODER, between=("litert-ref", "litert-opt"), steps=2)),
+    ),
+    "explain": (
+        f"explain {INT8} --dump {DEVICE}",
+        lambda: explain_document(INT8, DEVICE, tflq.explain(INT8, DEVICE), ()),
+    ),
+    "explain an element": (
+        f"explain {INT8} --op 1 --element 0,1,1,1",
+        lambda: (lambda found: element_run_document(INT8, found[1], found[0]))(
+            tflq.explain_element(INT8, (0, 1, 1, 1), op=1)
+        ),
+    ),
+    "fit": (f"fit {INT8} --dump {DEVICE}", lambda: fit_document(tflq.fit(INT8, DEVICE))),
+    "why": (f"why {INT8} {DEVICE}", lambda: why_document(tflq.why(INT8, DEVICE), Asked(INT8, DEVICE, False, ()))),
+    "diff": (f"diff {INT8} {UNET}", lambda: diff_document(tflq.diff(INT8, UNET))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_function_returns_what_the_command_prints(name: str) -> None:
+    words, call = CASES[name]
+    assert plain(call()) == without_times(said(words))
+
+
+def test_a_suite_is_judged_as_the_command_does(tmp_path: Path) -> None:
+    made, same = tmp_path / "suite.npz", tmp_path / "same.npz"
+    said(f"conform make -o {made} --level smoke --shard 3/400")
+    tflq.make_suite(same, level="smoke", shard=(3, 400))
+    assert made.read_bytes() == same.read_bytes()
+    found = tflq.conform(made, "profile:tflm", level="smoke")
+    assert plain(verdict_document(found)) == without_times(
+        said(f"conform run {made} --target profile:tflm --level smoke")
+    )
+    assert tflq.pack_suite(made, tmp_path / "packed", level="smoke") == len(found.cases)
+
+
+def test_a_profile_is_learned_as_the_command_does(tmp_path: Path) -> None:
+    words = f"learn --dump {DEVICE} --model {INT8} -o {tmp_path / 'device.yaml'}"
+    found = tflq.learn(dumps=[DEVICE], models=[INT8])
+    assert plain(learn_document(found, str(tmp_path / "device.yaml"))) == without_times(said(words))
+
+
+def test_models_are_timed_as_the_command_does() -> None:
+    found = plain(bench_document(tflq.bench(INT8, against=(), runs=3)))
+    assert found.keys() == without_times(said(f"bench {INT8} --against none --runs 3")).keys()
+
+
+def test_every_verb_has_a_function() -> None:
+    """`view` serves a page until Ctrl-C, and so has none."""
+    functions = {"doctor": "examine", "golden": "diff_goldens", "export": "export_c", "profiles": "profile_effects"}
+    assert [
+        verb for verb in VERBS if verb != "view" and not callable(getattr(tflq, functions.get(verb, verb), None))
+    ] == []
