@@ -1,1 +1,1 @@
-"""What an unknown runtime computes: suites of cases, targets, and arithmetic learned by questions."""
+"""Unknown runtimes: suites of cases, targets, and arithmetic that is learned by questions."""
