@@ -45,7 +45,7 @@ first input of int8 or float32. *–* has no kernel. The numbers are releases: 2
 TensorFlow Lite.
 [profiles.md](profiles.md) names them all, [operators.md](operators.md) lists versions and promises,
 [versions.md](versions.md) the formulas that changed, and [scoreboard.md](scoreboard.md) what real runtimes computed.
-`tflq profiles FIRST SECOND` compares any two. Each row has an anchor, such as [#op-conv_2d](#op-conv_2d).
+`tflq profiles diff FIRST SECOND` compares any two. Each row has an anchor, such as [#op-conv_2d](#op-conv_2d).
 
 `tools/runtime_docs.py` writes this page from the kernel tables.
 """

@@ -16,8 +16,8 @@ from support import suites
 from tflq.errors import OptionError
 from tflq.model.flatbuf import write
 from tflq.model.ir import view
+from tflq.progress import Progress
 from tflq.quantization.processes import available, check_jobs, each
-from tflq.typing import Progress
 
 HERE = os.getpid()
 

@@ -22,8 +22,9 @@ from tflq.engine.interpreter.arrays import admit, open_shape
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, TflqError, TypeMismatchError
 from tflq.model.ir import CARRIER, Model, TensorType, view
+from tflq.progress import Progress, silent
 from tflq.statements import Statement
-from tflq.typing import Array, Progress, silent
+from tflq.typing import Array
 
 __all__ = ["Answer", "Fault", "Weight", "answer"]
 

@@ -15,6 +15,7 @@ from tflq.errors import ModelError
 from tflq.model.ir import Model, TensorSpec, TensorType, view
 from tflq.model.ir.signatures import is_plain
 from tflq.model.surgery.cut import operators_named
+from tflq.progress import Progress
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
@@ -44,7 +45,6 @@ from tflq.quantization.result import Remark, Report, Result
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
-from tflq.typing import Progress
 
 
 def quantize(

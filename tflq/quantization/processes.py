@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 from tflq.errors import OptionError
-from tflq.typing import Progress
+from tflq.progress import Progress
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.typing import Progress
+from tflq.progress import Progress
 
 #: Number of steps into which a part of the whole is divided.
 STEPS = 100

@@ -10,7 +10,7 @@ from tflq.comparison.verification.feeding import Feed
 from tflq.comparison.verification.preparation import Numbers, preparation
 from tflq.engine.api.files import Source
 from tflq.model.ir import Model
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 
 def bench(

@@ -14,7 +14,7 @@ from tflq.devices.conformance.targets import target_of
 from tflq.devices.learning.jointly_observed import causes_of_suite
 from tflq.engine.runtimes.children import temporary_folder
 from tflq.errors import OptionError
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: A part of a suite, (i, n): the i-th of n.
 Shard = tuple[int, int]

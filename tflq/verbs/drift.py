@@ -25,7 +25,8 @@ from tflq.errors import GoldenError, TflqError
 from tflq.model.ir import Model, Signed, signed, view
 from tflq.model.storage.output import PathLike
 from tflq.model.surgery.cut import OPAQUE
-from tflq.typing import Array, Progress, silent
+from tflq.progress import Progress, silent
+from tflq.typing import Array
 from tflq.verbs.explain import explain
 
 

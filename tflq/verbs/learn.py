@@ -15,7 +15,7 @@ from tflq.devices.learning.subjects import known_operators, subjects
 from tflq.diagnosis.signatures import only_dumps
 from tflq.engine.api.subject import subject
 from tflq.errors import OptionError, UnknownNameError
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Types of codes whose arithmetic can be learned.
 TYPES = ("int8", "uint8", "int16")

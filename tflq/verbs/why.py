@@ -28,8 +28,8 @@ from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.errors import InputWarning, OptionError, RuntimeFailed, UnsupportedError
 from tflq.model.ir import Model, only_signed, signed
+from tflq.progress import Progress, silent
 from tflq.statements import Statement
-from tflq.typing import Progress, silent
 
 #: Number of inputs that are drawn for a runtime or a device.
 _SAMPLES = 4

@@ -177,7 +177,7 @@ FIRST_CALLS = """
 import sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
-from api.test_exclusion import in_threads, outputs
+from engine.api.test_exclusion import in_threads, outputs
 import tflq
 model = tflq.load({model!r})
 made = in_threads(*[lambda: outputs(model, range(3))] * 4)
@@ -189,7 +189,7 @@ print(made[0][0].hex())
 def test_the_first_calls_of_a_process_in_four_threads(tmp_path: Path) -> None:
     """Kernels are imported, and their loops compiled, by whoever comes first."""
     model = suites.ROOT / "golden" / "singleop" / "models" / "add_i8_0.tflite"
-    code = FIRST_CALLS.format(tests=str(Path(__file__).parents[1]), model=str(model))
+    code = FIRST_CALLS.format(tests=str(Path(__file__).parents[2]), model=str(model))
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr

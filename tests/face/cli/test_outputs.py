@@ -28,7 +28,7 @@ OUTPUTS = {
     "lint --html": ("{model}", "--html"),
     "diff": ("{model}", "{model}", "--html"),
     "fit": ("{model}", "--dump", "{golden}", "--html"),
-    "profiles": ("--model", "{model}", "--html"),
+    "profiles": ("effects", "{model}", "--html"),
     "view --html": ("{model}", "{golden}", "--once", "--html"),
     "view --overlay": ("{model}", "--once", "--overlay"),
     "inspect": ("{model}", "--html"),
@@ -67,7 +67,7 @@ def of(words: tuple[str, ...], files: dict[str, Path]) -> list[str]:
 
 
 def test_every_verb_that_writes_is_here() -> None:
-    writing = {verb for verb in VERBS if "--force" in tflq(verb, "--help").stdout}
+    writing = {verb for verb in VERBS if "--force" in tflq(verb, "--help").stdout} | {"profiles"}  # effects
     assert writing == {name.split()[0] for name in OUTPUTS}
 
 

@@ -11,7 +11,7 @@ from support import suites
 from tflq.engine.profiles import by_name
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.face.cli.main import VERBS, cli
-from tflq.face.cli.start import ALIASES, TASKS, overview, with_verb
+from tflq.face.cli.start import EARLIER, TASKS, overview, with_verb
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 
@@ -23,8 +23,8 @@ def tflq(*words: str) -> Result:
 def test_every_verb_has_one_task() -> None:
     listed = [verb for verbs in TASKS.values() for verb in verbs]
     assert sorted(listed) == sorted(VERBS)
-    assert set(ALIASES.values()) <= set(VERBS)
-    assert not set(ALIASES) & set(VERBS)
+    assert {now[0] for now in EARLIER.values()} <= set(VERBS)
+    assert not set(EARLIER) & set(VERBS)
 
 
 def test_installed_runtimes_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,16 +68,32 @@ def test_the_version_is_a_word_too() -> None:
     assert tflq("version").stdout == tflq("--version").stdout
 
 
-@pytest.mark.parametrize(("alias", "verb"), ALIASES.items())
-def test_other_names_are_the_same_verbs(alias: str, verb: str) -> None:
-    asked = tflq(alias, "--help")
+@pytest.mark.parametrize(("name", "now"), EARLIER.items())
+def test_earlier_names_still_work_and_name_the_present_ones(name: str, now: tuple[str, ...]) -> None:
+    asked = tflq(name, "--help")
     assert asked.exit_code == 0
-    assert asked.stdout == tflq(verb, "--help").stdout
-    assert f"{alias} = {verb}" in tflq("--help").stdout
+    assert asked.stdout == tflq(*now, "--help").stdout
+    assert asked.stderr == f"tflq: `tflq {name}` is now `tflq {' '.join(now)}`\n"
+    assert f"  {name} " not in tflq("--help").stdout
 
 
-def test_a_misspelt_alias_or_a_capital_is_answered() -> None:
-    assert "Did you mean runtimes?" in tflq("runtime").stderr
+def test_the_words_of_earlier_versions_still_work() -> None:
+    pairs = (
+        (("profiles", "litert-ref", "tflm"), ("profiles", "diff", "litert-ref", "tflm")),
+        (("profiles", "--model", MODEL), ("profiles", "effects", MODEL)),
+        (
+            ("profiles", "litert-ref", "tflm", "--model", MODEL),
+            ("profiles", "effects", MODEL, "--profile", "litert-ref", "--profile", "tflm"),
+        ),
+        (("profiles", "--since", "2.9", "--model", MODEL), ("profiles", "releases", MODEL, "--since", "2.9")),
+    )
+    for earlier, now in pairs:
+        old, new = tflq(*earlier), tflq(*now)
+        assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
+        assert old.stderr.startswith(f"tflq: this is now `tflq {' '.join(now[:2])}")
+
+
+def test_a_capital_is_answered() -> None:
     assert "Did you mean verify?" in tflq("VERIFY").stderr
 
 

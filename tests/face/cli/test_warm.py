@@ -1,4 +1,4 @@
-"""`tflq warm`: what it compiles is there for the next process, and that it compiles is said on a terminal."""
+"""`tflq doctor --warm`: what it compiles is there for the next process, and that it compiles is said on a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODEL = ROOT / "golden" / "singleop" / "models" / "leaky_relu_01.tflite"
 
 
 def _warmed(folder: Path) -> dict[str, object]:
-    words = [sys.executable, "-m", "tflq", "warm", str(MODEL), "--json"]
+    words = [sys.executable, "-m", "tflq", "doctor", "--warm", str(MODEL), "--json"]
     done = subprocess.run(
         words, capture_output=True, text=True, check=True, env=os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     )

@@ -64,7 +64,7 @@ def built(place: Path, name: str, golden: dict[str, np.ndarray], flip: int = -1)
 @pytest.mark.parametrize("more", [(), ("--checksums",), ("--model", MODEL)])
 def test_gcc_compiles_it_and_one_bit_fails(more: tuple[object, ...], tmp_path: Path) -> None:
     compiler()
-    result = tflq("export", "c", RECORDED, "-o", tmp_path, "--name", "Digits 8", "--samples", "0:1", *more)
+    result = tflq("golden", "export", RECORDED, "-o", tmp_path, "--name", "Digits 8", "--samples", "0:1", *more)
     assert result.exit_code == 0, result.output
     golden = dict(np.load(RECORDED))
     right = subprocess.run([built(tmp_path, "digits_8", golden)], capture_output=True, text=True)
@@ -72,7 +72,7 @@ def test_gcc_compiles_it_and_one_bit_fails(more: tuple[object, ...], tmp_path: P
     wrong = subprocess.run([built(tmp_path, "digits_8", golden, flip=3)], capture_output=True, text=True)
     assert wrong.returncode == 1
     assert "digits_8_sample0 output0: " + ("CRC-32" if "--checksums" in more else "byte 3") in wrong.stdout
-    assert tflq("export", "c", RECORDED, "-o", tmp_path, "--name", "Digits 8").exit_code == 2  # there already
+    assert tflq("golden", "export", RECORDED, "-o", tmp_path, "--name", "Digits 8").exit_code == 2  # there already
 
 
 EXTREMES = {
@@ -122,7 +122,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_gcc_compiles_any_name(name: str, tmp_path: Path) -> None:
     compiler()
-    result = tflq("export", "c", RECORDED, "-o", tmp_path, "--name", name, "--samples", "0:1")
+    result = tflq("golden", "export", RECORDED, "-o", tmp_path, "--name", name, "--samples", "0:1")
     assert result.exit_code == 0, result.output
     program = built(tmp_path, c_name(name), dict(np.load(RECORDED)))
     assert subprocess.run([program], capture_output=True).returncode == 0

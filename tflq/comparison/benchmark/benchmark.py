@@ -26,8 +26,8 @@ from tflq.engine.runtimes.children import temporary_folder
 from tflq.engine.runtimes.timed import Contestant, Job, tflq_contestant
 from tflq.errors import OptionError, RuntimeMissing
 from tflq.model.ir import Model, OperatorView, Signed, TensorType, signed, view
+from tflq.progress import Progress, silent
 from tflq.statements import Statement
-from tflq.typing import Progress, silent
 
 #: Seconds that a process may take for one answer.
 _TIMEOUT = 900.0

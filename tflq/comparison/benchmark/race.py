@@ -11,7 +11,8 @@ from tflq.comparison.inspection.difference import difference
 from tflq.engine.runtimes.process import ProcessRuntime
 from tflq.engine.runtimes.timed import Contestant, Job, contestant
 from tflq.errors import RuntimeMissing, TflqError
-from tflq.typing import Array, Progress
+from tflq.progress import Progress
+from tflq.typing import Array
 
 #: Seconds of a burst, and the least number of turns.
 BURST, LEAST = 0.05, 3

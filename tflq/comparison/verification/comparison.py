@@ -21,7 +21,8 @@ from tflq.engine.interpreter import Plan, State, Trace
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, Signed, view
 from tflq.model.surgery.cut import OPAQUE
-from tflq.typing import Array, Progress
+from tflq.progress import Progress
+from tflq.typing import Array
 
 #: progress(what, done, total): called during the work.
 #: Number of samples of a stored golden that are in memory together.

@@ -37,8 +37,8 @@ from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.errors import GoldenError, OptionError, UnknownNameError
 from tflq.model.ir import Model, Signed, signed, view
 from tflq.model.storage.remote import is_url
+from tflq.progress import Progress
 from tflq.statements import Statement
-from tflq.typing import Progress
 
 #: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20

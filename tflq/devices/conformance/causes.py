@@ -27,7 +27,7 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
 from tflq.model.storage.archive import Archive
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Limits on explained groups, on further cases of each, and on causes that are kept of a case.
 EXPLAINED, _FURTHER, _KEPT = 12, 3, 8

@@ -24,8 +24,9 @@ from tflq.errors import TflqError
 from tflq.model.ir import Model, view
 from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
+from tflq.progress import Progress, silent
 from tflq.proof.proof import contrast
-from tflq.typing import Array, Progress, silent
+from tflq.typing import Array
 
 #: Profiles whose arithmetic a device may have instead: if one gives other bits, a case must reveal it.
 CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-ref+single-rounding", "litert-ref")

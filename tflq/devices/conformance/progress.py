@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Seconds between two looks.
 _LOOK = 1.0

@@ -21,7 +21,7 @@ from tflq.devices.conformance.targets import Endings, Target, finish
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.engine.runtimes.children import temporary_folder
 from tflq.model.storage.archive import Archive, opened
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 __all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "restate", "run_suite", "share"]
 

@@ -20,7 +20,7 @@ from tflq.devices.conformance.suite import Suite, read_suite
 from tflq.devices.conformance.targets import target_of
 from tflq.errors import OptionError, RuntimeFailed
 from tflq.model.storage.archive import Archive, opened
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Number of cases of a part, and of parts that a cluster holds at a time.
 _PART, _AHEAD = 100, 64

@@ -20,7 +20,7 @@ from tflq.devices.conformance.targets import Target, finish
 from tflq.devices.learning.answer import Answer, empty_outputs
 from tflq.devices.learning.kept import Kept
 from tflq.engine.runtimes.children import temporary_folder
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 
 @dataclass(slots=True)

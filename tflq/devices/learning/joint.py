@@ -21,7 +21,7 @@ from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.joint import Joint, JointCause, Reproduced
 from tflq.diagnosis.siblings import Known
 from tflq.engine.numerics.requantizer import Requantizer, point_of
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Kernels that are searched, those with most failing cases first; failing cases that are tried with every form.
 _KERNELS, _TRIED = 100, 3

@@ -18,7 +18,7 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
 from tflq.model.ir import Model
 from tflq.model.storage.archive import Archive
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Cases of one kernel that are read.
 _READ = 160

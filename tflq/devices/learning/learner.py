@@ -19,7 +19,7 @@ from tflq.devices.learning.operators import Effort, Shared, can_be_probed, learn
 from tflq.devices.learning.requantizing import learned_requantizer
 from tflq.devices.learning.subjects import Subject
 from tflq.errors import RuntimeFailed, RuntimeMissing
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Rounds without any answer after which the target is taken for broken.
 _SILENT = 3

@@ -1,4 +1,4 @@
-"""`tflq verify --certificate`: prove the statements of a certificate again."""
+"""`tflq prove --check`: prove the statements of a certificate again."""
 
 from __future__ import annotations
 

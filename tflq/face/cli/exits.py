@@ -77,7 +77,7 @@ VERDICTS: dict[str, Exit] = {
     # prove
     "equal": Exit.SAME,
     "not decided": Exit.UNSUPPORTED,
-    # verify --certificate
+    # prove --check
     "holds": Exit.SAME,
     "void": Exit.DIFFERS,
     # lint

@@ -1,4 +1,4 @@
-"""`tflq export`: goldens as source code."""
+"""`tflq golden export`: goldens as source code."""
 
 from __future__ import annotations
 
@@ -9,22 +9,11 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_text
-from tflq.face.cli.golden import samples_option
-from tflq.face.cli.options import json_option
+from tflq.face.cli.options import json_option, samples_option
 from tflq.face.cli.output import say, say_document
-from tflq.face.cli.start import Group
 
 
-@click.group("export", cls=Group)
-def export_command() -> None:
-    """Write goldens in other forms.
-
-    \b
-    tflq export c golden.zip -o firmware/tests --name person
-    """
-
-
-@export_command.command("c")
+@click.command("export")
 @click.argument("golden")
 @click.option("-o", "--output", default=".", show_default=True, metavar="FOLDER", help="The folder of the two files.")
 @click.option("--name", metavar="NAME", help="Prefix of names in the files. [default: the golden's]")
@@ -33,7 +22,7 @@ def export_command() -> None:
 @click.option("--checksums", is_flag=True, help="Expect outputs by CRC-32, for small self-tests.")
 @force_option
 @json_option
-def c_command(
+def export_command(
     golden: str,
     output: str,
     name: str | None,
@@ -46,6 +35,9 @@ def c_command(
     """Write GOLDEN as C99: NAME.h with inputs and expected outputs; NAME_test.c, which compares a firmware with them.
 
     The firmware provides NAME_invoke. The test needs only the C library, and returns the number of differing outputs.
+
+    \b
+    tflq golden export golden.zip -o firmware/tests --name person
     """
     from tflq.comparison.verification.goldens import load_golden, require_model
     from tflq.errors import FileAccessError, GoldenError

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from tflq.face.cli.exits import Exit, exit_of_verdict
+from tflq.face.cli.export import export_command
 from tflq.face.cli.files import check_golden, force_option
-from tflq.face.cli.options import json_option, whole_number
+from tflq.face.cli.options import json_option, samples_option
 from tflq.face.cli.output import say, say_document
 from tflq.face.cli.start import Group
 
@@ -19,20 +18,6 @@ _output = click.option(
     metavar="PATH",
     help="The golden to write: X.npz; or as a bundle X.zip, X/ or a URL.",
 )
-
-
-def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
-    """Return 10:20 as a slice."""
-    if text is None:
-        return None
-    first, colon, stop = text.partition(":")
-    numbers = [whole_number(part) for part in (first, stop)]
-    if not colon or any(part and number is None for part, number in zip((first, stop), numbers, strict=True)):
-        raise click.BadParameter(f"{text!r:.40} is not a range like 10:20")
-    return slice(*numbers)
-
-
-samples_option = click.option("--samples", metavar="A:B", callback=_samples, help="Only samples A to B-1.")
 
 
 @click.group("golden", cls=Group)
@@ -46,6 +31,7 @@ def golden_command() -> None:
     tflq golden diff before.zip after.zip --model model.tflite
     tflq golden merge a.zip b.zip -o whole/
     tflq golden prune whole/ -o small.zip --drop-tensors
+    tflq golden export golden.zip -o firmware/tests
     """
 
 
@@ -133,3 +119,6 @@ def _report(schema: str, output: str, count: int, *, as_json: bool) -> int:
     else:
         say(written_report(output, count))
     return Exit.SAME
+
+
+golden_command.add_command(export_command)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -28,15 +28,11 @@ from tflq.face.cli.output import (
     forget_the_reader,
     say_document,
     say_error,
-    say_lines,
     say_warning,
 )
-from tflq.face.cli.start import ALIASES, Group, overview, with_verb, write_verbs
+from tflq.face.cli.start import EARLIER, Group, overview, with_verb, write_verbs
 from tflq.face.report.compiling import compiling
 from tflq.interrupts import import_whole
-
-if TYPE_CHECKING:
-    from tflq.face.cli.spelling import Spelling
 
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
@@ -47,7 +43,6 @@ VERBS = {
     "explain": ("tflq.face.cli.explain", "explain_command"),
     "fit": ("tflq.face.cli.fit", "fit_command"),
     "diff": ("tflq.face.cli.diff", "diff_command"),
-    "export": ("tflq.face.cli.export", "export_command"),
     "extract": ("tflq.face.cli.extract", "extract_command"),
     "golden": ("tflq.face.cli.golden", "golden_command"),
     "inspect": ("tflq.face.cli.inspect", "inspect_command"),
@@ -61,7 +56,6 @@ VERBS = {
     "run": ("tflq.face.cli.run", "run_command"),
     "session": ("tflq.face.cli.session", "session_command"),
     "view": ("tflq.face.cli.view", "view_command"),
-    "warm": ("tflq.face.cli.warm", "warm_command"),
     "verify": ("tflq.face.cli.verify", "verify_command"),
     "why": ("tflq.face.cli.why", "why_command"),
 }
@@ -75,19 +69,13 @@ class Stopped(BaseException):
         super().__init__(code)
 
 
-class NoSuchVerb(click.UsageError):
-    """A word in the place of a verb that is none."""
-
-    def __init__(self, word: str, meant: str, ctx: click.Context) -> None:
-        self.command_name = word
-        super().__init__(f"No such command {word!r}. {meant}", ctx)
-
-
 class Verbs(Group):
     """A group that imports commands on demand, and turns their errors into exit codes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words with the verb spelled out."""
+        """Parse the words with the verb spelled out; an earlier name of it is named with the present one."""
+        if args and args[0] in EARLIER and not ctx.resilient_parsing:
+            say_error(f"tflq: `tflq {args[0]}` is now `tflq {' '.join(EARLIER[args[0]])}`")
         return super().parse_args(ctx, with_verb(args))
 
     def first_screen(self, ctx: click.Context) -> str:
@@ -115,9 +103,9 @@ class Verbs(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb, with the defaults from [tool.tflq]; suggest the nearest one for a misspelt verb."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0].lower(), (*VERBS, *ALIASES), 1)
+            near = get_close_matches(args[0].lower(), tuple(VERBS), 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
-            raise NoSuchVerb(args[0], meant, ctx)
+            raise click.UsageError(f"No such command {args[0]!r}. {meant}", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
             values, path = _configured(command)
@@ -157,21 +145,9 @@ class Verbs(Group):
         except (KeyboardInterrupt, Exception) as error:
             code = exit_of(error)
             with suppress(FileAccessError):  # standard output is closed or full
-                self._report(error, code, words)
+                _report_error(error, code, as_json="--json" in words, debug="--debug" in words)
         end_output()
         return int(code or 0)
-
-    def _report(self, error: BaseException, code: Exit, words: list[str]) -> None:
-        """Print an error; one of misuse with all words that are not known."""
-        spelling = None
-        if code == Exit.MISUSE:
-            from tflq.face.cli.spelling import may_mean, spelling_of
-
-            if isinstance(error, click.NoSuchOption) and error.possibilities:
-                meant = [p for p in error.possibilities if may_mean(error.option_name, p)]
-                error = click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx)
-            spelling = spelling_of(words, self)
-        _report_error(error, code, spelling, as_json="--json" in words, debug="--debug" in words)
 
 
 @contextmanager
@@ -200,46 +176,20 @@ def _configured(command: click.Command) -> tuple[dict[str, Any], str]:
     return defaults(command, table, path, tuple(VERBS)) if table else {}, path
 
 
-def _report_error(error: BaseException, code: Exit, spelling: Spelling | None, *, as_json: bool, debug: bool) -> None:
-    """Print an error: one line, or a document; the traceback if it is requested.
-
-    Unknown words follow, one a line, unless there is only the one that the error is about.
-    """
+def _report_error(error: BaseException, code: Exit, *, as_json: bool, debug: bool) -> None:
+    """Print an error: one line, or a document; the traceback if it is requested."""
     if debug:
         say_error("\n".join(printable(line) for line in "".join(traceback.format_exception(error)).splitlines()))
-    message, lines, corrected = _message(error, code), [], ""
-    if spelling is not None and spelling.unknown:
-        lines, corrected = [one.line for one in spelling.unknown], spelling.corrected
-        if not spelling.has(_subject(error)):
-            corrected = ""  # the error stays
-        elif len(lines) > 1:
-            message = f"{len(lines)} words are not known:"
-        elif not isinstance(error, FileAccessError):
-            lines = []
+    message = _message(error, code)
     if as_json and getattr(error, "path", "") != STANDARD_OUTPUT:
         from tflq.face.report.json import error_document
 
-        document = error_document(error, code)
-        if spelling is not None and spelling.unknown:
-            document["facts"] |= {"unknown": [one.line for one in spelling.unknown], "corrected": corrected}
-        message = " ".join([message, "; ".join(lines)]).strip()
-        say_document({**document, "message": message})
+        say_document({**error_document(error, code), "message": message})
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         say_error(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n\nError: {message}")
     elif code != Exit.INTERRUPTED:
         say_error(f"tflq: {message}")
-    say_lines(f"  {line}" for line in lines)
-    say_lines([f"Corrected: {corrected}"] if corrected else [])
-
-
-def _subject(error: BaseException) -> str:
-    """Return the word that an error is about, if it is about one that is not known."""
-    if isinstance(error, click.BadParameter):
-        return error.param.opts[0] if error.param is not None and isinstance(error.param.type, click.Choice) else ""
-    if isinstance(error, FileAccessError):
-        return error.path
-    return str(next((vars(error)[key] for key in ("name", "option_name", "command_name") if key in vars(error)), ""))
 
 
 def _message(error: BaseException, code: Exit) -> str:

@@ -317,3 +317,17 @@ def limit_options(function: F) -> F:
         help="Bytes of memory that a run may use at a time, without constants.",
     )(limited)
     return cast(F, limited)
+
+
+def _samples(_context: Any, _option: Any, text: str | None) -> slice | None:
+    """Return 10:20 as a slice."""
+    if text is None:
+        return None
+    first, colon, stop = text.partition(":")
+    numbers = [whole_number(part) for part in (first, stop)]
+    if not colon or any(part and number is None for part, number in zip((first, stop), numbers, strict=True)):
+        raise click.BadParameter(f"{text!r:.40} is not a range like 10:20")
+    return slice(*numbers)
+
+
+samples_option = click.option("--samples", metavar="A:B", callback=_samples, help="Only samples A to B-1.")

@@ -1,64 +1,38 @@
-"""`tflq profiles`: the runtimes whose arithmetic tflq computes, and the differences between two of them."""
+"""`tflq profiles`: the runtimes whose arithmetic tflq computes, how they differ, and their effect on models."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_overlay, write_page
-from tflq.face.cli.options import from_stdin, html_option, json_option, overlay_option, signature_option
-from tflq.face.cli.output import say, say_document
-from tflq.face.cli.several import Found, each_model, only_of_one
+from tflq.face.cli.options import from_stdin, html_option, json_option, model_argument, overlay_option, signature_option
+from tflq.face.cli.output import say, say_document, say_error
+from tflq.face.cli.several import Found, each_model, models_argument, only_of_one
+from tflq.face.cli.start import Group
 
 
-@click.command("profiles")
-@click.argument("names", nargs=-1, metavar="[PROFILE]...")
-@click.option(
-    "--model",
-    "models",
-    metavar="MODEL",
-    type=click.Path(),
-    multiple=True,
-    callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
-    help="List this model's operators that differ, and in which constant; repeatable.",
-)
-@click.option(
-    "--prove", is_flag=True, help="With --model: leave out differences that are proved to change no bit for any input."
-)
-@click.option("--all", "everything", is_flag=True, help="With --model: name every profile, not only the first few.")
-@click.option("--since", metavar="RELEASE", help="With --model: list the releases from this one on that agree on it.")
-@signature_option
-@html_option
-@overlay_option
-@force_option
-@json_option
-def profiles_command(
-    names: tuple[str, ...],
-    models: tuple[str, ...],
-    prove: bool,
-    everything: bool,
-    since: str | None,
-    signature: str | None,
-    html: str | None,
-    overlay: str | None,
-    force: bool,
-    as_json: bool,
-) -> int:
-    """List the profiles, show one as a file, or list how two of them differ.
+class Profiles(Group):
+    """The group, which lists the profiles if no verb follows, and takes the words of earlier versions."""
 
-    With "show" and a PROFILE: the file that states it, in YAML (with --json: in JSON). Change it, and give it to any
-    verb as --profile FILE.yaml.
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; without a verb they are those of `list`, or of an earlier version."""
+        if not {"-h", "--help"} & set(args[:1]) and (not args or args[0] not in self.commands):
+            is_earlier = any(not word.startswith("-") for word in args[:1]) or {"--model", "--since", "--prove"} & set(
+                args
+            )
+            args = [_EARLIER if is_earlier else "list", *args]
+        return super().parse_args(ctx, args)
 
-    With two PROFILEs: the operators and types whose arithmetic differs, and the differing primitive.
 
-    With --model: the operators that can give other bits under other PROFILEs (default: all) than under the first
-    (default: litert-ref). Nothing is run; --prove also finds those that give the same bits for every input.
-
-    With --model and --since: the releases of tflite-runtime and LiteRT that give the same bits for all its operators,
-    by resolver, and where others can differ from the newest.
+@click.group("profiles", cls=Profiles)
+def profiles_command() -> None:
+    """List the profiles, show one as a file, or find what differs between them.
 
     PROFILE+single-rounding is that profile with fixed-point multiplications that round once (TFLITE_SINGLE_ROUNDING).
     tf-1.15-ref+static-alpha: uint8 LEAKY_RELUs of one process share the alpha of the first one that runs.
@@ -66,71 +40,66 @@ def profiles_command(
     \b
     tflq profiles
     tflq profiles show litert-xnnpack > mine.yaml
-    tflq profiles litert-ref tflm
-    tflq profiles litert-ref tflm --model model.tflite
-    tflq profiles --model a.tflite --model b.tflite
-    tflq profiles --since 2.3 --model model.tflite
+    tflq profiles diff litert-ref tflm
+    tflq profiles effects model.tflite
+    tflq profiles releases model.tflite --since 2.3
     """
-    from tflq.engine.profiles import PROFILES, by_name
-    from tflq.errors import OptionError
-    from tflq.face.report.verbs.profiles.document import effects_document, list_document, pair_document
-    from tflq.face.report.verbs.profiles.report import list_report, pair_report
 
-    if names[:1] == ("show",):
-        if len(names) != 2 or models or prove or everything or since is not None or html is not None:
-            raise OptionError("show takes one PROFILE, and no option except --json")
-        _show(names[1], as_json)
-        return Exit.SAME
-    only_of_one(models, (("--html", html), ("--overlay", overlay), ("--since", since)))
-    for option, value in (("--overlay", overlay), ("--signature", signature)):
-        if value is not None and not models:
-            raise OptionError(f"{option} needs --model")
-    check_files([html, overlay], models, force=force)
-    if len(models) > 1:
-        return each_model(
-            "profiles --model",
-            models,
-            _COLUMNS,
-            lambda path: _row(path, names, signature, prove=prove),
-            as_json=as_json,
-        )
-    model = next(iter(models), None)
-    if since is not None:
-        if names or prove or html is not None or model is None:
-            raise OptionError("--since RELEASE goes with --model MODEL, and with neither PROFILE, --prove nor --html")
-        _say_releases(model, since, signature, as_json)
-        return Exit.SAME
-    if model is not None:
-        effects = _effects(model, names, signature, prove=prove)
-        from tflq.face.report.verbs.profiles.effects import effects_colourings, effects_report
 
-        shown = effects_report(effects, all_profiles=everything)
-        if html is not None:
-            write_page(html, shown, model, effects.base, signature)
-        if overlay is not None:
-            write_overlay(overlay, effects_colourings(effects))
-        if as_json:
-            say_document(effects_document(effects))
-        else:
-            say(shown)
-        return Exit.UNSUPPORTED if effects.refused else Exit.SAME
-    if prove:
-        raise OptionError("--prove needs --model")
-    if not names:
-        listed = list(PROFILES.values())
-        if html is not None:
-            write_page(html, list_report(listed))
-        if as_json:
-            say_document(list_document(listed))
-        else:
-            say(list_report(listed))
-        return Exit.SAME
-    if len(names) != 2:
-        raise OptionError("give two profiles to compare, or none to list them")
+@profiles_command.command("list")
+@html_option
+@force_option
+@json_option
+def list_command(html: str | None, force: bool, as_json: bool) -> int:
+    """List the profiles, with the runtime of each."""
+    from tflq.engine.profiles import PROFILES
+    from tflq.face.report.verbs.profiles.document import list_document
+    from tflq.face.report.verbs.profiles.report import list_report
+
+    check_files([html], [], force=force)
+    listed = list(PROFILES.values())
+    if html is not None:
+        write_page(html, list_report(listed))
+    if as_json:
+        say_document(list_document(listed))
+    else:
+        say(list_report(listed))
+    return Exit.SAME
+
+
+@profiles_command.command("show")
+@click.argument("profile")
+@json_option
+def show_command(profile: str, as_json: bool) -> int:
+    """Print the file that states PROFILE, in YAML, or in JSON with --json.
+
+    Change it, and give it to any verb as --profile FILE.yaml.
+    """
+    from tflq.engine.profiles import by_name
+    from tflq.engine.profiles.file import document_of, text_of
+
+    if as_json:
+        say_document(document_of(by_name(profile)))
+    else:
+        click.echo(text_of(by_name(profile)), nl=False)
+    return Exit.SAME
+
+
+@profiles_command.command("diff")
+@click.argument("first")
+@click.argument("second")
+@html_option
+@force_option
+@json_option
+def diff_command(first: str, second: str, html: str | None, force: bool, as_json: bool) -> int:
+    """List the operators and types whose arithmetic differs between two profiles, and the primitive that differs."""
     from tflq.comparison.inspection.profile_pairs import compare_profiles
+    from tflq.engine.profiles import by_name
+    from tflq.face.report.verbs.profiles.document import pair_document
+    from tflq.face.report.verbs.profiles.report import pair_report
 
-    first, second = map(by_name, names)
-    found = compare_profiles(first, second)
+    check_files([html], [], force=force)
+    found = compare_profiles(by_name(first), by_name(second))
     if html is not None:
         write_page(html, pair_report(found))
     if as_json:
@@ -140,14 +109,141 @@ def profiles_command(
     return Exit.SAME
 
 
-def _show(name: str, as_json: bool) -> None:
-    from tflq.engine.profiles import by_name
-    from tflq.engine.profiles.file import document_of, text_of
+@profiles_command.command("effects")
+@models_argument
+@click.option(
+    "--profile", "names", metavar="NAME", multiple=True, help="The base, then others; repeatable. [default: all]"
+)
+@click.option("--prove", is_flag=True, help="Leave out differences that are proved to change no bit for any input.")
+@click.option("--all", "everything", is_flag=True, help="Name every profile, not only the first few.")
+@signature_option
+@html_option
+@overlay_option
+@force_option
+@json_option
+def effects_command(
+    models: tuple[str, ...],
+    names: tuple[str, ...],
+    prove: bool,
+    everything: bool,
+    signature: str | None,
+    html: str | None,
+    overlay: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """List MODEL's operators that can give other bits under other profiles than under the base, litert-ref.
 
+    Nothing is run; --prove also finds those that give the same bits for every input. Several models get a row each.
+
+    \b
+    tflq profiles effects model.tflite
+    tflq profiles effects model.tflite --profile litert-ref --profile tflm
+    """
+    from tflq.face.report.verbs.profiles.document import effects_document
+    from tflq.face.report.verbs.profiles.effects import effects_colourings, effects_report
+
+    only_of_one(models, (("--html", html), ("--overlay", overlay)))
+    check_files([html, overlay], models, force=force)
+    if len(models) > 1:
+        row = partial(_row, names=names, signature=signature, prove=prove)
+        return each_model("profiles effects", models, _COLUMNS, row, as_json=as_json)
+    effects = _effects(models[0], names, signature, prove=prove)
+    shown = effects_report(effects, all_profiles=everything)
+    if html is not None:
+        write_page(html, shown, models[0], effects.base, signature)
+    if overlay is not None:
+        write_overlay(overlay, effects_colourings(effects))
     if as_json:
-        say_document(document_of(by_name(name)))
+        say_document(effects_document(effects))
     else:
-        click.echo(text_of(by_name(name)), nl=False)
+        say(shown)
+    return Exit.UNSUPPORTED if effects.refused else Exit.SAME
+
+
+@profiles_command.command("releases")
+@model_argument
+@click.option("--since", metavar="RELEASE", default="2.3", show_default=True, help="The first release.")
+@signature_option
+@json_option
+def releases_command(model: str, since: str, signature: str | None, as_json: bool) -> int:
+    """List the releases of tflite-runtime and LiteRT that give the same bits for all operators of MODEL, by resolver.
+
+    Where others can differ, the change from the newest is named.
+    """
+    from tflq.comparison.inspection.releases import agreements
+    from tflq.face.report.verbs.profiles.document import agreements_document
+    from tflq.face.report.verbs.profiles.effects import agreements_report
+
+    found = agreements(model, since, signature)
+    if as_json:
+        say_document(agreements_document(found))
+    else:
+        say(agreements_report(found))
+    return Exit.SAME
+
+
+#: The hidden command for words of earlier versions.
+_EARLIER = "earlier"
+
+
+@profiles_command.command(_EARLIER, hidden=True)
+@click.argument("names", nargs=-1)
+@click.option(
+    "--model",
+    "models",
+    type=click.Path(),
+    multiple=True,
+    callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
+)
+@click.option("--prove", is_flag=True)
+@click.option("--all", "everything", is_flag=True)
+@click.option("--since")
+@signature_option
+@html_option
+@overlay_option
+@force_option
+@json_option
+@click.pass_context
+def earlier_command(
+    context: click.Context,
+    /,
+    names: tuple[str, ...],
+    models: tuple[str, ...],
+    since: str | None,
+    prove: bool,
+    everything: bool,
+    signature: str | None,
+    overlay: str | None,
+    **kept: Any,
+) -> Any:
+    """Take the words of earlier versions: two profiles, or --model, with or without --since."""
+    from tflq.errors import OptionError
+
+    chosen: dict[str, Any]
+    words: tuple[str, ...]
+    if since is not None:
+        if names or prove or kept["html"] is not None or len(models) != 1:
+            raise OptionError("--since RELEASE goes with --model MODEL, and with neither PROFILE, --prove nor --html")
+        command, words = releases_command, ("releases", *models, "--since", since)
+        chosen = {"model": models[0], "since": since, "signature": signature, "as_json": kept["as_json"]}
+    elif models:
+        flags = [name for name, is_set in (("--prove", prove), ("--all", everything)) if is_set]
+        words = ("effects", *models, *(word for name in names for word in ("--profile", name)), *flags)
+        command = effects_command
+        chosen = {"models": models, "names": names, "prove": prove, "everything": everything}
+        chosen |= {"signature": signature, "overlay": overlay, **kept}
+    else:
+        for option, value in (("--prove", prove), ("--overlay", overlay), ("--signature", signature)):
+            if value:
+                raise OptionError(f"{option} is for `tflq profiles effects MODEL`")
+        if len(names) != 2:
+            raise OptionError("give two profiles to compare, as in `tflq profiles diff A B`")
+        command, words = diff_command, ("diff", *names)
+        chosen = {"first": names[0], "second": names[1], **kept}
+    code = context.invoke(command, **chosen)
+    say_error(f"tflq: this is now `{shlex.join(('tflq', 'profiles', *words))}`")
+    return code
 
 
 #: Columns of the summary of several models.
@@ -175,15 +271,3 @@ def _row(path: str, names: Sequence[str], signature: str | None, *, prove: bool)
     if effects.refused:
         return "refused", cells, effects_document(effects), Exit.UNSUPPORTED
     return "can differ" if touched else "the same", cells, effects_document(effects), Exit.SAME
-
-
-def _say_releases(model: str, since: str, signature: str | None, as_json: bool) -> None:
-    from tflq.comparison.inspection.releases import agreements
-    from tflq.face.report.verbs.profiles.document import agreements_document
-    from tflq.face.report.verbs.profiles.effects import agreements_report
-
-    found = agreements(model, since, signature)
-    if as_json:
-        say_document(agreements_document(found))
-    else:
-        say(agreements_report(found))

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tflq.face.cli.certificate import say_check
 from tflq.face.cli.exits import exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_arrays, write_page
 from tflq.face.cli.options import html_option, json_option, limit_options, model_argument, signature_option
@@ -20,6 +21,7 @@ from tflq.face.cli.output import say, say_document, say_written
 @click.option("--all", "every", is_flag=True, help="Every profile of a runtime that takes the model.")
 @signature_option
 @click.option("-o", "--certificate", metavar="FILE", type=click.Path(), help="Write a certificate (.json).")
+@click.option("--check", metavar="FILE", type=click.Path(), help="Prove what this certificate states again.")
 @click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that distinguish profiles (.npz).")
 @html_option
 @force_option
@@ -33,6 +35,7 @@ def prove_command(
     every: bool,
     signature: str | None,
     certificate: str | None,
+    check: str | None,
     witnesses: str | None,
     html: str | None,
     force: bool,
@@ -47,16 +50,24 @@ def prove_command(
     PROFILEs are names or YAML files. With --all, profiles that refuse the model are listed as not covered, and do not
     count: a runtime that refuses a model gives no bits. A profile that is named and refuses it is "not decided".
 
+    --check FILE proves again what `tflq prove -o FILE` stated. Exit code 0: the certificate holds; 1: it is void, for
+    the given reason.
+
     \b
     tflq prove model.tflite --between litert-ref tflm
     tflq prove model.tflite --between litert-ref litert-xnnpack tflm mine.yaml
     tflq prove model.tflite --all -o certificate.json
+    tflq prove model.tflite --check certificate.json
     """
     from tflq.face.report.numbers import counted
     from tflq.face.report.verbs.prove.document import prove_document
     from tflq.face.report.verbs.prove.report import prove_report
     from tflq.proof import ALL, prove
 
+    if check is not None:
+        if between or further or more or every or signature or certificate or witnesses or html:
+            raise click.UsageError("--check FILE goes with MODEL and --json only: the certificate names its profiles")
+        return say_check(model, check, as_json=as_json)
     if not between and not every:
         raise click.UsageError("name two profiles or more with --between A B, or give --all")
     check_files([certificate, witnesses, html], [model], force=force)

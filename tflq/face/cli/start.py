@@ -18,10 +18,17 @@ TASKS = {
     "check": ("run", "verify", "record", "golden", "prove", "session", "bench"),
     "find why": ("why", "explain", "fit", "reduce", "extract", "diff", "learn"),
     "make": ("quantize", "compare"),
-    "ship": ("conform", "export", "warm"),
+    "ship": ("conform",),
 }
-#: Other names of verbs, in the field's words.
-ALIASES = {"identify": "fit", "evaluate": "compare", "runtimes": "profiles", "precompile": "warm"}
+#: Earlier names of verbs, which are still taken, and what they are now.
+EARLIER = {
+    "identify": ("fit",),
+    "evaluate": ("compare",),
+    "runtimes": ("profiles",),
+    "precompile": ("doctor", "--warm"),
+    "warm": ("doctor", "--warm"),
+    "export": ("golden", "export"),
+}
 #: Endings of files that are inspected if no verb is given.
 MODELS = (".tflite", ".lite", ".litertlm", ".task")
 #: Distributions of the runtimes, as pip names them.
@@ -66,14 +73,15 @@ def _installed() -> Iterator[str]:
 def with_verb(words: list[str]) -> list[str]:
     """Return the words of a command line with the verb spelled out.
 
-    A model without a verb is inspected, other names of verbs are replaced, and `version` is an option.
+    A model without a verb is inspected, earlier names of verbs are replaced, and `version` is an option.
     """
     first = words[0] if words else ""
     if first == "version" and len(words) == 1:
         return ["--version"]
     if not first.startswith("-") and first.partition(":")[0].lower().endswith(MODELS):
         return ["inspect", *words]
-    return [ALIASES.get(first, first), *words[1:]] if words else []
+    rest = words[2:] if words[:2] == ["export", "c"] else words[1:]
+    return [*EARLIER.get(first, (first,)), *rest] if words else []
 
 
 class Group(click.Group):
@@ -114,5 +122,3 @@ def write_verbs(ctx: click.Context, group: click.Group, formatter: click.HelpFor
         rows = [(verb, _sentence(command)) for verb, command in commands if command is not None]
         with formatter.section(task.capitalize()):
             formatter.write_dl(rows)
-    with formatter.section("Other names"):
-        formatter.write_text(", ".join(f"{alias} = {verb}" for alias, verb in ALIASES.items()))

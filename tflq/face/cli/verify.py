@@ -27,7 +27,7 @@ from tflq.face.cli.options import (
     signature_option,
     tolerance_option,
 )
-from tflq.face.cli.output import say, say_document
+from tflq.face.cli.output import say, say_document, say_error
 from tflq.face.cli.several import filled, models_argument, only_of_one
 from tflq.face.cli.verified import verify_several
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     "{folder} its folder.",
 )
 @click.option("--baseline", metavar="FILE", help="Known and accepted differences (.json): only new ones fail.")
-@click.option("--certificate", metavar="FILE", type=click.Path(), help="Prove the statements of a certificate again.")
+@click.option("--certificate", type=click.Path(), hidden=True)  # now prove --check
 @click.option(
     "--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated, if all tensors are known]"
 )
@@ -98,9 +98,6 @@ def verify_command(
     promises to be close, or within a --tolerance; 6: --profile differs, and the runtime's own profile reproduces every
     bit. Several models are summarized, with the worst exit code.
 
-    --certificate FILE compares with no runtime: it proves what `tflq prove -o FILE` stated again. Exit code 0: the
-    certificate holds; 1: it is void, for the given reason.
-
     Runtimes: litert-ref, litert-opt, litert-xnnpack, tensorflow-*, tflite-runtime-* and tflm.
 
     \b
@@ -108,7 +105,6 @@ def verify_command(
     tflq verify model.tflite --inputs photos/ --mean 127.5 --std 127.5
     tflq verify model.tflite --golden model.npz
     tflq verify decoder.tflite --signature decode
-    tflq verify model.tflite --certificate certificate.json
     tflq verify models/*.tflite --golden 'goldens/{stem}.npz' --junit report.xml
     """
     from tflq.errors import OptionError
@@ -119,6 +115,7 @@ def verify_command(
     if certificate is not None:
         if against or _typed(context, "golden") or _typed(context, "baseline") or len(models) > 1:
             raise OptionError("--certificate is for one model, and goes without --against, --golden and --baseline")
+        say_error("tflq: this is now `tflq prove MODEL --check FILE`")
         return say_check(models[0], certificate, as_json=as_json)
     only_of_one(models, (("--html", html), ("--overlay", overlay)))
     check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"]], force=force)

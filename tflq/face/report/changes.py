@@ -22,7 +22,7 @@ def change_blocks(changes: Iterable[Change], one: str, other: str) -> Iterator[B
     if len(changes) > _LISTED:
         yield Text(f"{len(changes) - _LISTED} more changes (--json has all)")
     if not changes:
-        yield Text(f"tflq profiles {one} {other} lists the operators that the two compute differently")
+        yield Text(f"tflq profiles diff {one} {other} lists the operators that the two compute differently")
 
 
 def changes_document(changes: Iterable[Change]) -> list[dict[str, Any]]:

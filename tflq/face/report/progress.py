@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from tflq.engine.jit.compilations import Compilations, heard
 from tflq.escaping import shown
-from tflq.typing import Progress, silent
+from tflq.progress import Progress, silent
 
 #: Seconds between two lines.
 INTERVAL = 10.0

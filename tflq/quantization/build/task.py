@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tflq.progress import Progress
 from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.shared import Shared
-from tflq.typing import Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)

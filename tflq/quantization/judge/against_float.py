@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tflq.model.ir import Model
+from tflq.progress import Progress
 from tflq.quantization.build.build import Built
 from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
-from tflq.typing import Progress
 
 
 def compared(

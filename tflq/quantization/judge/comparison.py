@@ -17,6 +17,7 @@ from tflq.engine.api.files import Source, load
 from tflq.errors import InputError
 from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, only_signed, view
 from tflq.model.ir.structure import check_structure
+from tflq.progress import Progress
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.fidelity import Fidelity
@@ -24,7 +25,7 @@ from tflq.quantization.judge.parts import Part, parts_of
 from tflq.quantization.judge.spans import WIDE, Span
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.runner import Runner, Sample, executor
-from tflq.typing import Array, Progress
+from tflq.typing import Array
 
 #: Suffixes that converters append to the name of a tensor that they quantize.
 _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResultError, UnsupportedError
+from tflq.progress import Progress
 from tflq.quantization.build.build import Built, build, foreseen, shared_parts
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
@@ -29,7 +30,6 @@ from tflq.quantization.processes import each
 from tflq.quantization.progress import STEPS, part_of
 from tflq.quantization.recipe.recipe import Methods
 from tflq.quantization.recipe.refining import Refining
-from tflq.typing import Progress
 
 #: The number of candidates that are judged in more than one turn.
 FINALISTS = 6

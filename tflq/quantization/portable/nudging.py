@@ -17,13 +17,14 @@ import numpy as np
 from tflq.engine.profiles import Profile, by_name
 from tflq.model.ir import Model, OperatorView, TensorSpec, view
 from tflq.model.surgery.edit import with_tensors
+from tflq.progress import Progress
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params
 from tflq.quantization.portable.portability import Alone, batched, differing, forget
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme import svdf
 from tflq.quantization.scheme.scheme import Form, Scheme
-from tflq.typing import Array, Progress
+from tflq.typing import Array
 
 #: The farthest that a scale moves, and the number of steps on either side.
 REACH, STEPS = 0.005, 8

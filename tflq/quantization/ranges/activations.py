@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tflq.progress import Progress
 from tflq.quantization.params import Params, Range
 from tflq.quantization.ranges.choice import Chooser
 from tflq.quantization.ranges.observation import Observations
@@ -13,7 +14,6 @@ from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.ranging import Order, Ranging
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.scheme import Scheme, Slot
-from tflq.typing import Progress
 
 
 def activation_ranges(

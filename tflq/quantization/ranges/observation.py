@@ -12,10 +12,11 @@ import numpy as np
 from tflq.errors import CalibrationError, InputError
 from tflq.model.ir import Model, view
 from tflq.model.storage.archive import opened, write_arrays
+from tflq.progress import Progress
 from tflq.quantization.ranges.observers import Observer
 from tflq.quantization.ranges.observers.state import restored, state_of
 from tflq.quantization.runner import Runner, Sample
-from tflq.typing import Array, Progress
+from tflq.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from tflq.progress import Progress
 from tflq.quantization.params import Range
 from tflq.quantization.ranges.choice import Chooser
 from tflq.quantization.ranges.observation import Observations, check_finite
@@ -12,7 +13,7 @@ from tflq.quantization.ranges.walk import Tap, Walker
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.modes import REFERENCE_PROFILE
 from tflq.quantization.scheme.scheme import Form
-from tflq.typing import Array, Progress
+from tflq.typing import Array
 
 
 def layer_by_layer(chooser: Chooser, samples: Iterable[Sample], progress: Progress | None = None) -> dict[int, Range]:

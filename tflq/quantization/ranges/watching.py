@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from tflq.errors import CalibrationError
+from tflq.progress import Progress
 from tflq.quantization.calibration.quarters import Part, parts_of, whole
 from tflq.quantization.processes import each
 from tflq.quantization.ranges.observation import Observations, observe
@@ -19,7 +20,6 @@ from tflq.quantization.ranges.observers import Observer
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.shared import Shared
-from tflq.typing import Progress
 
 #: A tensor, and a new observer as text.
 _Wish: TypeAlias = "tuple[int, str]"

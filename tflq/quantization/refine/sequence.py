@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.model.ir import CARRIER, TensorType, view
+from tflq.progress import Progress
 from tflq.quantization.frontier import Constant, Frontier, together
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, codes_of
@@ -31,7 +32,7 @@ from tflq.quantization.runner import Sample, executor
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
 from tflq.quantization.shared import Shared
 from tflq.quantization.store import Store
-from tflq.typing import Array, Progress
+from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 Floats = NDArray[np.float32]

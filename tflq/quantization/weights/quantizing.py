@@ -15,6 +15,7 @@ from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError, UnknownNameError
 from tflq.model.flatbuf.writer import file_size
 from tflq.model.ir import Model, Subgraph, TensorType
+from tflq.progress import Progress
 from tflq.quantization.judge.check import Check
 from tflq.quantization.recipe.stamp import stamped
 from tflq.quantization.source import float_model
@@ -25,7 +26,6 @@ from tflq.quantization.weights.places import Weight, weights_of
 from tflq.quantization.weights.recipe import MODES, WeightRecipe, digest
 from tflq.quantization.weights.rewriting import with_codes
 from tflq.quantization.weights.windows import Tokens, read_windows, steps_of
-from tflq.typing import Progress
 
 _KINDS = {"int8": TensorType.INT8, "int4": TensorType.INT4}
 

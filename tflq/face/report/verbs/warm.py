@@ -1,4 +1,4 @@
-"""The report of `tflq warm`: how much was compiled for the models, and where it is kept."""
+"""The report of `tflq doctor --warm`: how much was compiled for the models, and where it is kept."""
 
 from __future__ import annotations
 

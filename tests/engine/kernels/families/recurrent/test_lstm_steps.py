@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernels.families.recurrent.test_lstm import KINDS, Shape, _norms, _options, _states, _weights
+from engine.kernels.families.recurrent.test_lstm import KINDS, Shape, _norms, _options, _states, _weights
 
 from support.recurrence import normal
 from support.single_op import T, build, tflq

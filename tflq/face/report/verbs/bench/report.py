@@ -239,5 +239,5 @@ def _next(found: Benched) -> Iterator[str]:
     if found.profiles[0] in apart:
         yield f"tflq verify {path} --profile {found.profiles[0]} --against {found.profiles[0]}"
     elif apart:
-        yield f"tflq profiles --model {path}"
+        yield f"tflq profiles effects {path}"
     yield f"tflq bench {path} --html bench.html"

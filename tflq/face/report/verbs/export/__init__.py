@@ -1,1 +1,1 @@
-"""`tflq export`: goldens as C, and the report of the files written."""
+"""`tflq golden export`: goldens as C, and the report of the files written."""

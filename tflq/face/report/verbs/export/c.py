@@ -72,7 +72,7 @@ def export_c(
         )
     guard = f"TFLQ_{name.upper()}_H_"
     said = [f"model SHA-256 {golden.model_sha256 or 'unknown'}", f"recorded from {runtime_text(golden.runtime)}"]
-    head = [f"/* Made by tflq export c: {len(samples)} sample(s).", *(f"   {_comment(line)}" for line in said)]
+    head = [f"/* Made by tflq golden export: {len(samples)} sample(s).", *(f"   {_comment(line)}" for line in said)]
     lines = [f"{head[0]}", *head[1:-1], f"{head[-1]} */", f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#include <stddef.h>", "#include <stdint.h>", ""]
     if model is not None:

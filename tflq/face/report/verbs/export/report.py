@@ -1,4 +1,4 @@
-"""The report of `tflq export`: the files written, and how to build them."""
+"""The report of `tflq golden export`: the files written, and how to build them."""
 
 from __future__ import annotations
 

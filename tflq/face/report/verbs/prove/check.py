@@ -1,4 +1,4 @@
-"""The report of `tflq verify --certificate`: whether a certificate holds for a model."""
+"""The report of `tflq prove --check`: whether a certificate holds for a model."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _next(found: SessionComparison) -> Iterator[str]:
     path = quote(found.models[0].path or "MODEL")
     if len(found.models) == 1 and found.first is not None:
         signature = f" --signature {quote(found.first.signature)}" if found.first.signature else ""
-        yield f"tflq profiles --model {path}{signature}"
+        yield f"tflq profiles effects {path}{signature}"
     yield f"tflq session {path} --html session.html"
 
 
