@@ -102,7 +102,7 @@ def test_a_zip_archive_is_what_it_holds(model: Model, outputs: list[np.ndarray],
     ("files", "message"),
     [
         ({}, "nothing that can be read"),
-        ({"readme.txt": b"hello"}, "nothing that can be read"),
+        ({"readme.md": b"hello"}, "nothing that can be read"),
         ({"a/t52.bin": bytes(10), "b/t52.bin": bytes(10)}, "two files"),
         ({"t52.npy": b"no array"}, "t52"),
     ],

@@ -6,6 +6,7 @@ A dump has one of these forms:
 - an `.npy` of one tensor, with a row for each sample;
 - a golden file;
 - a folder or a `.zip` of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
+- a log: text that a board or a debugger printed, see `logs`;
 - a folder of one conformance case;
 - a file of tflite-micro's layer_by_layer.
 
@@ -39,14 +40,8 @@ from tflq.comparison.verification.evidence.forms import (
 )
 from tflq.comparison.verification.evidence.inputs import device_inputs
 from tflq.comparison.verification.evidence.layer_by_layer import layer_by_layer_tensors
-from tflq.comparison.verification.evidence.matching import (
-    fitting_tensor,
-    index_of,
-    is_named,
-    names_of,
-    nothing_named,
-    rows,
-)
+from tflq.comparison.verification.evidence.matching import fitting_tensor, is_named, nothing_named, rows
+from tflq.comparison.verification.evidence.tensor_names import index_of, names_of
 from tflq.comparison.verification.golden import EMPTY, PROVENANCE, Golden, Observation
 from tflq.comparison.verification.goldens import load_golden
 from tflq.comparison.verification.inputs import InputSource

@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
@@ -17,6 +17,7 @@ import numpy as np
 
 from tflq.comparison.verification.evidence.c_arrays import Numbers, c_arrays
 from tflq.comparison.verification.evidence.case_folder import case_samples, is_case
+from tflq.comparison.verification.evidence.log_entries import log_entries
 from tflq.comparison.verification.inputs import numbered
 from tflq.errors import FileAccessError, InputError, LimitError, TflqError
 from tflq.model.ir import Model
@@ -40,7 +41,8 @@ Entries: TypeAlias = Mapping[str, Entry]
 C_FILES = (".c", ".cc", ".cpp", ".h", ".hpp", ".inc")
 _SAMPLE = re.compile(r"s(\d+)_", re.ASCII)
 _RAW = (".bin", ".raw")
-_FILES = (".npy", *_RAW, *C_FILES)
+LOG_FILES = (".log", ".txt")
+_FILES = (".npy", *_RAW, *C_FILES, *LOG_FILES)
 #: Limits on what is unpacked from a zip archive.
 _MOST_BYTES, _MOST_FILES = 512 << 20, 65_536
 
@@ -56,13 +58,15 @@ def entries_by_sample(model: Model, place: Path, stack: ExitStack) -> Sequence[E
     if not place.exists():
         raise FileAccessError(place, "does not exist")
     if place.is_dir():
-        return case_samples(model, place) if is_case(place) else [_folder(place)]
+        return case_samples(model, place) if is_case(place) else [_folder(model, place)]
     if place.suffix == ".zip":
         return entries_by_sample(model, _unpacked(place, stack), stack)
     if place.suffix in C_FILES:
         return [{numbers.name: numbers for numbers in _c_file(place)}]
     if place.suffix == ".npy":
         return [{place.stem: load_array(place)}]
+    if place.suffix in LOG_FILES or (place.suffix not in (".npz", *_RAW) and _is_text(place)):
+        return log_entries(model, _text_of(place), str(place))
     if place.suffix != ".npz":
         return None
     return list(by_sample(stack.enter_context(opened(place))))
@@ -89,16 +93,38 @@ def raw_elements(path: Path, carrier: np.dtype[Any]) -> Array:
     return np.frombuffer(data, carrier.newbyteorder("<")).astype(carrier)
 
 
-def _folder(place: Path) -> dict[str, Entry]:
-    """Return files by name. A C file of one array is also found by its file name, several arrays by their names."""
+def _folder(model: Model, place: Path) -> dict[str, Entry]:
+    """Return files by name. A C file of one array is also found by its file name, several arrays by their names.
+
+    A log gives the tensors that it names, of its first sample.
+    """
     entries: dict[str, Entry] = {}
     for file in sorted(place.iterdir()):
         if file.suffix in C_FILES:
             arrays = _c_file(file)
             entries |= {file.stem: arrays[0]} if len(arrays) == 1 else {one.name: one for one in arrays}
+        elif file.suffix in LOG_FILES:
+            with suppress(InputError):  # notes beside the tensors
+                entries |= log_entries(model, _text_of(file), str(file))[0]
         elif file.suffix in _FILES:
             entries[file.stem] = file
     return entries
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a log, of any encoding; what is no text becomes a mark."""
+    data = read_bytes(path)
+    if len(data) > _MOST_BYTES:
+        raise LimitError(f"is larger than {_MOST_BYTES:,} bytes", path=str(path))
+    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether a file begins like text: no zero bytes, and few control characters."""
+    with open_file(path) as file:
+        head = file.read(4096)
+    odd = sum(byte < 32 and byte not in b"\t\n\r\x1b\x08\x0c" for byte in head)
+    return bool(head) and 0 not in head and odd * 50 <= len(head)
 
 
 def _c_file(path: Path) -> tuple[Numbers, ...]:

@@ -1,0 +1,237 @@
+"""Tensors in the text that boards print: formats of real loggers, noise, damage, and what may be two tensors."""
+
+from __future__ import annotations
+
+import random
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from support import suites
+from tflq.comparison.verification.evidence.dumps import load_dumps
+from tflq.comparison.verification.evidence.logs import blocks_of
+from tflq.errors import InputError, InputWarning, LimitError
+from tflq.model.ir import view
+
+PATH = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
+MODEL = tflq.load(PATH)
+GRAPH = view(MODEL)
+(INPUT,), (OUTPUT,) = GRAPH.inputs, GRAPH.outputs
+RNG = np.random.default_rng(5)
+FED = RNG.integers(-128, 128, 64).astype(np.int8)
+GOT = np.array([-128, -128, 127, -3, 0, 5, -128, 12, -99, 1], np.int8)
+
+
+def decimal(values: np.ndarray, by: str = ", ") -> str:
+    return by.join(map(str, values.tolist()))
+
+
+def pairs(values: np.ndarray, by: str = " ") -> list[str]:
+    """Return lines of 16 bytes in hexadecimal."""
+    data = values.tobytes()
+    return [by.join(f"{byte:02x}" for byte in data[k : k + 16]) for k in range(0, len(data), 16)]
+
+
+def ascii_of(line: str) -> str:
+    return "".join(chr(b) if 32 <= b < 127 else "." for b in bytes.fromhex(line.replace(" ", "")))
+
+
+def lines(prefix: Callable[[int], str], *parts: str) -> str:
+    return "".join(f"{prefix(k)}{part}\r\n" for k, part in enumerate(parts))
+
+
+def zephyr(k: int) -> str:
+    return f"[00:00:0{k % 10}.253,{k:03d}] <inf> tflm: "
+
+
+def espressif(k: int) -> str:
+    return f"\x1b[0;32mI ({1200 + k}) main_task: "
+
+
+HEX = [f"{p}" for p in pairs(FED)]
+#: How the input and the output appear in logs of boards.
+LOGS: dict[str, str] = {
+    "printf": f"booting...\ninput: {decimal(FED)}\noutput: {decimal(GOT)}\ndone in 120 ms\n",
+    "printf in brackets": f"input = [{decimal(FED)}]\noutput = [{decimal(GOT)}]\n",
+    "wrapped": "input:\n"
+    + "\n".join(decimal(FED[k : k + 7]) for k in range(0, 64, 7))
+    + f"\noutput:\n{decimal(GOT)}\n",
+    "element by element": "".join(f"input[{k}] = {v}\n" for k, v in enumerate(FED))
+    + "".join(f"output[{k}] = {v}\n" for k, v in enumerate(GOT)),
+    "hex with 0x": "input: "
+    + " ".join(f"0x{b:02X}" for b in FED.tobytes())
+    + "\noutput: "
+    + ",".join(f"0x{b:02X}" for b in GOT.tobytes()),
+    "zephyr": lines(zephyr, f"input: {decimal(FED, ' ')}", f"output: {decimal(GOT, ' ')}"),
+    "zephyr LOG_HEXDUMP": lines(zephyr, "input")
+    + "".join(f"{'':38}{line} |{ascii_of(line)}\n" for line in HEX)
+    + lines(zephyr, "output")
+    + f"{'':38}{pairs(GOT)[0]}                    |..........\n",
+    "ESP-IDF": lines(espressif, f"Input: {decimal(FED)}\x1b[0m", "Free heap: 123456", f"Output: {decimal(GOT)}\x1b[0m"),
+    "ESP_LOG_BUFFER_HEX": lines(espressif, "input", *HEX, "output", *pairs(GOT)),
+    "ESP_LOG_BUFFER_HEXDUMP": lines(
+        espressif,
+        "input",
+        *(f"0x3ffb42{16 * k:02x}   {line}  |{ascii_of(line)}|" for k, line in enumerate(HEX)),
+        "output",
+        f"0x3ffb5280   {pairs(GOT)[0]}                    |..........|",
+    ),
+    "Arduino": "".join(
+        f"12:34:56.{700 + k} -> {part}\n" for k, part in enumerate(("Input:", decimal(FED), "Output:", decimal(GOT)))
+    ),
+    "mbed": lines(lambda k: "[INFO][main]: ", f"input {decimal(FED, ' ')}", f"output {decimal(GOT, ' ')}"),
+    "semihosting": f"semihosting: input {{{decimal(FED)}}}\nsemihosting: output {{{decimal(GOT)}}}\n",
+    "Segger RTT": lines(lambda k: "00> ", f"Tensor {INPUT}: {decimal(FED)}", f"Tensor {OUTPUT}: {decimal(GOT)}"),
+    "nRF": lines(lambda k: f"[00:00:0{k}.412,109] <info> app: ", f"input: {decimal(FED)}", f"output: {decimal(GOT)}"),
+    "syslog": lines(
+        lambda k: "Nov 27 21:55:08 board infer[123]: ", f"input: {decimal(FED)}", f"output: {decimal(GOT)}"
+    ),
+    "date": lines(
+        lambda k: f"2026-11-27 21:55:0{k},123 - INFO - ", f"input: {decimal(FED)}", f"output: {decimal(GOT)}"
+    ),
+    "kernel": lines(lambda k: f"[   12.34567{k}] ", f"input: {decimal(FED)}", f"output: {decimal(GOT)}"),
+    "gdb print": f"(gdb) p input\n$1 = {{{decimal(FED)}}}\n(gdb) p output\n"
+    f"$2 = {{-128 <repeats 2 times>, {decimal(GOT[2:])}}}\n",
+    "gdb x/16xb": "input\n"
+    + "".join(
+        f"0x2000{k:04x} <g_in+{k}>:\t" + "\t".join(f"0x{b:02x}" for b in FED.tobytes()[k : k + 8]) + "\n"
+        for k in range(0, 64, 8)
+    )
+    + f"output: {decimal(GOT)}\n",
+    "gdb x/4xw": "input\n"
+    + "".join(
+        f"0x2000{k:04x}:\t"
+        + "\t".join(f"0x{int(w):08x}" for w in np.frombuffer(FED.tobytes()[k : k + 16], "<u4"))
+        + "\n"
+        for k in range(0, 64, 16)
+    )
+    + f"output: {decimal(GOT)}\n",
+    "xxd": "input\n"
+    + "".join(
+        f"{16 * k:08x}: {' '.join(line.replace(' ', '')[i : i + 4] for i in range(0, 32, 4))}  {ascii_of(line)}\n"
+        for k, line in enumerate(HEX)
+    )
+    + f"output: {decimal(GOT)}\n",
+    "one line of hex": f"input: {FED.tobytes().hex()}\noutput: {GOT.tobytes().hex()}\n",
+    "by name": f"{GRAPH.tensors[INPUT].name}: {decimal(FED)}\n{GRAPH.tensors[OUTPUT].name}: {decimal(GOT)}\n",
+    "by number": f"t{INPUT}: {decimal(FED)}\nt{OUTPUT}: {decimal(GOT)}\n",
+    "JSON": f'{{"input": [{decimal(FED)}],\n "output": [{decimal(GOT)}]}}\n',
+    "unsigned": f"input: {decimal(FED.view(np.uint8))}\noutput: {decimal(GOT.view(np.uint8))}\n",
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_read_whatever_printed_it(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_bytes(LOGS[name].encode())
+    (dump,) = load_dumps(MODEL, path)
+    assert dump.tensors.keys() == {INPUT, OUTPUT}
+    np.testing.assert_array_equal(dump.tensors[INPUT].ravel(), FED)
+    np.testing.assert_array_equal(dump.tensors[OUTPUT].ravel(), GOT)
+
+
+@pytest.mark.parametrize("ending", [".txt", ".log", "", ".capture"])
+def test_a_log_is_known_by_its_content(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"board{ending}"
+    path.write_text(LOGS["zephyr"], encoding="utf-8")
+    assert load_dumps(MODEL, path)[0].tensors.keys() == {INPUT, OUTPUT}
+
+
+def test_runs_that_follow_each_other_are_samples(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(LOGS["printf"] + LOGS["zephyr"] + LOGS["xxd"], encoding="utf-8")
+    assert len(load_dumps(MODEL, path)) == 3
+
+
+def test_a_tensor_without_a_name_is_known_by_its_length(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"started\n{decimal(GOT)}\n", encoding="utf-8")
+    np.testing.assert_array_equal(load_dumps(MODEL, path)[0].tensors[OUTPUT].ravel(), GOT)
+
+
+def test_a_log_in_an_archive_is_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "board.zip", "w") as archive:
+        archive.writestr("logs/run.txt", LOGS["ESP-IDF"])
+    assert load_dumps(MODEL, tmp_path / "board.zip")[0].tensors.keys() == {INPUT, OUTPUT}
+
+
+def test_dequantized_values_become_codes(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    real = (GOT.astype(np.float32) + 128) / 256
+    path.write_text("output: " + " ".join(f"{v:.7f}" for v in real), encoding="utf-8")
+    np.testing.assert_array_equal(load_dumps(MODEL, path)[0].tensors[OUTPUT].ravel(), GOT)
+
+
+def test_lines_of_others_between_the_numbers_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"input:\n{decimal(FED[:30])}\nwifi: beacon timeout\n{decimal(FED[30:])}\noutput: {decimal(GOT)}\n")
+    assert load_dumps(MODEL, path)[0].tensors.keys() == {INPUT, OUTPUT}
+
+
+def test_what_may_be_several_tensors_is_asked_back(tmp_path: Path) -> None:
+    path, size = tmp_path / "board.log", GRAPH.tensors[GRAPH.op(1).outputs[0]].shape
+    count = int(np.prod(size))
+    path.write_text("values: " + decimal(np.zeros(count, np.int8)), encoding="utf-8")
+    with pytest.raises(InputError, match=r"line 1: .* numbers after 'values' may be \d+ tensors \(.*print the number"):
+        load_dumps(MODEL, path)
+
+
+def test_a_tensor_that_is_cut_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"input: {decimal(FED)}\noutput: {decimal(GOT[:9])}\n", encoding="utf-8")
+    with pytest.warns(InputWarning, match=rf"line 2: 9 numbers after 'output', and tensor {OUTPUT} has 10"):
+        (dump,) = load_dumps(MODEL, path)
+    assert dump.tensors.keys() == {INPUT}
+
+
+@pytest.mark.parametrize(
+    "text", ["\n", "nothing here\n", "heap: 1234\n", "1 2 3\n", "output: 999999 1 2 3 4 5 6 7 8 9\n"]
+)
+def test_a_log_without_tensors_is_bad_input(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        load_dumps(MODEL, path)
+
+
+def test_no_text_crashes_or_hangs() -> None:
+    draw = random.Random(7)
+    words = ["0x", "12", "-", "[", "]", "=", ":", "ff", "1e9", "nan", "|", "\t", "\x1b[", "input", "1" * 5000]
+    for _ in range(300):
+        blocks_of("\n".join(" ".join(draw.choices(words, k=draw.randrange(12))) for _ in range(draw.randrange(9))))
+    blocks_of("input: " + "1 " * 300_000 + "x")
+    blocks_of(": " * 300_000)
+    blocks_of("1" * 300_000)
+    with pytest.raises(LimitError):
+        blocks_of("0 <repeats 999999999 times>")
+
+
+def checked(sample: int, tensor: int, data: bytes, step: int = 24) -> list[str]:
+    """Return the lines that examples/firmware/tflq_log.h prints."""
+    found = []
+    for start in range(0, len(data), step):
+        line = f"TFLQ {sample} {tensor} {len(data)} {start} {data[start : start + step].hex()}"
+        found.append(f"{line} {zlib.crc32(line.encode()):08x}")
+    return found
+
+
+def test_checked_lines_are_read_among_others_and_damage_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    whole = [*checked(0, INPUT, FED.tobytes()), *checked(0, OUTPUT, GOT.tobytes()), *checked(1, OUTPUT, GOT.tobytes())]
+    path.write_text("input: 1 2 3\n" + lines(zephyr, *whole), encoding="utf-8")
+    first, second = load_dumps(MODEL, path)
+    np.testing.assert_array_equal(first.tensors[INPUT].ravel(), FED)
+    np.testing.assert_array_equal(second.tensors[OUTPUT].ravel(), GOT)
+    for damage in (lambda line: line.replace("TFLQ 0", "TFLQ 1", 1), lambda line: line[:40], lambda line: ""):
+        path.write_text(lines(zephyr, damage(whole[0]), *whole[1:]), encoding="utf-8")
+        with pytest.warns(InputWarning, match=f"tensor {INPUT} of sample 0|checksum|is cut"):
+            dumps = load_dumps(MODEL, path)
+        assert all(INPUT not in dump.tensors for dump in dumps)
+    path.write_text(f"{whole[0]}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="byte 24 of 64 is missing"):
+        load_dumps(MODEL, path)

@@ -1,0 +1,181 @@
+"""Which tensors the blocks of a log are: by name, number or role in their labels, or by length."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.comparison.verification.evidence.c_arrays import Numbers
+from tflq.comparison.verification.evidence.logs import Block, blocks_of, checked_tensors, memory_words
+from tflq.comparison.verification.evidence.tensor_names import names_of
+from tflq.errors import InputError, InputWarning
+from tflq.escaping import quoted
+from tflq.model.ir import CARRIER, Model, TensorType, view
+from tflq.statements import Statement
+from tflq.typing import Array
+
+_TENSOR = re.compile(r"\b(?:tensor|tns|t)\s*[_#=:\[ ]?\s*(\d{1,9})\b", re.IGNORECASE)
+_ROLE = re.compile(
+    r"(?<![a-z])(?P<input>inputs?|in)(?![a-z])|(?<![a-z])(?P<output>outputs?|out|results?|predictions?|scores?|logits"
+    r"|probabilit(?:y|ies)|inference)(?![a-z])",
+    re.IGNORECASE,
+)
+_INDEX = re.compile(r"[\s_\[#(]*(\d{1,9})")
+_FLOAT = re.compile(r"[.]|\d[eE][-+]?\d|nan|inf", re.IGNORECASE)
+#: Shorter blocks of another length than a tensor's are words of the log, such as a size.
+_SHORT = 4
+
+Entry = Array | Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A block, or several that belong together, as a tensor."""
+
+    tensor: int
+    entry: Entry
+    used: int  # number of blocks
+
+
+def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
+    """Return the tensors in a log by number, for each sample. A tensor that is printed again begins the next sample.
+
+    Raises:
+        InputError: The log holds no tensor of the model, or one that may be several; or all are damaged.
+    """
+    checked = checked_tensors(text)
+    if checked is not None:
+        return _checked_samples(model, *checked, source)
+    blocks = blocks_of(text)
+    samples: list[dict[str, Entry]] = []
+    at, unclear = 0, []
+    while at < len(blocks):
+        candidates = list(_candidates(model, blocks, at))
+        if len(candidates) == 1:
+            found = candidates[0]
+            key = str(found.tensor)
+            if not samples or key in samples[-1]:
+                samples.append({})
+            samples[-1][key] = found.entry
+            at += found.used
+            continue
+        if candidates:
+            unclear.append((blocks[at], [one.tensor for one in candidates]))
+        elif len(blocks[at].words) >= _SHORT and _labelled(model, blocks[at].label):
+            unclear.append((blocks[at], []))
+        at += 1
+    problems = [_problem(model, block, tensors) for block, tensors in unclear]
+    if not samples:
+        expected = "a tensor's name or number, input or output, before as many numbers as it has"
+        got = problems[0] if problems else f"{len(blocks)} blocks of other lengths" if blocks else "no numbers"
+        raise InputError("holds no tensor of the model", name=source, expected=expected, got=got)
+    for problem in problems:
+        warnings.warn(InputWarning(Statement(f"{source}: {problem}", "log-block")), stacklevel=2)
+    return samples
+
+
+def _candidates(model: Model, blocks: Sequence[Block], at: int) -> Iterator[_Fit]:
+    """Yield the tensors that the block may be, alone or with those after it; the label decides if it names one."""
+    graph = view(model)
+    named = _labelled(model, blocks[at].label)
+    groups = ([*named],) if named else (graph.outputs, tuple(dict.fromkeys((*graph.inputs, *graph.computed))))
+    for group in groups:
+        found = [
+            fit for tensor in dict.fromkeys(group) if (fit := _fit(model, tensor, blocks, at, is_named=bool(named)))
+        ]
+        if found:
+            yield from found
+            return
+
+
+def _fit(model: Model, tensor: int, blocks: Sequence[Block], at: int, *, is_named: bool) -> _Fit | None:
+    """Return the block as a tensor, if it has its length. If it is named, blocks without a name may belong to it."""
+    spec = view(model).tensors[tensor]
+    size = math.prod(spec.shape)
+    if not isinstance(spec.type, TensorType) or not size:
+        return None
+    width = CARRIER[spec.type].itemsize
+    block = blocks[at]
+    last = len(blocks) if is_named else at + 1
+    for end in range(at, last):
+        if end > at:
+            if _labelled(model, blocks[end].label) or blocks[end].is_memory != block.is_memory:
+                return None
+            block = replace(block, words=(*block.words, *blocks[end].words))
+        for words in filter(None, (block.words, memory_words(block))):
+            is_bytes = block.is_memory or words is not block.words
+            if len(words) == size * width if is_bytes else len(words) in (size, size * width):
+                return _Fit(tensor, _entry(block.label or f"line {block.line}", words), end - at + 1)
+        if len(block.words) > size * width:
+            return None
+    return None
+
+
+def _entry(name: str, words: tuple[str, ...]) -> Entry:
+    """Return C constants, or floats if one of the words is one."""
+    if any(_FLOAT.search(word) for word in words if "x" not in word.lower()):
+        return np.array([float(word if "n" in word.lower() else word.rstrip("fF")) for word in words])
+    return Numbers(name, tuple(map(_constant, words)))
+
+
+def _constant(word: str) -> str:
+    """Return an integer as C writes it: without leading zeros, which make it octal."""
+    if "x" in word.lower():
+        return word
+    return ("-" if word[0] == "-" else "") + (word.lstrip("+-0") or "0")
+
+
+def _labelled(model: Model, label: str) -> list[int]:
+    """Return the tensors that a label names: by name, else by number, else by role."""
+    if not label:
+        return []
+    graph, names = view(model), names_of(model)
+    words = [label, *re.findall(r"[\"'`]([^\"'`]+)[\"'`]", label), *re.split(r"[\s\"'`,;:=\[\](){}<>]+", label)]
+    known = [names[word] for word in sorted(filter(None, words), key=len, reverse=True) if word in names]
+    if known:
+        return known[:1]
+    number = _TENSOR.search(label)
+    if number is not None and int(number[1]) < len(graph.tensors):
+        return [int(number[1])]
+    role = _ROLE.search(label)
+    if role is None:
+        return []
+    group = graph.inputs if role["input"] else graph.outputs
+    index = _INDEX.match(label, role.end())
+    if index is not None and int(index[1]) < len(group):
+        return [group[int(index[1])]]
+    return list(group)
+
+
+def _checked_samples(
+    model: Model, tensors: Mapping[tuple[int, int], bytes], problems: Sequence[str], source: str
+) -> list[dict[str, Entry]]:
+    """Return the tensors whose lines are whole, by sample, and warn of the others."""
+    samples: dict[int, dict[str, Entry]] = {}
+    beyond = [key[1] for key in tensors if key[1] >= len(view(model).tensors)]
+    if beyond:
+        expected = f"0 to {len(view(model).tensors) - 1}"
+        raise InputError("holds a tensor that the model lacks", name=source, expected=expected, got=beyond[0])
+    for (sample, tensor), data in sorted(tensors.items()):
+        samples.setdefault(sample, {})[str(tensor)] = Numbers(f"tensor {tensor}", tuple(f"0x{b:02x}" for b in data))
+    if not samples:
+        raise InputError("holds no whole tensor", name=source, expected="lines with checksums", got=problems[0])
+    for problem in problems:
+        warnings.warn(InputWarning(Statement(f"{source}: {problem}", "log-line")), stacklevel=2)
+    return [samples[number] for number in sorted(samples)]
+
+
+def _problem(model: Model, block: Block, tensors: Sequence[int]) -> str:
+    """Return what keeps a block from being a tensor."""
+    graph = view(model)
+    what = f"line {block.line}: {len(block.words):,} numbers" + (f" after {quoted(block.label)}" if block.label else "")
+    if tensors:
+        named = ", ".join(f"{t} {quoted(graph.tensors[t].name or '')}" for t in tensors[:5])
+        return f"{what} may be {len(tensors)} tensors ({named}); print the number or the name of the tensor before them"
+    (tensor, *_) = _labelled(model, block.label)
+    return f"{what}, and tensor {tensor} has {math.prod(graph.tensors[tensor].shape):,}: not compared"
