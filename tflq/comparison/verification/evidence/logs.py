@@ -80,7 +80,7 @@ def blocks_of(text: str) -> list[Block]:
     """Return the blocks of numbers in a log.
 
     Raises:
-        LimitError: A debugger's `<repeats N times>` stands for too many numbers.
+        LimitError: A debugger's `<repeats N times>` is of too many numbers.
     """
     if sum(int(count) for _, count in _REPEATED.findall(text)) > _MOST:
         raise LimitError(f"a log of more than {_MOST:,} repeated values")
