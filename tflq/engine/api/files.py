@@ -6,9 +6,11 @@ import mmap
 import os
 from typing import IO, TYPE_CHECKING, TypeAlias, overload
 
-from tflq.errors import FileAccessError, FormatError
+from tflq.errors import FileAccessError, FormatError, LimitError
 from tflq.model.flatbuf import read
+from tflq.model.flatbuf.c_array import is_source, model_in_source
 from tflq.model.ir import Model
+from tflq.model.storage.kinds import HEAD, kind_of, kind_of_folder
 from tflq.model.storage.output import written
 from tflq.model.storage.reading import open_file
 
@@ -57,12 +59,40 @@ def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
         if _is_package(data):
             from tflq.engine.api.packages import package_of
 
+            _refuse_foreign(data, path)
             return _packed(package_of(data, file), section)
-        if section is not None:
-            raise FormatError("is no package of models, so it has no sections")
-        return read(data), memoryview(data)
+        data = _of_source(data, section)
     except FormatError as error:
         raise error.of(path) from error
+    try:
+        return read(data), memoryview(data)
+    except FormatError as error:
+        raise _explained(error, data, file).of(path) from error
+
+
+def _of_source(data: mmap.mmap | bytes | memoryview, section: str | None) -> mmap.mmap | bytes | memoryview:
+    """Return the bytes of the model in C source, and of any other file its own.
+
+    Raises:
+        FormatError: A section is named, and the file is neither C source nor a package.
+    """
+    head = bytes(data[:HEAD])
+    if head[4:8] != b"TFL3" and is_source(head):
+        found = model_in_source(bytes(data), section)
+        if found is not None:
+            return found
+    if section is not None:
+        raise FormatError("is no package of models, so it has no sections")
+    return data
+
+
+def _explained(error: FormatError, data: mmap.mmap | bytes | memoryview, path: str) -> FormatError:
+    """Return the error with what the file is, if it is of another known kind."""
+    head = bytes(data[:HEAD])
+    if isinstance(error, LimitError) or head[4:8] == b"TFL3" or head.startswith(_ZIP):
+        return error
+    kind = kind_of(head, path)
+    return error if kind is None else FormatError(kind.text)
 
 
 def _is_package(data: mmap.mmap | bytes | memoryview) -> bool:
@@ -106,11 +136,27 @@ def package(path: str | os.PathLike[str]) -> Package | None:
         return None
     from tflq.engine.api.packages import package_of
 
+    _refuse_foreign(data, os.fsdecode(path))
     return package_of(data, os.fsdecode(path))
+
+
+def _refuse_foreign(data: mmap.mmap | bytes | memoryview, path: str) -> None:
+    """Refuse zip archives of other programs, such as PyTorch's and Keras's files.
+
+    Raises:
+        FormatError: It is one.
+    """
+    head = bytes(data[:HEAD])
+    kind = kind_of(head, path, memoryview(data)) if head.startswith(_ZIP) else None
+    if kind is not None:
+        raise FormatError(kind.text, path=path)
 
 
 def _mapped(path: str | bytes, mapped_from: int = 0) -> mmap.mmap | bytes:
     """Return the bytes of a file: a read-only map, or plain bytes if it is small or cannot be mapped."""
+    kind = kind_of_folder(os.fsdecode(path)) if os.path.isdir(path) else None
+    if kind is not None:
+        raise FormatError(kind.text, path=os.fsdecode(path))
     try:
         with open_file(path) as file:
             # On Windows, a map would prevent replacing or removing the file.

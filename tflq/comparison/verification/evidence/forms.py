@@ -23,6 +23,7 @@ from tflq.errors import FileAccessError, InputError, LimitError, TflqError
 from tflq.model.ir import Model
 from tflq.model.storage.archive import Archive, opened
 from tflq.model.storage.arrays import load_array
+from tflq.model.storage.kinds import HEAD, is_text
 from tflq.model.storage.reading import open_file, read_bytes
 from tflq.typing import Array
 
@@ -120,11 +121,10 @@ def _text_of(path: Path) -> str:
 
 
 def _is_text(path: Path) -> bool:
-    """Return whether a file begins like text: no zero bytes, and few control characters."""
+    """Return whether a file begins like text."""
     with open_file(path) as file:
-        head = file.read(4096)
-    odd = sum(byte < 32 and byte not in b"\t\n\r\x1b\x08\x0c" for byte in head)
-    return bool(head) and 0 not in head and odd * 50 <= len(head)
+        head = file.read(HEAD)
+    return bool(head) and is_text(head)
 
 
 def _c_file(path: Path) -> tuple[Numbers, ...]:

@@ -1,0 +1,125 @@
+"""Files that are no `.tflite` model: their kind, recognized by content, and the next step in one sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+#: Bytes at the beginning of a file that are looked at.
+HEAD = 4096
+
+_TO_TFLITE = "`{command}` makes a float .tflite, which `tflq quantize` takes"
+_KERAS = (
+    "`tflq quantize` takes it, with TensorFlow installed or named by --python; others take the .tflite that it writes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file: what it is, and what helps. `is_of_tensorflow`: TensorFlow's converter reads it."""
+
+    name: str
+    help: str
+    is_of_tensorflow: bool = False
+
+    @property
+    def text(self) -> str:
+        """The sentence of an error."""
+        return f"is {self.name}, not a .tflite model: {self.help}"
+
+
+_ONNX = Kind("an ONNX model", _TO_TFLITE.format(command="onnx2tf -i model.onnx"))
+_TORCH = Kind("a PyTorch file", _TO_TFLITE.format(command="litert_torch.convert(model.eval(), inputs).export(path)"))
+_HDF5 = Kind("a Keras model (HDF5)", _KERAS, is_of_tensorflow=True)
+_ARRAYS = Kind("an archive of arrays", "the model comes first, then what is compared with it")
+_IMAGE = Kind("an image", "the model comes first; images go to --inputs or --calibration")
+
+#: Kinds by their first bytes.
+_STARTS: tuple[tuple[bytes, Kind], ...] = (
+    (b"\x89HDF\r\n\x1a\n", _HDF5),
+    (b"\x93NUMPY", Kind("an array of NumPy", "the model comes first, then what is compared with it")),
+    (b"GGUF", Kind("a GGUF model of llama.cpp", "export the original model with litert-torch")),
+    (b"\x89PNG", _IMAGE),
+    (b"\xff\xd8\xff", _IMAGE),
+    (b"BM", _IMAGE),
+    (b"\x1f\x8b", Kind("a gzip archive", "unpack it first: `gunzip` or `tar xzf`")),
+    (b"\x7fELF", Kind("a program", "the model inside may be extracted by its tools; tflq reads .tflite files")),
+    (b"version https://git-lfs", Kind("a pointer of Git LFS", "`git lfs pull` fetches the model")),
+    (b"\x80\x02", _TORCH),
+    (b"\x80\x04", Kind("a Python pickle", "export the model as .tflite where it was made")),
+)
+#: Kinds by the file identifier of FlatBuffers, at byte 4.
+_IDENTIFIERS: tuple[tuple[bytes, Kind], ...] = (
+    (b"ET1", Kind("an ExecuTorch program (.pte)", "export the PyTorch model with litert-torch")),
+    (b"TOSA", Kind("a TOSA flatbuffer", "give the .tflite that it was made from")),
+    (b"IREE", Kind("an IREE module", "give the .tflite that it was compiled from")),
+)
+#: Kinds of zip archives by a file in them.
+_MEMBERS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r"model\.weights\.h5"), Kind("a Keras model", _KERAS, is_of_tensorflow=True)),
+    (re.compile(r".*/?data\.pkl|.*constants\.pkl|.*serialized_exported_program\.json"), _TORCH),
+    (re.compile(r".*\.npy"), _ARRAYS),
+    (re.compile(r".*saved_model\.pb"), Kind("a zipped SavedModel", "unpack it: `tflq quantize` takes the folder")),
+)
+_TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r"\s*(?:<!doctype html|<html)", re.I), Kind("a web page", "the download gave a page, not the file")),
+    (re.compile(r"(?:<\?xml[^>]*>\s*)?<net\b"), Kind("an OpenVINO model", "give the model that it was converted from")),
+    (re.compile(r"\s*[{\[]"), Kind("a text (JSON)", "the model comes first")),
+)
+
+
+def kind_of(head: bytes, path: str = "", whole: bytes | memoryview | None = None) -> Kind | None:
+    """Return the kind of a file by its first bytes; None if it is not known.
+
+    `whole` is the content where it is at hand, for zip archives.
+    """
+    for start, kind in _STARTS:
+        if head.startswith(start):
+            return kind
+    for identifier, kind in _IDENTIFIERS:
+        if head[4:].startswith(identifier):
+            return kind
+    if head.startswith(b"PK\x03\x04"):
+        return _of_zip(whole)
+    if re.match(rb"\x08[\x01-\x14][\x12\x1a\x22\x32\x3a\x42]", head):
+        return _ONNX
+    if re.match(rb".{7}\0\{\"", head, re.DOTALL):
+        return Kind("a safetensors file", "it holds weights only; export the whole model with litert-torch")
+    if head[:1] == b"\x0a" and re.search(rb"Placeholder|Const|saved_model|serve", head):
+        name = (
+            "the inside of a SavedModel" if os.path.basename(path) == "saved_model.pb" else "a TensorFlow graph (.pb)"
+        )
+        return Kind(name, "`tflq quantize` takes the SavedModel's folder; TFLiteConverter converts frozen graphs")
+    if head and is_text(head):
+        text = head.decode("utf-8", "replace")
+        found = next((kind for pattern, kind in _TEXTS if pattern.match(text)), None)
+        return found or Kind("a text", "the model comes first, then a log or an array of it")
+    return None
+
+
+def kind_of_folder(path: str) -> Kind | None:
+    """Return the kind of a folder; None if it is not known."""
+    if (Path(path) / "saved_model.pb").is_file():
+        return Kind("a SavedModel", _KERAS, is_of_tensorflow=True)
+    return None
+
+
+def is_text(head: bytes) -> bool:
+    """Return whether a file begins like text: no zero bytes, and few control characters."""
+    odd = sum(byte < 32 and byte not in b"\t\n\r\x1b\x08\x0c" for byte in head)
+    return 0 not in head and odd * 50 <= len(head)
+
+
+def _of_zip(whole: bytes | memoryview | None) -> Kind | None:
+    if whole is None:
+        return None
+    try:
+        with ZipFile(BytesIO(whole)) as archive:
+            names = archive.namelist()[:1000]
+    except (BadZipFile, NotImplementedError, ValueError, OSError):
+        return None
+    return next((kind for pattern, kind in _MEMBERS if any(map(pattern.fullmatch, names))), None)
