@@ -55,7 +55,8 @@ class Answer:
     `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
     were compared with each other. `breach` names the rule that the model breaks in the operator that differs. `known`
     is the runtime that the evidence was recorded from, if it is known; its profile has the same name. `evidence` is the
-    file, runtime or target that the answer is about.
+    file, runtime or target that the answer is about. `compared` is the number
+    of samples that were enough: the others were compared with the base and with what is named; 0 for all.
     """
 
     base: str
@@ -69,6 +70,7 @@ class Answer:
     breach: Statement | None = None
     known: str = ""
     evidence: str = ""
+    compared: int = 0
 
     @property
     def is_known(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -142,6 +142,7 @@ def investigate(
     mode: Mode = Mode.ISOLATED,
     element: Index | None = None,
     by_sample: BySample | None = None,
+    among: Collection[int] = (),
 ) -> Findings:
     """Compare all samples of a dump with a profile, and explain operator `op`, or the one with the worst consequence.
 
@@ -149,7 +150,7 @@ def investigate(
     else differs. In a cumulative comparison it is the first that differs.
 
     `element` of it is traced, or its first differing one. `by_sample` is what `localize_samples` returns, if that is
-    known.
+    known. Causes are computed on the samples `among` all, and on the one in which most elements differ.
 
     Raises:
         OptionError: There is no such operator or element.
@@ -178,6 +179,7 @@ def investigate(
         return findings
     sample = most_telling(by_sample, index)
     telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
+    telling = [k for k in telling if not among or k == sample or k in among]
     dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]

@@ -6,7 +6,7 @@ fits. If none fits, each type of operator may still agree with some profile: a m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
@@ -222,9 +222,13 @@ def _agreeing(column: Column) -> int:
 
 
 def fit(
-    model: Model, dumps: Sequence[Dump], base: Profile | str = "litert-ref", by_sample: BySample | None = None
+    model: Model,
+    dumps: Sequence[Dump],
+    base: Profile | str = "litert-ref",
+    by_sample: BySample | None = None,
+    among: Collection[str] = (),
 ) -> Fit:
-    """Compare all samples of a dump with every profile and its variant that rounds once.
+    """Compare all samples of a dump with every profile and its variant that rounds once, or with those `among` them.
 
     Each operator gets the dump's own inputs; missing ones are computed by the profile. `base` is the assumed profile of
     the device, or the one that its user runs otherwise: it breaks ties. `by_sample` is what `localize_samples` returns
@@ -235,7 +239,7 @@ def fit(
     believed = [trusted(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
     graph = view(model)
     parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)
-    profiles = candidates(first)
+    profiles = tuple(profile for profile in candidates(first) if not among or profile.name in among)
     walker = Localizer(model, first, parts=parts, shared=shared, reads_constants=False, carries=True)
     walks = [replace(walker, profile=profile).operators(believed) for profile in profiles]
     rows, failures = [], {}
@@ -246,7 +250,7 @@ def fit(
             failures[index] = located[0].failure
     names = tuple(op.name for op in graph.ops)
     matrix = {p.name: tuple(row[i] for row in rows) for i, p in enumerate(profiles)}
-    foreign = foreign_causes(model, believed, by_sample, first)
+    foreign = () if among else foreign_causes(model, believed, by_sample, first)
     return Fit(first.name, names, matrix, failures, _informative(model, believed, rows), foreign)
 
 

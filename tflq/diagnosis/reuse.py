@@ -100,6 +100,8 @@ def _places(head: Bytes, whole: Bytes) -> list[int]:
     places = np.arange(0, len(whole), _ALIGNMENT)
     places = places[whole[places] == head[0]] if len(head) else places[:0]
     for step in range(1, min(_HEAD, len(head))):
+        if not len(places):
+            break
         beyond = places + step >= len(whole)
         places = places[beyond | (whole[np.where(beyond, 0, places + step)] == head[step])]
     return [int(place) for place in places[:_PLACES]]

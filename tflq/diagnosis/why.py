@@ -14,8 +14,9 @@ from tflq.diagnosis.answers import Answer, Fault, Weight
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.diagnosis.localization import localize_samples
+from tflq.diagnosis.localization import BySample, localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
+from tflq.diagnosis.sampling import confirmed, selections
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.interpreter.arrays import admit, open_shape
@@ -57,7 +58,7 @@ def answer(
     """
     profile = by_name(base)
     dumps = evidence.dumps
-    progress("mistakes of the user", 0, 3)
+    progress("mistakes of the user", 0, 0)
     mistake = None if is_recorded else find_mistake(model, evidence.samples, profile, given, scaling)
     warnings = tuple(_warnings(model, evidence.samples))
     if mistake is not None:
@@ -93,20 +94,42 @@ def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | Non
 
 
 def _plainly(model: Model, dumps: tuple[Dump, ...], profile: Profile, progress: Progress) -> Answer:
-    """Return the nearest profile and the cause of the first difference, without mistakes of the user."""
-    progress("all profiles", 1, 3)
+    """Return the nearest profile and the cause of the first difference, without mistakes of the user.
+
+    As many samples are compared with all profiles as are needed.
+    """
+    progress("all samples, with one profile", 0, 0)
     by_sample = localize_samples(model, dumps, profile)
-    fitted = fit(model, dumps, profile, by_sample)
-    progress("causes", 2, 3)
-    findings = investigate(model, dumps, profile, by_sample=by_sample)
+    for chosen in selections(by_sample):
+        here = f"{len(chosen)} of {len(dumps)} samples"
+        progress(f"{here}, with all profiles", 0, 0)
+        fitted = fit(model, [dumps[k] for k in chosen], profile, tuple(by_sample[k] for k in chosen))
+        progress(f"{here}, causes", 0, 0)
+        findings = _findings(model, dumps, by_sample, chosen, profile, fitted)
+        if len(chosen) == len(dumps):
+            return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps))
+        progress(f"the answer of {here}, on all", 0, 0)
+        on_all = confirmed(model, dumps, by_sample, profile, fitted, findings)
+        if on_all is not None:
+            fitted, findings = on_all
+            weight = _weight(findings)
+            return Answer(profile.name, fitted, findings, None, weight, len(dumps), compared=len(chosen))
+    raise AssertionError("the last selection has all samples")
+
+
+def _findings(
+    model: Model, dumps: Sequence[Dump], by_sample: BySample, chosen: Sequence[int], profile: Profile, fitted: Fit
+) -> Findings:
+    """Return the findings under the profile, or under the nearest one if only that leaves an operator unexplained."""
+    findings = investigate(model, dumps, profile, by_sample=by_sample, among=chosen)
     is_same = (
         fitted.best == profile.name
         and findings.explanation is not None
         and fitted.unknown[:1] == (findings.explanation.index,)
     )
     if fitted.verdict == FitVerdict.PARTLY and fitted.unknown and not is_same and not _is_told(findings):
-        findings = investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0])
-    return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps))
+        return investigate(model, dumps, by_name(fitted.best), op=fitted.unknown[0], among=chosen)
+    return findings
 
 
 def _is_told(findings: Findings) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from tflq.comparison.inspection.equality import same
 from tflq.engine.kernels.families.unary import tabulated
+from tflq.engine.numerics.float32_stages import ExactHalfUp, ShortHalfUp
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice
 
 
@@ -45,8 +46,17 @@ DIFFERENT = {
     "signs of zero": (0.0, -0.0),
     "int and float": (1, 1.0),
     "unknown objects": (object(), object()),
+    "classes": (DoubleRounding, HalfUpTwice),
+    "methods of classes": (DoubleRounding.of, HalfUpTwice.of),
     "fields": (Held(np.arange(2)), Held(np.arange(1, 3))),
 }
+
+
+def test_classes_of_the_same_fields_differ() -> None:
+    """Methods of classes are compared by their class."""
+    assert ExactHalfUp.of is not ShortHalfUp.of
+    assert not same(ExactHalfUp.of, ShortHalfUp.of)
+    assert same(ShortHalfUp.of, ShortHalfUp.of)
 
 
 @pytest.mark.parametrize("name", EQUAL)

@@ -74,7 +74,8 @@ def test_shapes_after_allocation(shared: object) -> None:
         allocate(theirs, shapes)
         assert_same(ours.get_input_details(), theirs.get_input_details(), case.id)
         for got, want in zip(ours.get_output_details(), theirs.get_output_details(), strict=True):
-            if plan_of(ours).known[got["index"]]:
+            plan = plan_of(ours)
+            if plan.known[got["index"]] and got["index"] not in plan.folding.early:
                 assert_same(got, want, case.id)
                 compared += 1
     assert compared > 400

@@ -30,7 +30,7 @@ def same(first: Any, second: Any) -> bool:
     """
     if first is second:
         return True
-    if type(first) is not type(second):
+    if type(first) is not type(second) or isinstance(first, type):
         return False
     if isinstance(first, np.ndarray):
         return _same_arrays(first, second)

@@ -228,13 +228,23 @@ def prepare_alone(model: Model, index: int, profile: Profile, beside: Collection
     Reference kernels do not depend on whether weights are constant. Where all profiles have them, they get no weights,
     which saves packing.
     """
+    *others, whole = forms_alone(model, index, (profile, *beside))
+    for form in others:
+        try:
+            return make_plan(form, profile).steps[0]
+        except TflqError:
+            continue
+    return make_plan(whole, profile).steps[0]
+
+
+def forms_alone(model: Model, index: int, profiles: Collection[Profile]) -> tuple[Model, ...]:
+    """Return one operator as models of its own, of which the first that a profile takes is prepared.
+
+    The last one has the operator's weights.
+    """
     alone, _ = single_operator(model, index)
-    if any(one.runtime.resolver != REF for one in (profile, *beside)):
-        return make_plan(alone, profile).steps[0]
-    try:
-        return make_plan(_without_weights(alone), profile).steps[0]
-    except TflqError:
-        return make_plan(alone, profile).steps[0]
+    has_packed = any(one.runtime.resolver != REF for one in profiles)
+    return (alone,) if has_packed else (_without_weights(alone), alone)
 
 
 def _prepared(model: Model, index: int, profile: Profile) -> tuple[Constants | None, Exactness | None, str]:

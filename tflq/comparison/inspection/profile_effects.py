@@ -6,21 +6,20 @@ Equal constants under the same evaluation give equal bits; if they differ, the b
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tflq.comparison.inspection.constants import named_parts
 from tflq.comparison.inspection.equality import same_operator
-from tflq.comparison.inspection.operators import prepare_alone
+from tflq.comparison.inspection.preparing import Preparation, Preparations, Rows
 from tflq.comparison.inspection.profile_pairs import unwrapped
 from tflq.display import displayed_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
-from tflq.engine.interpreter.plan import Step
-from tflq.engine.kernels.kernel import Prepared
 from tflq.engine.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.engine.numerics.multiplier import Multiplier, ShortMultiplier
 from tflq.engine.numerics.stages import is_stage
@@ -104,16 +103,17 @@ def profile_effects(
     chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]
     target = subject(model)
     graphs = rooted_subgraphs(target.model, signature)
-    operators = []
+    operators, rows = [], Rows()
     begun = {root.subgraph for root in roots(target.model)}  # shapes of others come from their callers
     for number, op in ((number, op) for number, part in graphs for op in view(part).ops):
         part = op.graph.model
         effects: tuple[Effect, ...] = ()
         refused = ""
         if not is_inner_call(target.model, number, op.record):
-            reference = _bound(part, op.index, base, chosen)
+            alone = Preparations(part, op.index, (base, *chosen), rows)
+            reference = _bound(alone, base)
             refused = reference if isinstance(reference, str) and number in begun else ""
-            effects = tuple(_effects(part, op.index, reference, base, chosen))
+            effects = tuple(_effects(alone, reference, chosen))
         names = [
             " ".join("none" if spec is None else getattr(spec.type, "label", "?") for spec in specs)
             for specs in (op.input_specs, op.output_specs)
@@ -123,17 +123,23 @@ def profile_effects(
     return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 
-def _effects(
-    model: Model, index: int, reference: Step | str, base: Profile, others: Sequence[Profile]
-) -> Iterator[Effect]:
+def _effects(alone: Preparations, reference: Preparation | str, others: Sequence[Profile]) -> Iterator[Effect]:
+    known: list[tuple[Preparation | str, tuple[str, str, str] | None]] = []
+    constants = cache(lambda: {} if isinstance(reference, str) else _constants(reference))
     for profile in others:
-        what = _difference(reference, _bound(model, index, profile, (base, *others)))
-        if what:
-            yield Effect(profile.name, *what)
+        here = _bound(alone, profile)
+        found = next((found for found in known if found[0] is here), None)
+        if found is None:
+            found = here, _difference(reference, here, constants)
+            known.append(found)
+        if found[1]:
+            yield Effect(profile.name, *found[1])
 
 
-def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | None:
-    """Return the first constant that differs: its name and both values.
+def _difference(
+    base: Preparation | str, other: Preparation | str, constants: Callable[[], Mapping[str, str]]
+) -> tuple[str, str, str] | None:
+    """Return the first constant that differs from the base's `constants`: its name and both values.
 
     The result is None if both give the same bits, or both refuse.
     """
@@ -144,32 +150,28 @@ def _difference(base: Step | str, other: Step | str) -> tuple[str, str, str] | N
     one, two = base.prepared, other.prepared
     if one is not None and two is not None and same_operator(one, two):
         return None
-    first, second = _constants(base), _constants(other)
+    first, second = constants(), _constants(other)
     for name in (*first, *(name for name in second if name not in first)):
         if first.get(name) != second.get(name):
             return name, first.get(name, "none"), second.get(name, "none")
     return None if one is None and two is None else ("kernel", first["kernel"], second["kernel"])
 
 
-def _bound(model: Model, index: int, profile: Profile, beside: Sequence[Profile]) -> Step | str:
+def _bound(alone: Preparations, profile: Profile) -> Preparation | str:
     """Return the operator as the profile prepares it; or the reason why it is refused."""
     try:
-        return prepare_alone(model, index, profile, beside)
+        return alone.under(profile)
     except TflqError as error:
         return brief(error).split(": ", 1)[-1]
 
 
-def _constants(step: Step) -> dict[str, str]:
+def _constants(made: Preparation) -> dict[str, str]:
     """Return kernel, shapes and constants of an operator as text, by name."""
-    if step.prepared is None:  # bound at run time: only its kernel is known
-        return {"kernel": _name(step.kernel.prepare)}
-    return dict(_walk("kernel", step.prepared))
-
-
-def _walk(name: str, prepared: Prepared) -> Iterator[tuple[str, str]]:
-    yield name, _name(prepared.eval)
-    yield "shapes", str(prepared.shapes)
-    yield from _leaves("", prepared.data)
+    if made.prepared is None:  # bound at run time: only its kernel is known
+        return {"kernel": _name(made.row.prepare)}
+    found = {"kernel": _name(made.prepared.eval), "shapes": str(made.prepared.shapes)}
+    _add_leaves(found, "", made.prepared.data)
+    return found
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -177,30 +179,32 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{whole.__module__.removeprefix('tflq.engine.kernels.')}.{whole.__qualname__}"
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield every constant below `value`, as text: stages by class and multiplier, arrays by digest."""
-    if isinstance(value, np.ndarray):
-        yield name, _array(value)
+def _add_leaves(found: dict[str, str], name: str, value: Any) -> None:
+    """Add every constant below `value` by name, as text: stages by class and multiplier, arrays by digest."""
+    if isinstance(value, (int, str)):
+        found[name] = str(value)
+    elif isinstance(value, np.ndarray):
+        found[name] = _array(value)
     elif isinstance(value, ZeroPoints):
-        yield name, _array(value.codes)
+        found[name] = _array(value.codes)
     elif is_stage(value):
-        yield name, _stage(value)
+        found[name] = _stage(value)
     elif isinstance(value, (Clamp, NumberClamp, Multiplier, ShortMultiplier)):
         owner, dot, field_name = name.rpartition(".")
-        yield from ((f"{owner}{dot}{part}", str(number)) for part, number in named_parts(field_name, value))
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _leaves(f"{name}.{field.name}" if name else field.name, getattr(value, field.name))
+        found.update((f"{owner}{dot}{part}", str(number)) for part, number in named_parts(field_name, value))
     elif isinstance(value, (tuple, list)):
         for position, item in enumerate(value):
-            yield from _leaves(f"{name}[{position}]", item)
+            _add_leaves(found, f"{name}[{position}]", item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            _add_leaves(found, f"{name}.{field.name}" if name else field.name, getattr(value, field.name))
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(f"{name}[{key}]", item)
+            _add_leaves(found, f"{name}[{key}]", item)
     elif callable(value) and not isinstance(value, type):
-        yield name, _name(value) if hasattr(unwrapped(value), "__qualname__") else type(value).__name__
+        found[name] = _name(value) if hasattr(unwrapped(value), "__qualname__") else type(value).__name__
     else:
-        yield name, str(value)
+        found[name] = str(value)
 
 
 def _stage(stage: Any) -> str:

@@ -91,7 +91,11 @@ class Session:
             return self._trace.values[tensor].shape
         if tensor in self._resized:
             return self._resized[tensor]
-        return self.plan.operands[tensor].shape if self.plan is not None else spec.shape
+        return spec.shape if self.plan is None or self._is_open(tensor) else self.plan.operands[tensor].shape
+
+    def _is_open(self, tensor: int) -> bool:
+        """Return whether a tensor has the shape in the file until the first run, as LiteRT's dynamic tensors have."""
+        return self._trace is None and self.plan is not None and tensor in self.plan.folding.early
 
     def promise(self, tensor: int) -> Exactness:
         """Return the tensor's promise, relative to the graph's inputs."""
@@ -211,7 +215,7 @@ class Session:
         not_kept = f"{name}: is not kept after a run: use experimental_preserve_all_tensors=True"
         if self.strict:
             raise StateError(not_kept)
-        if not self.plan.known[tensor]:
+        if not self.plan.known[tensor] or self._is_open(tensor):
             raise StateError(f"{name}: its shape is known after invoke()").opening(_NULL)
         if self._trace is not None:
             warnings.warn(f"{not_kept}; zeros replace the arbitrary contents of LiteRT's memory", stacklevel=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,6 +53,20 @@ class Subgraphs(Protocol):
         """Return the subgraph's plan for inputs of those shapes, and its late bindings."""
 
 
+class Certain(Protocol):
+    """Values of computed tensors that are certain before the model runs.
+
+    `early` are the tensors whose shapes depend on such values: a runtime may know them only when it runs.
+    """
+
+    @property
+    def early(self) -> Collection[int]:
+        """Their indices."""
+
+    def everything(self) -> Mapping[int, Array]:
+        """Return them by tensor; they are computed once."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """A subgraph bound to a profile, for given input shapes."""
@@ -68,6 +82,7 @@ class Plan:
     constants: tuple[Array | None, ...]  # by tensor index, and None at the end, which index -1 reads
     makers: Mapping[int, int]  # tensor -> the operator that makes it
     kept: tuple[int, ...]  # tensors that a run holds to its end: the outputs, and unread results
+    folding: Certain  # values of computed tensors that do not change between runs
     promises: Mapping[int, Exactness]  # tensor -> its promise, relative to the graph's inputs
     limits: Limits
     peak_memory: int  # bytes alive at the same time, as far as it is known before the model runs

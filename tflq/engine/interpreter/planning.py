@@ -1,7 +1,7 @@
 """Make a plan of bound steps from a model and a profile. All refusals happen here.
 
-If a step's shapes are unknown before the model runs (they depend on a computed tensor), it keeps its kernel and is
-bound at run time. Everything else is prepared once.
+If a step's shapes are unknown before the model runs (they depend on an element of an input), it keeps its kernel and is
+bound at run time. Everything else is prepared once, also where shapes follow from other shapes (`folding`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from tflq.engine.interpreter.binding import prepare
 from tflq.engine.interpreter.chains import products
 from tflq.engine.interpreter.estimate import Estimate
+from tflq.engine.interpreter.folding import Folding
 from tflq.engine.interpreter.limits import Limits, current_limits
 from tflq.engine.interpreter.loading import check_loading
 from tflq.engine.interpreter.matrices import matrices_of_codes, of_codes
@@ -26,11 +27,12 @@ from tflq.engine.interpreter.squares import of_squares, squared_tensors
 from tflq.engine.interpreter.unpacking import as_unpacked
 from tflq.engine.kernels.compiled_for import refuse_compiled
 from tflq.engine.kernels.delegation import unpacks
-from tflq.engine.kernels.kernel import Kernel, Node, Operand, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.kernels.table import find, nearest
+from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.profiles import Profile
-from tflq.errors import UnsupportedError
-from tflq.model.ir import CARRIER, Model, OperatorView, view
+from tflq.errors import TflqError, UnsupportedError
+from tflq.model.ir import CARRIER, GraphView, Model, OperatorView, TensorType, view
 from tflq.model.ir.structure import check_graph
 
 
@@ -48,24 +50,44 @@ def make_plan(
 
     `input_shapes` replaces shapes of graph inputs, by tensor index; None means a shape that is known only at run time.
     `program` holds the model's other bound subgraphs; a subgraph's plan is part of its caller's program. `is_part`: the
-    model was cut out of another, so that its inputs were not resized.
+    model was cut out of another, so that its inputs were not resized. If an operator refuses a shape that follows from
+    computed values, the plan leaves these to its runs, which report that.
     """
     graph = view(model, subgraph)
     check_graph(model, graph.record)
     check_loading(graph, profile)
+    refuse_compiled(graph)
+    limits = limits or current_limits()
+    program = program or Program(model, profile, limits, make_plan)
     shapes = input_shapes or {}
     makers = {tensor: op.index for op in graph.ops for tensor in op.outputs if tensor >= 0}
-    refuse_compiled(graph)
     operands = [
         operand_of(graph, index, shapes.get(index), index in makers, is_part) for index in range(len(graph.tensors))
     ]
     check_order(graph, operands)
+    folding = Folding(graph, operands)
+    try:
+        return _plan(graph, program, operands, shapes, makers, folding)
+    except TflqError:
+        if not folding.early:
+            raise
+    return _plan(graph, program, operands, shapes, makers, Folding(graph, operands, is_off=True))
+
+
+def _plan(
+    graph: GraphView,
+    program: Program,
+    given: Sequence[Operand],
+    shapes: Mapping[int, Shape | None],
+    makers: Mapping[int, int],
+    folding: Folding,
+) -> Plan:
+    """Return the plan of a graph with these operands, some of whose shapes follow from values that `folding` finds."""
+    profile, limits, operands = program.profile, program.limits, list(given)
     known = known_at_start(graph, operands)
     for tensor in graph.inputs:
         known[tensor] = tensor not in shapes or shapes[tensor] is not None
     expected = {tensor: operands[tensor].shape if known[tensor] else None for tensor in graph.inputs}
-    limits = limits or current_limits()
-    program = program or Program(model, profile, limits, make_plan)
     estimate = Estimate(limits, program.derived_memory)
     estimate.derive(operand.value for operand in operands)
     for operand in operands:
@@ -77,8 +99,9 @@ def make_plan(
     steps = []
     for op in graph.ops:
         instead = next((operands[read[op.index]] for read in (squared, codes) if op.index in read), None)
-        step = _step(program, operands, known, op, uses[op.index], estimate, instead, op.index in chained)
+        step = _step(program, operands, known, op, uses[op.index], estimate, instead, op.index in chained, folding)
         steps.append(step)
+        folding.add(step)
         for operand in step.node.outputs:
             operands[operand.index] = as_unpacked(graph, step.node, operand) if unpacks(step.node) else operand
         announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
@@ -91,7 +114,7 @@ def make_plan(
         estimate.finish(step)
     variables = tuple(o.index for o in operands if o.is_variable)
     return Plan(
-        model=model,
+        model=program.model,
         graph=graph,
         profile=profile,
         operands=tuple(operands),
@@ -102,6 +125,7 @@ def make_plan(
         constants=(*(o.value for o in operands), None),
         makers=makers,
         kept=kept_results(graph),
+        folding=folding,
         promises=promises_of(steps, variables),
         limits=limits,
         peak_memory=estimate.peak_memory,
@@ -131,6 +155,7 @@ def _step(
     estimate: Estimate,
     instead: Operand | None,
     is_in_chain: bool,
+    folding: Folding,
 ) -> Step:
     """Return the step; its work and calls are counted in `estimate`.
 
@@ -151,7 +176,9 @@ def _step(
     )
     ready = values_known and all(known[tensor] for tensor in present)
     prepared = prepare(kernel, node, program.profile.arithmetic) if ready else None
-    if not ready:
+    if not values_known and all(known[tensor] for tensor in present):
+        prepared = _prepared_early(kernel, node, program.profile.arithmetic, folding)
+    if prepared is None:
         _check_calls(kernel, node, around)
     outputs = tuple(tensor for tensor in op.outputs if tensor >= 0)
     own = kernel.exactness if values_known or kernel.left is None else kernel.left
@@ -166,6 +193,19 @@ def _step(
     return step
 
 
+def _prepared_early(kernel: Kernel, node: Node, arithmetic: Arithmetic, folding: Folding) -> Prepared | None:
+    """Prepare a node with computed shape operands as when it is reached; None if their values are not certain yet."""
+    inputs = list(node.inputs)
+    for position in kernel.shape_operands:
+        operand = inputs[position] if position < len(inputs) else None
+        if operand is not None and not operand.is_constant:
+            value = folding.value(operand.index)
+            if value is None:
+                return None
+            inputs[position] = replace(operand, value=value, is_revealed=True)
+    return prepare(kernel, replace(node, inputs=tuple(inputs)), arithmetic)
+
+
 def _check_calls(kernel: Kernel, node: Node, around: Surroundings) -> None:
     """Let subgraphs that are called with unknown shapes refuse what does not depend on them."""
     for option in kernel.calls:
@@ -176,18 +216,34 @@ def _check_calls(kernel: Kernel, node: Node, around: Surroundings) -> None:
 
 def _kernel(profile: Profile, node: Node) -> Kernel:
     inputs = [None if o is None else o.type for o in node.inputs]
-    outputs = [o.type for o in node.outputs]
     sparse = tuple(i for i, o in enumerate(node.inputs) if o is not None and o.sparsity is not None)
-    kernel = find(profile.kernels, node.op, node.version, inputs, outputs, sparse)
+    return kernel_for(profile, node.op, node.version, node.index, inputs, [o.type for o in node.outputs], sparse)
+
+
+def kernel_for(
+    profile: Profile,
+    op: str,
+    version: int,
+    index: int,
+    inputs: Sequence[TensorType | None],
+    outputs: Sequence[TensorType],
+    sparse: tuple[int, ...] = (),
+) -> Kernel:
+    """Return the profile's row for operator `index`, on operands of those types.
+
+    Raises:
+        UnsupportedError: There is none.
+    """
+    kernel = find(profile.kernels, op, version, inputs, outputs, sparse)
     if kernel is None:
         names = " ".join("none" if t is None else t.label for t in inputs) + " -> " + " ".join(t.label for t in outputs)
         raise UnsupportedError(
-            node.op,
-            version=node.version,
+            op,
+            version=version,
             types=names,
-            index=node.index,
+            index=index,
             profile=profile.name,
-            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else profile.unlearned(node.op, names),
-            nearest=nearest(profile.kernels, node.op, node.version, inputs, outputs),
+            reason=f"inputs {list(sparse)} are stored sparsely" if sparse else profile.unlearned(op, names),
+            nearest=nearest(profile.kernels, op, version, inputs, outputs),
         )
     return kernel

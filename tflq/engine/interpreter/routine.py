@@ -2,10 +2,11 @@
 
 Tensors share one block of memory, as far as their shapes are known and their lifetimes allow. A kernel that can fill an
 existing array (kernels/filling.py) is bound to these arrays once, which also fixes its result: nothing must be
-checked at run time. Operators that only change a shape become views, and a called subgraph adds its own calls to the
-list. The result of every other kernel is checked for type and shape (`evaluation`), and copied into the block if it is
-small. Variable tensors have arrays of their own, which kernels change in place (`Updating`) or get copies of new
-values. Variables with handles are resources of the run's State; what is assigned to them is copied.
+checked at run time. Values that are certain are computed once (`folding`). Operators that only change a shape become
+views, and a called subgraph adds its own calls to the list. The result of every other kernel is checked for type and
+shape (`evaluation`), and copied into the block if it is small. Variable tensors have arrays of their own, which kernels
+change in place (`Updating`) or get copies of new values. Variables with handles are resources of the run's State; what
+is assigned to them is copied.
 """
 
 from __future__ import annotations
@@ -85,16 +86,21 @@ class Routine:
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
             self._values[tensor] = place
+        certain = plan.folding.everything()
         self._fixed = {t for t, value in enumerate(plan.constants) if value is not None} | {
             *plan.expected,
             *plan.variables,
+            *certain,
         }
+        for tensor, value in certain.items():
+            self._values[tensor] = value
         self._variables = [(tensor, places[tensor]) for tensor in plan.variables]
         self._inputs = [(t, place, place.dtype, place.shape) for t in plan.inputs for place in (places[t],)]
         self._steps: list[Step] = []
         self._calls: list[Call] = []
         for step in plan.steps:
-            self._bind(step, places)
+            if not step.outputs or not certain.keys() >= set(step.outputs):
+                self._bind(step, places)
         silent = all(isinstance(call, MachineCall) or _is_silent(call) for call in self._calls)
         self._is_quiet = silent and not compiling_is_off()
         self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]

@@ -121,7 +121,8 @@ def _read_from_outside(graph: GraphView, chosen: Sequence[Operator]) -> Iterator
 
 def _given_out(graph: GraphView, chosen: set[int]) -> Iterator[int]:
     inside = {t for i in chosen for t in graph.op(i).inputs}
-    outside = {t for o in graph.ops if o.index not in chosen for t in o.inputs} | set(graph.outputs)
+    others = (record for i, record in enumerate(graph.record.operators) if i not in chosen)
+    outside = {t for record in others for t in record.inputs} | set(graph.outputs)
     for index in sorted(chosen):
         yield from (t for t in graph.op(index).outputs if t >= 0 and (t in outside or t not in inside))
 

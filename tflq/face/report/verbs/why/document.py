@@ -8,14 +8,22 @@ from tflq.diagnosis.why import Answer
 from tflq.face.report.verbs.explain.document import explain_document
 from tflq.face.report.verbs.why.asked import Asked
 from tflq.face.report.verbs.why.report import reduced_name
-from tflq.face.report.verbs.why.texts import advice, cause_names, certainty_text, foreign_names, headline
+from tflq.face.report.verbs.why.texts import (
+    advice,
+    cause_names,
+    certainty_text,
+    foreign_names,
+    headline,
+    samples_statement,
+)
 from tflq.statements import facts_of
 
 
 def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
     """Return the answer as a document."""
     mistake, weight, findings, located = answer.mistake, answer.weight, answer.findings, answer.located
-    stated = [*([] if answer.breach is None else [answer.breach]), *answer.warnings]
+    optional = (answer.breach, samples_statement(answer))
+    stated = [*(one for one in optional if one is not None), *answer.warnings]
     return {
         "schema": "tflq/why/1",
         "model": asked.model,

@@ -17,6 +17,7 @@ from tflq.face.report.verbs.why.texts import (
     nearest_text,
     operator_text,
     runtimes_text,
+    samples_statement,
     weight_text,
     where_text,
 )
@@ -48,6 +49,9 @@ def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
         yield "explained", operator_text(answer.located)
     if answer.fault != Fault.NONE and certainty_text(answer):
         yield "how certain", certainty_text(answer)
+    enough = samples_statement(answer)
+    if enough is not None:
+        yield "samples", enough
     if answer.defect is not None and answer.defect.place:
         yield "where", answer.defect.place
     if answer.defect is not None and answer.defect.cleared:

@@ -256,6 +256,17 @@ def operator_text(located: Located) -> str:
     )
 
 
+def samples_statement(answer: Answer) -> Statement | None:
+    """Return how many samples were enough, and what was not compared on the others; None if all were compared."""
+    if not answer.compared:
+        return None
+    text = (
+        f"{answer.compared} of {answer.samples} were enough; the others were compared with {answer.base} and with what "
+        "fits, not with every profile and cause"
+    )
+    return Statement(text, "samples-enough", compared=answer.compared, samples=answer.samples)
+
+
 def certainty_text(answer: Answer) -> str:
     """Return how reliable the cause is."""
     if answer.mistake is not None:
