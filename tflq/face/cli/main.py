@@ -238,9 +238,9 @@ def cli() -> None:
 def main() -> None:
     """Run the console script."""
     accept_all_text()
-    if with_verb(sys.argv[1:])[:1] == ["inspect"]:
-        # Inspection prepares operators but runs none: plain Python makes small tables faster than a compiler that must
-        # first be imported.
+    if with_verb(sys.argv[1:])[:1] in (["inspect"], ["lint"]):
+        # They prepare operators but run none: plain Python makes small tables faster than a compiler that must first be
+        # imported.
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and similar commands ignore it
