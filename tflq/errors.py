@@ -17,7 +17,7 @@
     ├── UndefinedResultError (ArithmeticError, RuntimeError)  the original aborts, or its result is undefined
     ├── OperatorFailed (RuntimeError)          an operator raised while it was prepared or run
     ├── GoldenError (ValueError)               a golden file does not belong to this model, or lacks requested data
-    └── LiveRuntimeError                          a real runtime
+    └── LiveRuntimeError                       a real runtime
         ├── RuntimeMissing                     is not installed in the Python that was searched
         └── RuntimeFailed                      refused the model, raised, aborted or timed out
 

@@ -20,7 +20,7 @@ from tflq.engine.numerics.xnnpack_functions import AVX2, Functions
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Behaviour shared by several kernels. Every field is a function or a value that acts, never a flag."""
+    """Behaviour shared by several kernels. Fields are functions, or values that act."""
 
     #: int32 accumulators -> output LSB, for the real multipliers given (float64)
     requantize: StageOf

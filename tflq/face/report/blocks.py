@@ -47,7 +47,7 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Return a path, name or number as it is typed."""
+    """A path, name or number, as it is typed."""
 
     text: str
 
