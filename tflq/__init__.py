@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tflq.comparison.verification.curation import merge_goldens, prune_golden
     from tflq.comparison.verification.goldens import load_golden
     from tflq.devices.conformance.doctor import examine
-    from tflq.diagnosis.linting.session import lint
+    from tflq.diagnosis.linting.checking import lint
     from tflq.engine.api.files import load, save
     from tflq.engine.api.interpreter import Interpreter
     from tflq.engine.api.many import run_many
@@ -134,7 +134,7 @@ _HOMES = {
     "inspect": ("tflq.comparison.inspection.operators", "inspect"),
     "install_as": ("tflq.litert", "install_as"),
     "learn": ("tflq.verbs.learn", "learn"),
-    "lint": ("tflq.diagnosis.linting.session", "lint"),
+    "lint": ("tflq.diagnosis.linting.checking", "lint"),
     "load": ("tflq.engine.api.files", "load"),
     "load_golden": ("tflq.comparison.verification.goldens", "load_golden"),
     "make_suite": ("tflq.verbs.conform", "make_suite"),

@@ -18,7 +18,7 @@ from profile_docs import kept, table
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.linting import portable
-from tflq.diagnosis.linting.session import RULES
+from tflq.diagnosis.linting.checking import RULES
 from tflq.diagnosis.linting.targets import TARGETS, target_rules
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.usage import values

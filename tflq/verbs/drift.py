@@ -14,8 +14,8 @@ from tflq.comparison.verification.curation import differing_input, same
 from tflq.comparison.verification.golden import Golden, Observation, Stored, fitted
 from tflq.comparison.verification.goldens import load_golden, require_model
 from tflq.comparison.verification.results import Status, Verdict
-from tflq.comparison.verification.session import verify
 from tflq.comparison.verification.signed import named
+from tflq.comparison.verification.verifying import verify
 from tflq.diagnosis.choices import Choice, added, choice, chooses
 from tflq.diagnosis.findings import Findings
 from tflq.engine.api.files import Source

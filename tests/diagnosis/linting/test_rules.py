@@ -14,8 +14,8 @@ from support import suites
 from support.composites import attention
 from tflq.comparison.verification import load_golden
 from tflq.diagnosis.linting import lint, portable
+from tflq.diagnosis.linting.checking import RULES
 from tflq.diagnosis.linting.fixes import fixed
-from tflq.diagnosis.linting.session import RULES
 from tflq.diagnosis.linting.targets import TARGETS, default_rules, target_rules
 from tflq.engine.api.files import load, save
 from tflq.model.ir import (

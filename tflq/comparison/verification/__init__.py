@@ -21,8 +21,8 @@ _HOMES = {
     "Status": "tflq.comparison.verification.results",
     "TensorResult": "tflq.comparison.verification.results",
     "Verdict": "tflq.comparison.verification.results",
-    "record": "tflq.comparison.verification.session",
-    "verify": "tflq.comparison.verification.session",
+    "record": "tflq.comparison.verification.verifying",
+    "verify": "tflq.comparison.verification.verifying",
 }
 
 __all__ = [*_HOMES]

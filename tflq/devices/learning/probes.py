@@ -7,7 +7,6 @@ has a weight scale per channel, FULLY_CONNECTED one for all, so that each of its
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,8 +185,3 @@ def _beyond(rng: Rng, kind: str, exponents: Array, totals: Array, turn: int) -> 
     zero_out = int(rng.integers(low, high + 1)) if turn % 3 else (low + high + 1) // 2
     totals = np.where(rng.random(CHANNELS) < 0.1, np.sign(totals) * LARGEST, totals)
     return with_totals(Probe(a, y, zero_in, zero_out, b, np.zeros(CHANNELS, np.int32), steps, 127), totals)
-
-
-def all_codes(probes: Sequence[Probe]) -> int:
-    """Return the number of accumulators of some probes."""
-    return sum(len(probe.bias) for probe in probes)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tflq.interrupts import import_whole
 
 if TYPE_CHECKING:
+    from tflq.diagnosis.linting.checking import Lint, lint
     from tflq.diagnosis.linting.findings import Finding, Level
-    from tflq.diagnosis.linting.session import Lint, lint
 
 __all__ = ["Finding", "Level", "Lint", "lint"]
 
