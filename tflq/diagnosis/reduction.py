@@ -11,6 +11,7 @@ import numpy as np
 from tflq.comparison.inspection.difference import difference, unequal
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.results import Located
+from tflq.diagnosis.crop import narrowings
 from tflq.diagnosis.localization import located, operator_alone, trusted
 from tflq.display import displayed_by
 from tflq.engine.api.part import Part
@@ -18,7 +19,6 @@ from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
 from tflq.errors import InputError, TflqError
 from tflq.model.ir import Model, view, with_graph
-from tflq.model.surgery.crop import narrowings
 from tflq.model.surgery.cut import compacted, cut
 from tflq.typing import Array
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import QUANTIZED, Site, sites
-from tflq.diagnosis.linting.weights import WEIGHTED, accumulator_scale
+from tflq.diagnosis.linting.weights import accumulator_scale
 from tflq.engine.kernels.facts import unary
+from tflq.engine.kernels.facts.rules import WITH_CHANNELS
 from tflq.engine.numerics.multiplier import exponent_of
 from tflq.model.ir import Model, TensorType
 
@@ -32,7 +33,8 @@ def weights_odd(site: Site) -> Iterator[Breach]:
     """Yield weights that are not all even, and a bias that is not odd everywhere: their accumulators can be ties."""
     if accumulator_scale(site) is None:
         return
-    _, position, bias, axis = WEIGHTED[site.op]
+    places = WITH_CHANNELS[site.op]
+    position, bias, axis = places.weights, places.bias, places.axis
     tensor = site.input(position)
     values, spec, quantization = site.constant(tensor), site.spec(tensor), site.quantization(tensor)
     if values is None or values.dtype.kind not in "iu" or spec is None or values.size != int(np.prod(spec.shape)):
@@ -54,8 +56,8 @@ def multiplier(site: Site) -> Iterator[Breach]:
     accumulator, output = accumulator_scale(site), site.activation(site.output())
     if accumulator is None or output is None:
         return
-    _, position, _, _ = WEIGHTED[site.op]
-    data, weights = site.activation(site.input(WEIGHTED[site.op][0])), site.quantization(site.input(position))
+    position = WITH_CHANNELS[site.op].weights
+    data, weights = site.activation(site.input(WITH_CHANNELS[site.op].data)), site.quantization(site.input(position))
     assert data is not None  # accumulator_scale saw to both
     assert weights is not None
     real = np.float64(data[0]) * weights.scale.astype(np.float64) / np.float64(output[0])

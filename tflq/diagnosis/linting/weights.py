@@ -13,15 +13,9 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import QUANTIZED, Site
+from tflq.engine.kernels.facts.rules import WITH_CHANNELS
 from tflq.model.ir import TensorType
 
-#: Operator -> positions of data, weights and bias, and the weights' dimension of channels.
-WEIGHTED: dict[str, tuple[int, int, int, int]] = {
-    "CONV_2D": (0, 1, 2, 0),
-    "DEPTHWISE_CONV_2D": (0, 1, 2, 3),
-    "FULLY_CONNECTED": (0, 1, 2, 0),
-    "TRANSPOSE_CONV": (2, 1, 3, 0),
-}
 #: Relative tolerance of a bias scale to input scale * weights scale: a few float32 roundings.
 NEAR = 1e-5
 
@@ -81,7 +75,7 @@ def channel_count(site: Site) -> Iterator[Breach]:
     quantization, spec = site.quantization(tensor), site.spec(tensor)
     if quantization is None or spec is None or quantization.scale.size == 1 or site.type(tensor) not in QUANTIZED:
         return
-    dimension = WEIGHTED[site.op][3]
+    dimension = WITH_CHANNELS[site.op].axis
     channels = spec.shape[dimension] if dimension < len(spec.shape) else 0
     if quantization.quantized_dimension != dimension or quantization.scale.size != channels:
         stored = f"{quantization.scale.size} along {quantization.quantized_dimension}"
@@ -89,14 +83,14 @@ def channel_count(site: Site) -> Iterator[Breach]:
 
 
 def _weights(site: Site) -> int:
-    return site.input(WEIGHTED[site.op][1]) if site.op in WEIGHTED else -1
+    return site.input(WITH_CHANNELS[site.op].weights) if site.op in WITH_CHANNELS else -1
 
 
 def _bias(site: Site) -> int:
     """Return the bias of an operator whose data are quantized, else -1."""
-    if site.op not in WEIGHTED or site.activation(site.input(WEIGHTED[site.op][0])) is None:
+    if site.op not in WITH_CHANNELS or site.activation(site.input(WITH_CHANNELS[site.op].data)) is None:
         return -1
-    return site.input(WEIGHTED[site.op][2])
+    return site.input(WITH_CHANNELS[site.op].bias)
 
 
 def accumulator_scale(site: Site) -> NDArray[np.float32] | None:
@@ -106,9 +100,9 @@ def accumulator_scale(site: Site) -> NDArray[np.float32] | None:
 
 
 def _accumulator_scale(site: Site) -> NDArray[np.float64] | None:
-    if site.op not in WEIGHTED:
+    if site.op not in WITH_CHANNELS:
         return None
-    data, weights = site.activation(site.input(WEIGHTED[site.op][0])), site.quantization(_weights(site))
+    data, weights = site.activation(site.input(WITH_CHANNELS[site.op].data)), site.quantization(_weights(site))
     if data is None or weights is None:
         return None
     return np.float64(data[0]) * weights.scale.astype(np.float64)

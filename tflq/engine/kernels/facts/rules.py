@@ -7,6 +7,7 @@ table of profile `litert-ref` defines which element types a kernel takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from tflq.engine.kernels.facts import OPERATORS
@@ -16,6 +17,26 @@ from tflq.model.ir import TensorType
 #: Operator -> rule, for all that have a kernel which reads codes as scaled numbers.
 RULES: Mapping[str, Rule] = MappingProxyType(
     {op: fact.quantize for op, fact in OPERATORS.items() if fact.quantize is not None}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Positions of an operator's data, weights and bias; the weights' dimension of output channels."""
+
+    data: int
+    weights: int
+    bias: int
+    axis: int
+
+
+#: Operators with a bias, and weights that may have a scale for each channel.
+WITH_CHANNELS: Mapping[str, Places] = MappingProxyType(
+    {
+        op: Places(weights.data, weights.weights, weights.bias, weights.axis)
+        for op, rule in RULES.items()
+        if (weights := rule.weights) is not None and weights.axis is not None and weights.bias is not None
+    }
 )
 #: Operators that copy rows of a table -> its position. Where data stay float, constant tables are stored in 8 bits,
 #: with a scale for each row.

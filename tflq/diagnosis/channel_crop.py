@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
+from tflq.engine.kernels.facts.rules import WITH_CHANNELS, Places
 from tflq.model.ir import Model, OperatorView, view
 from tflq.model.ir.schema import enum
 from tflq.model.surgery.edit import with_constant, with_option, with_tensor
@@ -19,28 +20,10 @@ Selection: TypeAlias = "tuple[slice, ...]"
 Narrowed: TypeAlias = "tuple[Model, Sample, Selection]"
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Positions of an operator's data, weights and bias; the weights' dimension of output channels."""
-
-    data: int
-    weights: int
-    bias: int
-    dimension: int
-
-
-PLACES = {
-    "CONV_2D": Places(0, 1, 2, 0),
-    "DEPTHWISE_CONV_2D": Places(0, 1, 2, 3),
-    "FULLY_CONNECTED": Places(0, 1, 2, 0),
-    "TRANSPOSE_CONV": Places(2, 1, 3, 0),
-}
-
-
 def channel_narrowings(model: Model, sample: Sample, box: Selection, name: str) -> Iterator[Narrowed]:
     """Yield the box, if its window is inside the image, then its channel; for a dense layer, one row of it."""
     graph = view(model)
-    operator, places = graph.op(0), PLACES[name]
+    operator, places = graph.op(0), WITH_CHANNELS[name]
     weights = graph.constant(operator.inputs[places.weights])
     if weights is None or len(sample) != 1:
         return
@@ -128,15 +111,15 @@ def _one_channel(model: Model, x: Array, places: Places, read: Selection, writte
     operator = graph.op(0)
     output = operator.outputs[0]
     narrow = x[read]
-    if places is PLACES["DEPTHWISE_CONV_2D"]:
+    if places is WITH_CHANNELS["DEPTHWISE_CONV_2D"]:
         if graph.tensors[output].shape[-1] != x.shape[-1]:  # several output channels per input channel
             return
         narrow = narrow[..., channel : channel + 1]
-    edited = _of_channel(model, operator.inputs[places.weights], places.dimension, channel)
+    edited = _of_channel(model, operator.inputs[places.weights], places.axis, channel)
     if len(operator.inputs) > places.bias and operator.inputs[places.bias] >= 0:
         edited = _of_channel(edited, operator.inputs[places.bias], 0, channel)
     shape = np.empty(graph.tensors[output].shape, np.bool_)[written].shape
-    if places is PLACES["TRANSPOSE_CONV"]:
+    if places is WITH_CHANNELS["TRANSPOSE_CONV"]:
         edited = with_constant(edited, operator.inputs[0], np.array(shape, np.int32))
     edited = with_shape(with_shape(edited, operator.inputs[places.data], narrow.shape), output, shape)
     yield edited, (np.ascontiguousarray(narrow),), written

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tflq.model.ir import Model, OperatorView, view
-from tflq.model.surgery.channel_crop import (
-    PLACES,
+from tflq.diagnosis.channel_crop import (
     Narrowed,
     Sample,
     Selection,
@@ -22,6 +20,8 @@ from tflq.model.surgery.channel_crop import (
     with_shape,
     without_padding,
 )
+from tflq.engine.kernels.facts.rules import WITH_CHANNELS
+from tflq.model.ir import Model, OperatorView, view
 from tflq.model.surgery.edit import with_constant
 
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
@@ -34,7 +34,7 @@ def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowe
     """Yield models narrowed to a box of one channel, strongest first. The caller must check them."""
     operator = view(model).op(0)
     name = operator.builtin
-    if name in PLACES:
+    if name in WITH_CHANNELS:
         yield from channel_narrowings(model, sample, box, name)
     elif name in _POOLS:
         yield from _pool(model, operator, sample, box)
