@@ -16,8 +16,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: Number of models, the most common first, whose code is made for `host`, and seconds after which none is.
-_PIECES, _LIMIT = 16, 300
+#: Seconds after which no code is made for `host`.
+_LIMIT = 300
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -32,7 +32,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         folder = Path(self._made.name)
         command = [sys.executable, str(Path(self.root, "tools/ship_code.py")), "--folder", str(folder)]
         if chosen == "host":
-            command += ["--host", "--pieces", str(_PIECES)]
+            command += ["--host", "--common"]
         try:
             limit = _LIMIT if chosen == "host" else None
             subprocess.run(command, check=True, timeout=limit, stdin=subprocess.DEVNULL, stdout=sys.stderr)

@@ -1,7 +1,7 @@
 """Make the machine code that comes with tflq, for levels of processors.
 
-    python tools/ship_code.py                       every level, complete: for wheels
-    python tools/ship_code.py --host --pieces 40    the level of this machine, of the first models only
+    python tools/ship_code.py                    every level, complete: for wheels
+    python tools/ship_code.py --host --common    the level of this machine, the most common functions only
 
 A level is compiled by processes of its own from the models of golden/, see jit/collecting.py. No processor of the
 level is needed, so one machine makes the code for all. How fast it is decides nothing: equal words give equal files.
@@ -15,12 +15,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tflq.model.ir import Model, Quantization
@@ -30,34 +29,76 @@ sys.path.insert(0, str(ROOT))
 
 #: Seconds that a model may take.
 _LONGEST = 60.0
-#: The most common models and profiles first. Of two processes, one makes those of int8 and the other those of uint8.
+#: The most common models. If there are two processes, one takes those of int8 and the other those of uint8.
 FIRST = (
-    *("digits_mobilenet_int8", "conv_u8_0", "softmax_u8_1", "conv_u8_2", "fc_i8_0", "depthwise_u8_0"),
-    *("average_pool_2d_i8_1", "fc_u8_1", "mul_i8_3", "tie_add_u8_1", "concat_i8_0", "average_pool_2d_u8_1"),
-    *("logistic_i8_0", "relu6_u8_0", "max_pool_2d_i8_1", "logistic_u8_0"),
+    *("digits_mobilenet_int8", "conv_u8_0", "conv_i8_0", "conv_u8_2", "fc_i8_0", "fc_u8_1"),
+    *("depthwise_i8_0", "depthwise_u8_0", "softmax_i8_1", "softmax_u8_1", "add_i8_0", "add_u8_0"),
+    *("tie_add_i8_0", "tie_add_u8_1", "mul_i8_3", "mul_u8_0", "average_pool_2d_i8_1", "average_pool_2d_u8_1"),
+    *("max_pool_2d_i8_1", "max_pool_2d_u8_0", "logistic_i8_0", "logistic_u8_0", "relu6_i8_0", "relu6_u8_0"),
+    *("quantize_i8_0", "quantize_u8_2", "dequantize_i8_2", "dequantize_u8_0", "concat_i8_0", "concat_u8_0"),
+    *("mean_i8_0", "mean_u8_2", "sub_i8_0", "sub_u8_0", "hard_swish_i8_0", "hard_swish_u8_0", "fc_i8_2", "fc_u8_4"),
+    # Other roundings, which cost a tile each: nothing is compiled from Python for them.
+    *("add_i8_1", "add_i8_2", "add_i8_3", "add_u8_1", "add_u8_2", "add_u8_3", "sub_i8_2", "sub_i8_3", "sub_u8_2"),
+    *("conv_i8_1", "conv_i8_2", "conv_i8_3", "conv_i8_5", "conv_u8_1", "conv_u8_3", "conv_u8_4", "conv_u8_5"),
+    *("depthwise_i8_1", "depthwise_i8_2", "depthwise_i8_5", "depthwise_u8_2", "depthwise_u8_3", "depthwise_u8_4"),
+    *("fc_i8_1", "fc_i8_3", "fc_u8_nobias", "sub_i8_4", "sub_u8_4"),
 )
 #: A pointwise convolution. Of one pixel, as the last layer of many classifiers, it takes another function.
 POINTWISE = "conv_u8_2"
 #: Convolutions and products whose function depends on the number of channels: a tile has 1 to 4 vectors.
-CONTRACTIONS = (POINTWISE, "conv_u8_0", "conv_i8_0", "conv_i8_2", "fc_u8_1", "fc_i8_0")
+CONTRACTIONS = ("conv_i8_2", POINTWISE, "conv_i8_0", "conv_u8_0", "fc_i8_0", "fc_u8_1")
 CHANNELS = (64, 48, 32, 16)
 PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
+SINGLE = ROOT / "golden/singleop/models"
 
 
-def work() -> Iterator[tuple[Path, str]]:
-    """Yield models and profiles, the most common first."""
-    models = sorted((ROOT / "golden/models").glob("*.tflite"))
-    single = sorted((ROOT / "golden/singleop/models").glob("*.tflite"))
-    every = [*models, *single]
-    every.sort(key=lambda path: (FIRST.index(path.stem) if path.stem in FIRST else len(FIRST), "int8" not in path.name))
+class Piece(NamedTuple):
+    """Models whose functions are made for a profile."""
+
+    name: str
+    profile: str
+    models: Callable[[], list[Path | Model]]
+
+
+def common() -> Iterator[Piece]:
+    """Yield the pieces that most models with 8-bit codes need."""
+    files = {path.stem: path for path in _files()}
     for profile in PROFILES:
-        for model in every:
-            yield model, profile
+        for name in FIRST:
+            yield _plain(files[name], profile)
+    for profile in PROFILES:
+        for name in CONTRACTIONS:
+            yield Piece(f"{name} of other channels", profile, lambda name=name: [*variants(_single(name))])
 
 
-def collect(name: str, file: Path, turn: int, turns: int, pieces: int) -> None:
-    """Write the code of a level for each `turns`-th of the first `pieces` of work, or of all (0), as a file."""
+def work() -> Iterator[Piece]:
+    """Yield all pieces, the common ones first."""
+    yield from common()
+    rest = [path for path in _files() if path.stem not in FIRST]
+    rest.sort(key=lambda path: "int8" not in path.name)
+    for profile in PROFILES:
+        for path in rest:
+            yield _plain(path, profile)
+
+
+def _files() -> list[Path]:
+    return [*sorted((ROOT / "golden/models").glob("*.tflite")), *sorted(SINGLE.glob("*.tflite"))]
+
+
+def _plain(path: Path, profile: str) -> Piece:
+    return Piece(
+        path.stem, profile, lambda: [path, *([one_pixel(_single(path.stem))] if path.stem == POINTWISE else [])]
+    )
+
+
+def _single(name: str) -> Model:
     from tflq.engine.api.files import load
+
+    return load(SINGLE / f"{name}.tflite")
+
+
+def collect(name: str, file: Path, turn: int, turns: int, is_common: bool) -> None:
+    """Write the code of a level for each `turns`-th piece of the common ones, or of all, as a file."""
     from tflq.engine.api.warming import warm
     from tflq.engine.jit.collecting import Collection
     from tflq.engine.jit.shipped import pack
@@ -66,17 +107,12 @@ def collect(name: str, file: Path, turn: int, turns: int, pieces: int) -> None:
 
     own = tuple(level for level in LEVELS if level.name in os.environ["TFLQ_OWN_LEVELS"].split(","))
     collection = Collection(next(level for level in LEVELS if level.name == name), own)
-    for number, (model, profile) in enumerate(islice(work(), pieces or None)):
+    for number, piece in enumerate(common() if is_common else work()):
         if number % turns == turn:
-            # Arithmetic on memory that was never written may fail in any way.
-            with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(_LONGEST):
-                warm([model, *([one_pixel(load(model))] if model.stem == POINTWISE else [])], profile)
-    if not pieces:
-        for name in CONTRACTIONS[turn::turns]:
-            for variant in variants(load(ROOT / f"golden/singleop/models/{name}.tflite")):
-                for profile in PROFILES:
-                    with suppress(TflqError, ArithmeticError, ValueError, IndexError):
-                        warm([variant], profile)
+            for model in piece.models():
+                # Arithmetic on memory that was never written may fail in any way.
+                with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(_LONGEST):
+                    warm([model], piece.profile)
     file.write_bytes(pack(collection.entries))
 
 
@@ -146,7 +182,7 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def make(names: list[str], folder: Path, jobs: int, pieces: int) -> None:
+def make(names: list[str], folder: Path, jobs: int, is_common: bool) -> None:
     """Make the files of levels, each by `jobs` processes."""
     from tflq.engine.jit.shipped import pack, unpacked
     from tflq.engine.jit.targets import LEVELS, levels
@@ -158,7 +194,7 @@ def make(names: list[str], folder: Path, jobs: int, pieces: int) -> None:
         if level.machine == "x86_64":
             own |= {"NUMBA_CPU_NAME": level.cpu, "NUMBA_CPU_FEATURES": level.words}
         parts = [folder / f".{name}.{turn}" for turn in range(jobs)]
-        rest = [str(jobs), str(pieces)]
+        rest = [str(jobs), str(int(is_common))]
         started = [
             subprocess.Popen([sys.executable, __file__, "--collect", name, str(part), str(turn), *rest], env=own)
             for turn, part in enumerate(parts)
@@ -181,19 +217,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", action="store_true", help="only the level of this machine")
     parser.add_argument("--levels", default="", help="only these, separated by commas")
-    parser.add_argument("--pieces", type=int, default=0, help="models and profiles, the most common first; 0: all")
+    parser.add_argument("--common", action="store_true", help="only what most models with 8-bit codes need")
     parser.add_argument("--folder", type=Path, default=ROOT / "tflq/machine_code")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=0, help="processes; by default 1 with --common, else one a core")
     parser.add_argument("--collect", nargs=5, help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.collect:
-        level, file, turn, turns, pieces = words.collect
-        collect(level, Path(file), int(turn), int(turns), int(pieces))
+        level, file, turn, turns, is_common = words.collect
+        collect(level, Path(file), int(turn), int(turns), is_common == "1")
         return
     from tflq.engine.jit.targets import LEVELS, levels
 
     chosen = [level.name for level in (levels()[:1] if words.host else LEVELS)]
-    make(words.levels.split(",") if words.levels else chosen, words.folder, words.jobs, words.pieces)
+    jobs = words.jobs or (
+        1 if words.common else os.cpu_count() or 1
+    )  # most of the time goes to functions that all need
+    make(words.levels.split(",") if words.levels else chosen, words.folder, jobs, words.common)
 
 
 if __name__ == "__main__":

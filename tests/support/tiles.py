@@ -44,9 +44,8 @@ def module_of(kernel, triple, emit=emit_function):
     """LLVM's text of a module with the kernel as the function `tile`."""
     module = ir.Module("tiles")
     module.triple = triple
-    function = emit(module, kernel)
-    function.linkage = "external"
-    return str(module).replace(f'"{function.name}"', '"tile"')
+    emit(module, kernel, "tile")
+    return str(module)
 
 
 def target_machine(triple, cpu, features):

@@ -16,9 +16,14 @@ from tflq.engine.jit.targets import levels
 
 
 def test_the_first_models_are_there_and_come_first() -> None:
-    made = [(path.stem, profile) for path, profile in ship_code.work()]
-    assert made[: len(ship_code.FIRST)] == [(name, "litert-ref") for name in ship_code.FIRST]
+    common, made = (
+        [(piece.name, piece.profile) for piece in pieces()] for pieces in (ship_code.common, ship_code.work)
+    )
+    assert made[: len(common)] == common
+    assert common[: len(ship_code.FIRST)] == [(name, "litert-ref") for name in ship_code.FIRST]
     assert len(set(made)) == len(made)
+    assert {profile for _, profile in common} == set(ship_code.PROFILES)
+    assert {*ship_code.CONTRACTIONS} <= {path.stem for path in ship_code.SINGLE.iterdir()}
     assert ship_code.POINTWISE in ship_code.FIRST
 
 
@@ -62,10 +67,11 @@ def test_variants_are_images_and_pixels_of_every_number_of_channels() -> None:
 
 @pytest.mark.slow
 def test_equal_words_give_equal_files(tmp_path: Path) -> None:
-    """An installation depends on no clock. Functions of one piece are compiled twice, in processes of their own."""
+    """An installation depends on no clock, and not on the number of processes."""
     level = levels()[0].name
     for number in (1, 2):
-        ship_code.make([level], tmp_path / str(number), number, 2)
+        ship_code.make([level], tmp_path / str(number), number, True)
     one, two = ((tmp_path / str(number) / f"{level}.code").read_bytes() for number in (1, 2))
     assert one == two
-    assert unpacked(one)
+    names = {name.rpartition("-")[0] for name in unpacked(one)}
+    assert {f"tflq.engine.microkernels.{name}_into" for name in ("tiles.tile", "taps.line", "sums.sum")} <= names

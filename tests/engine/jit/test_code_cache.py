@@ -168,7 +168,9 @@ def run(folder: CodeFolder, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
     """Runs the outer of two functions of some source: its result for 20, and where its machine code came from."""
     built: list[Any] = []
     monkeypatch.setattr("tflq.engine.jit.native.code_folder", lambda: folder)
-    monkeypatch.setattr("tflq.engine.jit.building.build", lambda *args: built.append(args) or build(*args))
+    monkeypatch.setattr(
+        "tflq.engine.jit.building.build", lambda *args, **words: built.append(args) or build(*args, **words)
+    )
 
     def run(source: str = SOURCE) -> tuple[int, str]:
         names: dict[str, Any] = {"__name__": __name__}

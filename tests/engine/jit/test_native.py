@@ -15,10 +15,11 @@ import pytest
 from support.tiles import has_arm_tools
 from tflq.engine.jit import images, native, shipped, targets
 from tflq.engine.jit.arguments import UnknownArgument, packed, results, typed
-from tflq.engine.jit.building import NotBuildable, build
-from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlocked
+from tflq.engine.jit.building import build
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlocked, writes
 from tflq.engine.jit.images import Code, unpacked
 from tflq.engine.jit.machine_calls import MachineCall
+from tflq.engine.jit.machines import NotBuildable
 from tflq.engine.jit.objects import Image, NotLinkable, link
 from tflq.typing import Array
 
@@ -206,7 +207,7 @@ def test_a_function_that_is_not_there() -> None:
 
 
 def test_llvm_loads_object_files_where_images_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.engine.jit.building.loads_images", lambda: False)
+    monkeypatch.setattr("tflq.engine.jit.machines.loads_images", lambda: False)
     made = build(_several.linkable(), (1, 1.0))
     assert isinstance(made.body, bytes)
     entry = native.Entry(unpacked(made.packed()), False)
@@ -376,3 +377,51 @@ def test_without_memory_for_code_numba_computes(
     fresh = compiled(_with_default.python)
     assert [fresh(3), fresh(4, 6)] == [35, 46]
     assert "cannot be loaded: not permitted" in caplog.text
+
+
+# --- arrays that are only read ----------------------------------------------------------------------------------------
+
+
+@writes("out")
+@compiled
+def _doubled(x: Array, out: Array) -> None:
+    for i in range(out.size):
+        out[i] = 2 * x[i]
+
+
+@writes("x")
+@compiled
+def _misdeclared(x: Array, out: Array) -> None:
+    for i in range(out.size):
+        out[i] = 2 * x[i]
+
+
+def test_one_body_reads_arrays_that_can_be_written_to_or_not() -> None:
+    x, out = np.arange(4.0), np.zeros(4)
+    for is_writable in (True, False):
+        x.flags.writeable, out[:] = is_writable, 0
+        _doubled(x, out)
+        assert out.tolist() == [0, 2, 4, 6]
+    call: Any = _doubled.resolve()
+    assert list(call._entries) == ["<f8:1C,<f8:1C"]
+
+
+def test_a_function_that_writes_to_what_it_declares_as_read_is_refused() -> None:
+    from numba.core.errors import TypingError
+
+    x, out = np.arange(4.0), np.zeros(4)
+    for function in (_doubled, _misdeclared):
+        assert function.digest() != compiled(function.python).digest()
+    with pytest.raises(TypingError):
+        _misdeclared(x, out)
+    out.flags.writeable = False
+    with pytest.raises(TypingError):
+        _doubled(x, out)
+    assert out.tolist() == [0, 0, 0, 0]
+    assert "<f8:1Cr" in typed((out,))
+    assert typed((out,), (0,)) == "<f8:1C"
+
+
+def test_only_parameters_can_be_declared() -> None:
+    with pytest.raises(ValueError, match="has no parameter a, y"):
+        writes("out", "y", "a")(compiled(_doubled.python))

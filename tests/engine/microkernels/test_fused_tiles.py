@@ -11,7 +11,7 @@ import pytest
 from tflq.engine.jit.compiled import compiled
 from tflq.engine.microkernels.float_tiles import packed
 from tflq.engine.microkernels.flushed import begin_flushing, end_flushing, is_native, multiply_add
-from tflq.engine.microkernels.fused_tiles import chosen, definition, tile_of
+from tflq.engine.microkernels.fused_tiles import chosen, definition, function_of
 from tflq.engine.numerics.normal_float32 import fma, read
 
 TINY = 2.0**-126
@@ -73,10 +73,12 @@ def test_tile_has_the_definition_s_bits(seed):
     low, high = [(-np.inf, np.inf), (0.0, 6.0), (-1.0, 1.0)][seed % 3]
     column = min(tile.columns * (len(panels) - 1), width - tile.columns)
     outs = []
-    for run in (tile_of(tile), definition.bind(ROWS=tile.rows, COLUMNS=tile.columns)):
+    for run, at in (function_of(tile), (definition.bind(ROWS=tile.rows, COLUMNS=tile.columns), 0)):
         out = np.full((rows, width), 7, np.float32)
         drive = _driver.bind(run=run)
-        drive(x, panels, len(panels) - 1, bias, np.float32(low), np.float32(high), out, column, min(rows, tile.rows))
+        drive(
+            at, x, panels, len(panels) - 1, bias, np.float32(low), np.float32(high), out, column, min(rows, tile.rows)
+        )
         outs.append(out)
     np.testing.assert_array_equal(*map(bits, outs))
 
@@ -87,6 +89,6 @@ def run(*arguments):
 
 
 @compiled
-def _driver(rows, weights, panel, biases, low, high, out, column, count):
+def _driver(at, rows, weights, panel, biases, low, high, out, column, count):
     """Run a tile from row 0 on. The caller guarantees: what the tile asks for."""
-    run(rows, 0, weights, panel, 0, biases, low, high, out, 0, column, count)
+    run(at, rows, 0, weights, panel, 0, biases, low, high, out, 0, column, count)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.engine.microkernels import forms
-from tflq.engine.microkernels.lines import SLACK, lines, tap_sums
+from tflq.engine.microkernels.lines import SLACK, lines_into, tap_sums
 from tflq.engine.microkernels.taps import definition
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
@@ -45,14 +45,14 @@ def pipeline_of(stage, code, channels):
     return OutputPipeline(stage.of(reals), ZeroPoint(3), Clamp(int(info.min), int(info.max) - 1), np.dtype(code))
 
 
-def made(case, pipeline, line_of=lines):
+def made(case, pipeline, by=lambda kernel: lines_into):
     slab, zero_point, weights, offsets, bias, (rows, step, pixels) = case
     bound = tap_sums(slab.dtype, zero_point, weights, offsets, bias.astype(np.int32), pipeline)
     assert bound is not None
     length = pixels * weights.shape[1]
     out = np.full(5 + rows * length + 5, 99, pipeline.dtype)
     packed = bound.offsets, bound.weights, bound.constants
-    line_of(bound.kernel)(slab, step, *packed, *bound.limits, out, 5, rows, length)
+    by(bound.kernel)(bound.line, slab, step, *packed, *bound.limits, out, 5, rows, length)
     assert (out[:5] == 99).all()
     assert (out[-5:] == 99).all()
     return out[5:-5].reshape(rows, pixels, -1)
@@ -80,8 +80,7 @@ def test_lines_are_exact(codes, weight_range, stage, code):
 
 def test_the_definition_is_what_compiled_code_does():
     def defined(kernel):
-        plain = lines(kernel).bind(line_into=definition(kernel))
-        return plain.python
+        return lines_into.bind(line_into=lambda at, *rest: definition(kernel)(*rest)).python
 
     @settings(max_examples=15)
     @given(cases("int8", (-128, 127)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.engine.microkernels import forms
-from tflq.engine.microkernels.sums import Term, definition, driver, sums_into, sums_of
+from tflq.engine.microkernels.sums import Term, definition, sums_into, sums_of
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
 
@@ -46,12 +46,17 @@ def exact(operands, terms, sign, pipeline):
     return pipeline((first + sign * second).astype(np.int32)[:, None], np.zeros(1, np.int32))[:, 0]
 
 
-def made(case, sign, form=None, driver_of=driver):
+def made(case, sign, by=None):
+    """The sums of a case: those of the kernel, or those that `by`, a function of a kernel, computes."""
     operands, terms, pipeline = case
-    sums = sums_of(*terms, sign, pipeline, form)
+    sums = sums_of(*terms, sign, pipeline)
     assert sums is not None
     out = np.full(operands[0].size, 99, pipeline.dtype)
-    driver_of(sums.kernel)(*operands, sums.constants, int(sums.zero_point), *sums.clamp, out)
+    if by is None:
+        sums.into(*operands, out)()
+    else:
+        constants = sums.constants, int(sums.zero_point), *sums.clamp
+        by(sums.kernel)(*operands, sums.address, sums.kernel.lanes, *constants, out)
     return out
 
 
@@ -68,12 +73,12 @@ def test_sums_are_exact(codes, stage, sign):
 
 def test_the_definition_is_what_compiled_code_does():
     def defined(kernel):
-        return sums_into.bind(sum_into=definition(kernel), LANES=kernel.lanes).python
+        return sums_into.bind(sum_into=lambda at, *rest: definition(kernel)(*rest)).python
 
     @settings(max_examples=15)
     @given(cases("uint8", DoubleRounding))
     def check(case):
-        np.testing.assert_array_equal(made(case, 1, None, defined), exact(*case[:2], 1, case[2]))
+        np.testing.assert_array_equal(made(case, 1, defined), exact(*case[:2], 1, case[2]))
 
     check()
 

@@ -180,8 +180,8 @@ def test_tile_is_its_instruction(form):
 
 DIGESTS = """
 from test_tiles import FORMS, STAGES, kernel_of
-from tflq.engine.microkernels.tiles import tile_of
-print([tile_of(kernel_of(form, *form.tiles[0], stage, "int8")).digest() for form in FORMS for stage in STAGES])
+from tflq.engine.microkernels.tiles import tile_into
+print([tile_into.digest_of(kernel_of(form, *form.tiles[0], stage, "int8")) for form in FORMS for stage in STAGES])
 """
 
 

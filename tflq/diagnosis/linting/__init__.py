@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Level", "Lint", "lint"]
 
-_HOMES = {"Finding": "findings", "Level": "findings", "Lint": "session", "lint": "session"}
+_HOMES = {"Finding": "findings", "Level": "findings", "Lint": "checking", "lint": "checking"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -28,21 +28,23 @@ class UnknownArgument(TypeError):
     """A value that only numba knows how to pass."""
 
 
-def typed(args: tuple[Any, ...]) -> str:
-    """Return the types of arguments, such as "<i2:2C,i8,(f8,f8)".
+def typed(args: tuple[Any, ...], reads: Collection[int] = ()) -> str:
+    """Return the types of arguments, such as "<i2:2C,i8,(f8,f8)". Arrays at the positions `reads` are not written to,
+    so it does not matter whether they can be.
 
     Raises:
         UnknownArgument: A value is neither an array, a number, a truth value, None, nor a tuple of these.
     """
-    return ",".join(map(_typed, args))
+    return ",".join(_typed(value, i in reads) for i, value in enumerate(args))
 
 
-def _typed(value: Any) -> str:
+def _typed(value: Any, is_read: bool = False) -> str:
     kind = type(value)
     if kind is np.ndarray:
         flags = value.flags
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        return f"{value.dtype.str}:{value.ndim}{layout}{'' if flags.writeable else 'r'}{'' if flags.aligned else 'u'}"
+        access = "" if flags.writeable or is_read else "r"
+        return f"{value.dtype.str}:{value.ndim}{layout}{access}{'' if flags.aligned else 'u'}"
     if kind is int:
         return "i8" if _LEAST <= value <= _MOST else "u8"
     if kind is float:

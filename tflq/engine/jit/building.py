@@ -7,8 +7,7 @@ compiled code, memory of arrays and reshaping, is part of each image that needs 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.jit.arguments import DATA, SHAPE, STRIDES, reads_arrays
-from tflq.engine.jit.images import ENTRY, OUTSIDE, Code, loads_images
-from tflq.engine.jit.objects import NotLinkable, link
+from tflq.engine.jit.images import ENTRY, Code
+from tflq.engine.jit.machines import NotBuildable, assembled
 from tflq.engine.jit.targets import Level
 
 #: Widths of results by numba's names.
@@ -26,13 +25,9 @@ _NUMBERS = {"bool": "b", "float32": "f4", "float64": "f8"} | {
 }
 
 
-class NotBuildable(ValueError):
-    """The function is nothing that an image can hold: its result is an array, or it needs this process."""
-
-
-def build(function: Any, args: tuple[Any, ...], level: Level | None = None) -> Code:
+def build(function: Any, args: tuple[Any, ...], level: Level | None = None, reads: Collection[int] = ()) -> Code:
     """Compile `function`, whose callees numba knows, for arguments of these types; for the processor at hand, or for
-    another level.
+    another level. It does not write to arrays at the positions `reads`.
 
     Raises:
         NotBuildable: See there.
@@ -42,32 +37,24 @@ def build(function: Any, args: tuple[Any, ...], level: Level | None = None) -> C
     if not reads_arrays():
         raise NotBuildable("arrays are laid out otherwise in this Python")
     with global_compiler_lock:
-        overload = _intermediate(function, args)
+        overload = _intermediate(function, args, reads)
         result = _result(overload.signature.return_type)
         module = _whole_module(overload, args)
-    outside = {each.name for each in module.functions if each.is_declaration and not each.name.startswith("llvm.")}
-    if unknown := outside - OUTSIDE:
-        raise NotBuildable(f"it calls {', '.join(sorted(unknown))}")
-    content = _machine(level).emit_object(module)
-    if level is None and not loads_images():
-        return Code(content, result)
-    try:
-        image = link(content, ENTRY)
-    except NotLinkable as error:
-        raise NotBuildable(str(error)) from error
-    if unknown := image.slots.keys() - OUTSIDE:
-        raise NotBuildable(f"it calls {', '.join(sorted(unknown))}")
-    return Code(image, result)
+    return assembled(module, level, result)
 
 
-def _intermediate(function: Any, args: tuple[Any, ...]) -> Any:
+def _intermediate(function: Any, args: tuple[Any, ...], reads: Collection[int]) -> Any:
     """Return numba's compile result for these arguments, without machine code."""
     import numba
 
     from tflq.engine.jit.linking import linked
 
     dispatcher = linked(function)
-    signature = tuple(map(numba.typeof, args))
+    kinds = map(numba.typeof, args)
+    signature = tuple(
+        kind.copy(readonly=True) if i in reads and isinstance(kind, numba.types.Array) else kind
+        for i, kind in enumerate(kinds)
+    )
     dispatcher.compile(signature)
     (overload,) = dispatcher.overloads.values()
     return overload
@@ -257,29 +244,3 @@ def _word(builder: Any, value: Any, word: Any) -> Any:
     elif isinstance(value.type, ir.DoubleType):
         value = builder.bitcast(value, word)
     return builder.sext(value, word) if value.type.width < word.width else value
-
-
-#: LLVM's machines that write object files; they are not safe to use by several threads.
-_MACHINES = threading.local()
-
-
-def _machine(level: Level | None) -> Any:
-    """Return LLVM's machine for the processor that numba compiles for, or for a level."""
-    import llvmlite.binding as llvm
-
-    made: dict[str, Any] = _MACHINES.__dict__
-    name = level.name if level is not None else ""
-    if name not in made:
-        if level is None:
-            from numba.core.registry import cpu_target
-
-            options: dict[str, Any] = {}
-            cpu_target.target_context.codegen()._customize_tm_options(options)
-            options, triple = {key: options[key] for key in ("cpu", "features")}, llvm.get_process_triple()
-        else:
-            llvm.initialize_all_targets()
-            llvm.initialize_all_asmprinters()
-            options, triple = {"cpu": level.cpu, "features": level.words}, f"{level.machine}-unknown-linux-gnu"
-        target = llvm.Target.from_triple(triple)
-        made[name] = target.create_target_machine(opt=3, reloc="pic", codemodel="small", **options)
-    return made[name]

@@ -10,6 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.engine.jit import shipped
+from tflq.engine.jit.addresses import Addresses
+from tflq.engine.jit.emitting import Write, emit
+from tflq.engine.jit.images import load
+from tflq.engine.jit.machines import NotBuildable
 from tflq.engine.jit.native import Entry, Native
 from tflq.engine.jit.targets import Level, assume
 
@@ -28,12 +32,13 @@ class Collection:
         self._level, self._is_own, self._least = level, level in own, own[-1]
         assume(level)
         Native.instead = self._collect
+        Addresses.instead = self._collect_written
 
     def _collect(self, name: str, source: Any, types: str, args: tuple[Any, ...]) -> Entry | None:
-        from tflq.engine.jit.building import NotBuildable, build
+        from tflq.engine.jit.building import build
 
         try:
-            code = build(source.linkable(), args, self._level)
+            code = build(source.linkable(), args, self._level, source.reads)
         except NotBuildable:
             return None
         self.entries[shipped.name_of(name, source.origin(), types)] = code.packed()
@@ -41,7 +46,12 @@ class Collection:
             return Entry(code, source.frees_threads)
         if source.is_written:
             return Entry(code, False, call=_nothing)
-        return Entry(build(source.linkable(), args, self._least), source.frees_threads)
+        return Entry(build(source.linkable(), args, self._least, source.reads), source.frees_threads)
+
+    def _collect_written(self, name: str, write: Write) -> int:
+        code = emit(write, self._level)
+        self.entries[name] = code.packed()
+        return load(code.body) if self._is_own else 0
 
 
 def _nothing(at: int) -> int:

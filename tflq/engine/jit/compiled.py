@@ -49,6 +49,8 @@ class Compiled(Generic[P, R]):
     frees_threads = False
     #: True for classes whose code is not compiled from `python`: `digest` is one of the files that write it.
     writes_code = False
+    #: Positions of parameters whose arrays it never writes to; `writes` declares them.
+    reads: frozenset[int] = frozenset()
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
@@ -136,6 +138,8 @@ class Compiled(Generic[P, R]):
             parts += [name, digest(value) if isinstance(value, Compiled) else _content(value)]
         if self.frees_threads:
             parts.append("nogil")
+        if self.reads:
+            parts.append(f"reads {sorted(self.reads)}")
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     @property
@@ -223,6 +227,23 @@ def compiling_is_off() -> bool:
 def compiled(function: Callable[P, R]) -> Compiled[P, R]:
     """Compile `function` at its first call. Never fastmath: float sums keep their order, nothing is contracted."""
     return Compiled(function)
+
+
+def writes(*names: str) -> Callable[[Compiled[P, R]], Compiled[P, R]]:
+    """Declare the parameters whose arrays a function writes to. Put it above everything else.
+
+    All others are compiled as read-only arrays: one body serves arrays of both kinds, and numba refuses a function that
+    writes to them.
+    """
+
+    def declare(function: Compiled[P, R]) -> Compiled[P, R]:
+        parameters = function._code.co_varnames[: function._count]
+        if unknown := set(names) - set(parameters):
+            raise ValueError(f"{function.python.__qualname__} has no parameter {', '.join(sorted(unknown))}")
+        function.reads = frozenset(i for i, name in enumerate(parameters) if name not in names)
+        return function
+
+    return declare
 
 
 def unlocked(function: Compiled[P, R]) -> Compiled[P, R]:

@@ -94,7 +94,7 @@ class Native:
 
     def _found(self, args: tuple[Any, ...]) -> Entry | None:
         try:
-            types = typed(args)
+            types = typed(args, self._source.reads)
         except UnknownArgument:
             return None
         if types not in self._entries:
@@ -141,13 +141,14 @@ class Native:
         return f"{shipped.name_of(self._name, self._source.digest(), types, stamp())}.code"
 
     def _compiled(self, args: tuple[Any, ...]) -> Code | None:
-        from tflq.engine.jit.building import NotBuildable, build
+        from tflq.engine.jit.building import build
+        from tflq.engine.jit.machines import NotBuildable
 
         heard = listener()
         if heard is not None:
             heard.begin()
         try:
-            return build(self._source.linkable(), args)
+            return build(self._source.linkable(), args, reads=self._source.reads)
         except NotBuildable as error:
             logging.getLogger("tflq").info("tflq: only numba can call %s: %s", self._name, error)
             return None

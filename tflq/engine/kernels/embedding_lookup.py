@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.hybrid import block_scales, is_blockwise, read_as_int8
@@ -136,6 +136,7 @@ def eval_scaled(data: Scaled, out: Array, indices: Array, table: Array) -> Call:
     return call
 
 
+@writes("out")
 @in_pieces(lambda indices, out, *_: out.size, indices="n", out="n")
 @compiled
 def _scale(indices: Array, out: Array, codes: Array, scales: Array, per_byte: Int, unit: Real) -> None:

@@ -20,7 +20,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.engine.jit.compiled import compiled
+from tflq.engine.jit.compiled import compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.element_types import INDEX
 from tflq.engine.kernels.filling import Call, filling
@@ -62,6 +62,7 @@ def eval_one_hot(data: OpData, out: Array, indices: Array, depth: Array, on: Arr
     return _mark.bound(places, on.reshape(-1), off.reshape(-1), out.reshape(data.blocks))
 
 
+@writes("out")
 @in_pieces(lambda places, on, off, out: out.size, places="o", out="o")
 @compiled
 def _mark(places: Array, on: Array, off: Array, out: Array) -> None:

@@ -28,7 +28,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.engine.jit.compiled import compiled
+from tflq.engine.jit.compiled import compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.accumulation import Fold, add, keep_larger, keep_smaller, multiply, replace
 from tflq.engine.kernels.families.elementwise import NUMBERS
@@ -77,6 +77,7 @@ def eval_scatter_nd(shape: Shape, out: Array, indices: Array, updates: Array, _:
     return call
 
 
+@writes("places", "is_outside")
 @in_pieces(indices="r", places="r")
 @compiled
 def _locate(indices: Array, sizes: Array, places: Array, is_outside: Array) -> None:
@@ -94,6 +95,7 @@ def _locate(indices: Array, sizes: Array, places: Array, is_outside: Array) -> N
         places[r] = place
 
 
+@writes("slices")
 @in_pieces(updates="r", places="r")
 @compiled
 def _add_slices(updates: Array, places: Array, slices: Array) -> None:

@@ -1,8 +1,9 @@
 """From codes to codes by micro-kernels: rows are packed block by block, and every block is multiplied with all panels
 of weights.
 
-`product_into` calls a packer and a tile, which `driver` inserts. A block's packed rows stay in a core's second-level
-cache, a panel and the sums in the first.
+`product_into` calls a tile by its address, so that there is one for all kernels, and a packer, which `driver` inserts.
+Codes are given as their bytes. A block's packed rows stay in a core's second-level cache, a panel and the sums in the
+first.
 """
 
 from __future__ import annotations
@@ -12,43 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Compiled, Int, compiled
+from tflq.engine.jit.compiled import Compiled, Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.microkernels.kernel import Kernel
-from tflq.engine.microkernels.tiles import tile_of
+from tflq.engine.microkernels.tiles import tile_into
 from tflq.typing import Array
 
 #: Bytes of packed rows that stay in a core's second-level cache.
 _BLOCK_BYTES = 1 << 16
 
-#: The names that `driver` replaces: the packer, the tile, its size, and the type of packed values.
+#: The names that `driver` replaces: the packer, and the type of packed values.
 pack_into: Any = None
-tile_into: Any = None
-ROWS = COLUMNS = GROUP = 1
-HAS_TERMS = False
 LEFT: Any = np.int16
 
 
 @cache
-def driver(packer: Compiled[..., None], kernel: Kernel) -> Compiled[..., None]:
-    """Return `product_into` with the packer and the tile of a kernel."""
-    tile, form = kernel.tile, kernel.tile.form
-    left = getattr(np, form.left)
-    return product_into.bind(
-        pack_into=_packing(packer, left),
-        tile_into=tile_of(kernel),
-        ROWS=tile.rows,
-        COLUMNS=tile.columns,
-        GROUP=form.group,
-        HAS_TERMS=not form.is_wide,
-        LEFT=left,
-    )
+def driver(packer: Compiled[..., None], left: str) -> Compiled[..., None]:
+    """Return `product_into` with a packer of values of the type `left`."""
+    kind = getattr(np, left)
+    return product_into.bind(pack_into=packer.bind(LEFT=kind), LEFT=kind)
 
 
-@cache
-def _packing(packer: Compiled[..., None], left: Any) -> Compiled[..., None]:
-    """Return the packer for a type of packed values: one for all kernels, so that it is compiled once."""
-    return packer.bind(LEFT=left)
+def rows_at_once(tile_rows: int, filled: int) -> int:
+    """Return the number of rows with that many values each that are packed at a time: whole tiles."""
+    return max(1, _BLOCK_BYTES // (filled * tile_rows * 2)) * tile_rows
 
 
 def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int, *rest: Any) -> int:
@@ -57,6 +44,7 @@ def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int
     return int(len(out) * (length + 16) * width) >> 4
 
 
+@writes("out")
 @in_pieces(_passes, are_independent=True, out="r", first_row="r")
 @compiled
 def product_into(
@@ -68,6 +56,12 @@ def product_into(
     shift: Int,
     fill: Int,
     factor: Int,
+    tile: Int,
+    tile_rows: Int,
+    tile_columns: Int,
+    code_bytes: Int,
+    filled: Int,
+    most: Int,
     weights: Array,
     constants: Array,
     zero_point: Int,
@@ -76,42 +70,45 @@ def product_into(
     first_column: Int,
     width: Int,
 ) -> None:
-    """Compute out[r, first_column + c] for all rows of `out` (R, C) and `width` columns, from row `first_row` of the
-    codes on.
+    """Compute codes[r, first_column + c] for all rows of `out` (R, C * code_bytes), their bytes, and `width` columns,
+    from row `first_row` of the codes on.
 
     `codes` and `geometry` are the packer's: it packs a row's `length` values as code - shift, padding as `fill`.
-    `factor` times the sum of a row's packed values is added to its sums. The last panel, and the last tile of a panel,
-    overlap the one before it; what is narrower or lower than a tile goes through `edge`. Rows and values beyond the
-    packed ones keep their memory's content: such rows give results that are not copied, such values meet weights of 0.
+    `factor` times the sum of a row's packed values is added to its sums. `tile` is the address of a tile of that many
+    rows and columns. `most` rows, see rows_at_once, are packed at a time, each in `filled` places. The last panel, and
+    the last tile of a panel, overlap the one before it; what is narrower or lower than a tile goes through `edge`. Rows
+    and values beyond the packed ones keep their memory's content: such rows give results that are not copied, such
+    values meet weights of 0.
 
-    Prepare guarantees: rows from `first_row` on are the packer's; packed values fit LEFT; `weights` is (panels, steps,
-    COLUMNS * GROUP) with 0 < `length` <= steps * GROUP and as many panels as `width` columns take, `constants` has as
-    many rows, of the kernel's words; first_column + width <= C; `out` has unit stride along C.
+    Prepare guarantees: rows from `first_row` on are the packer's; packed values fit LEFT; the tile is of a kernel with
+    that LEFT, and codes of `code_bytes`; `weights` is (panels, steps, tile_columns * group) with 0 < `length` <=
+    `filled` = steps * group and as many panels as `width` columns take; `constants` has as many rows, of the kernel's
+    words; first_column + width <= C; `out` has unit stride along C.
     """
-    rows, filled = out.shape[0], weights.shape[1] * GROUP
-    block = max(1, min(_BLOCK_BYTES // (filled * ROWS * 2), (rows + ROWS - 1) // ROWS)) * ROWS
+    rows = out.shape[0]
+    block = min(most, rows + tile_rows)  # room for whole tiles, found without a division
     packed, terms = np.empty((block, filled), LEFT), np.zeros(block, np.int32)
-    edge = np.empty((ROWS, COLUMNS), out.dtype)
+    edge = np.empty((tile_rows, tile_columns * code_bytes), np.uint8)
     for first in range(0, rows, block):
         count = min(block, rows - first)
         pack_into(codes, geometry, first_row + first, count, shift, fill, packed, length)
-        if HAS_TERMS and factor != 0:
+        if factor != 0:
             for r in range(count):
                 terms[r] = np.int32(np.int64(factor) * _sum_of(packed[r], length))
         for panel in range(weights.shape[0]):
-            valid = min(COLUMNS, width)
-            column = first_column + min(panel * COLUMNS, width - valid)
-            is_whole = valid == COLUMNS and count >= ROWS
-            for r in range(0, count, ROWS):
+            valid = min(tile_columns, width)
+            column = (first_column + min(panel * tile_columns, width - valid)) * code_bytes
+            is_whole = valid == tile_columns and count >= tile_rows
+            for start in range(0, count, tile_rows):
                 if is_whole:
-                    at = min(r, count - ROWS)
-                    tile_into(
-                        packed, at, weights, panel, constants, terms, zero_point, low, high, out, first + at, column
-                    )
+                    r = min(start, count - tile_rows)
+                    y = first + r
+                    tile_into(tile, packed, r, weights, panel, constants, terms, zero_point, low, high, out, y, column)
                 else:
-                    tile_into(packed, r, weights, panel, constants, terms, zero_point, low, high, edge, 0, 0)
-                    for i in range(min(ROWS, count - r)):
-                        for c in range(valid):
+                    r = start
+                    tile_into(tile, packed, r, weights, panel, constants, terms, zero_point, low, high, edge, 0, 0)
+                    for i in range(min(tile_rows, count - r)):
+                        for c in range(valid * code_bytes):
                             out[first + r + i, column + c] = edge[i, c]
 
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from tflq.engine.microkernels.forms import Tile
 from tflq.engine.microkernels.kernel import SIZES, Kernel
-from tflq.engine.microkernels.vectors import DOUBLE, FLOAT, I8, I16, I32, I64, Value, Vectors, written_once
+from tflq.engine.microkernels.vectors import DOUBLE, FLOAT, I8, I16, I32, I64, Value, Vectors, written
 
 #: LLVM types by name.
 ELEMENTS = MappingProxyType({"int8": I8, "uint8": I8, "int16": I16, "int32": I32, "float32": FLOAT, "float64": DOUBLE})
@@ -98,14 +98,11 @@ class Operands(NamedTuple):
     code_step: Value
 
 
-def emit_function(module: ir.Module, kernel: Kernel) -> ir.Function:
-    """Return the tile as a function of `module` that takes Operands; it is written there once."""
-    form = kernel.tile.form
-    name = f"tflq.{form.name}.{form.dot}.{kernel.tile.rows}x{kernel.tile.columns}"
-    name = ".".join((name, *(step.name for step in kernel.steps), kernel.code))
+def emit_function(module: ir.Module, kernel: Kernel, name: str) -> ir.Function:
+    """Write the tile into `module` as a function of a name, which takes Operands."""
     address = I8.as_pointer()
     kinds = Operands(address, I64, address, I64, address, address, I32, I32, I32, address, I64)
-    return written_once(module, name, kinds, lambda builder, at: _emit(builder, kernel, at))
+    return written(module, name, kinds, lambda builder, at: _emit(builder, kernel, at))
 
 
 def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:

@@ -1,4 +1,4 @@
-"""Functions of micro-kernels: defined in plain Python, written as LLVM code, called by code that numba compiles."""
+"""Intrinsics of numba whose LLVM code is written here, and the digest of all such code."""
 
 from __future__ import annotations
 
@@ -9,32 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tflq.engine.jit.compiled import Compiled
-
 #: The value of an argument as LLVM code.
 Value = Any
-
-
-class Emitted(Compiled[..., None]):
-    """A function of one kernel: `python` defines it, compiled code calls the intrinsic that `written` returns for both.
-
-    Equal kernels have equal code, so `kernel` must have a representation that states all of it.
-    """
-
-    writes_code = True
-
-    def __init__(
-        self, kernel: object, definition: Callable[..., None], written: Callable[[Any, Callable[..., None]], Any]
-    ) -> None:
-        super().__init__(definition)
-        self.kernel, self._written = kernel, written
-
-    def digest(self) -> str:
-        """Return a digest of the kernel and of the code that writes it."""
-        return hashlib.sha256(f"{self.__name__} {self.kernel} {sources()}".encode()).hexdigest()[:16]  # type: ignore[attr-defined]
-
-    def _linked(self) -> Any:
-        return self._written(self.kernel, self.python)
 
 
 @cache

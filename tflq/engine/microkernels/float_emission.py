@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from tflq.engine.microkernels import flushed_emission
 from tflq.engine.microkernels.kernel import FloatTile
-from tflq.engine.microkernels.vectors import FLOAT, I8, I64, Value, Vectors, written_once
+from tflq.engine.microkernels.vectors import FLOAT, I8, I64, Value, Vectors, written
 
 
 class Operands(NamedTuple):
@@ -30,14 +30,11 @@ class Operands(NamedTuple):
     count: Value  # number of rows; those beyond repeat the last one
 
 
-def emit_function(module: ir.Module, tile: FloatTile) -> ir.Function:
-    """Return the tile as a function of `module` that takes Operands; it is written there once."""
-    name = f"tflq.float32.{tile.rows}x{tile.vectors}x{tile.lanes}{'.fused' if tile.fused else ''}"
-    address = I8.as_pointer()
+def emit_function(module: ir.Module, tile: FloatTile, name: str) -> ir.Function:
+    """Write the tile into `module` as a function of a name, which takes Operands."""
+    address, emit = I8.as_pointer(), _emit_fused if tile.fused else _emit
     kinds = Operands(address, I64, address, I64, I64, address, FLOAT, FLOAT, address, I64, I64)
-    return written_once(
-        module, name, kinds, lambda builder, at: (_emit_fused if tile.fused else _emit)(builder, tile, at)
-    )
+    return written(module, name, kinds, lambda builder, at: emit(builder, tile, at))
 
 
 def _numbers(builder: ir.IRBuilder, tile: FloatTile, at: Operands) -> list[Value]:

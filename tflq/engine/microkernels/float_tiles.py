@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiling_is_off
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off
 from tflq.engine.jit.targets import features
-from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
+from tflq.engine.microkernels import called
+from tflq.engine.microkernels.emitted import Arguments
 from tflq.engine.microkernels.kernel import FloatTile
 from tflq.typing import Array
 
@@ -27,38 +28,20 @@ def chosen() -> FloatTile:
     return FloatTile(6, 2, 4 if compiling_is_off() or "avx" not in features() else 8)
 
 
-def emitted(tile: FloatTile, defined: Callable[..., None] | None = None) -> Emitted:
-    """Return the function of a tile, which `defined` defines; by default, as an unfused one."""
-    return Emitted(tile, defined or definition(tile), _written)
+@cache
+def address_of(tile: FloatTile) -> int:
+    """Return the address of an unfused tile, which `tile_into` takes.
 
-
-def _written(tile: FloatTile, definition: Callable[..., None]) -> Any:
-    from tflq.engine.microkernels.float_emission import Operands, emit_function
-
-    def write(at: Arguments) -> None:
-        row, column = at.number("out_row"), at.number("out_column")
-        operands = Operands(
-            rows=at.address("rows", at.number("row")),
-            row_step=at.step("rows", 0),
-            weights=at.address("weights", at.number("panel")),
-            length=at.size("weights", 1),
-            block=at.number("block"),
-            biases=at.address("biases", column),
-            low=at.number("low", "float32"),
-            high=at.number("high", "float32"),
-            out=at.address("out", row, column),
-            out_step=at.step("out", 0),
-            count=at.number("count"),
-        )
-        at.builder.call(emit_function(at.builder.module, tile), list(operands))
-
-    return intrinsic_of(definition, write)
+    Raises:
+        Unavailable: The system has no memory that may be executed.
+    """
+    return tile_into.address(tile, definition(tile))
 
 
 def definition(tile: FloatTile) -> Callable[..., None]:
-    """Return the definition of a tile in Python."""
+    """Return the definition of an unfused tile in Python, with the parameters of `tile_into` from `rows` on."""
 
-    def tile_into(
+    def define(
         rows: Array,
         row: Int,
         weights: Array,
@@ -72,16 +55,7 @@ def definition(tile: FloatTile) -> Callable[..., None]:
         out_column: Int,
         count: Int,
     ) -> None:
-        """Compute out[out_row + r, at + c] = clamp(sum over k of rows[row + r, k] * weights[panel, k, c] + biases[at +
-        c]).
-
-        `at` is `out_column`; r goes through rows below `count`, which is 1 at least, and below tile.rows. Sums of
-        `block` k each, the last of fewer, begin with 0, and are added to each other in order. Clamping passes NaN, and
-        the sign of a zero at a limit. `rows` is (R, K), `weights` (panels, K, columns), `biases` (N), all contiguous,
-        with K and `block` at least 1; `out` has unit stride along its columns. The caller ensures that rows, panel and
-        tile lie inside their arrays.
-        """
-        at = slice(out_column, out_column + tile.columns)
+        columns = slice(out_column, out_column + tile.columns)
         with np.errstate(all="ignore"):
             for r in range(min(count, tile.rows)):
                 total = np.zeros(tile.columns, np.float32)
@@ -90,11 +64,66 @@ def definition(tile: FloatTile) -> Callable[..., None]:
                     for k in range(first, min(first + block, weights.shape[1])):
                         part += rows[row + r, k] * weights[panel, k]
                     total += part
-                total += biases[at]
+                total += biases[columns]
                 total = np.where(total < low, low, total)
-                out[out_row + r, at] = np.where(high < total, high, total)
+                out[out_row + r, columns] = np.where(high < total, high, total)
 
-    return tile_into
+    return define
+
+
+def _write(module: Any, tile: FloatTile, name: str) -> Any:
+    from tflq.engine.microkernels.float_emission import emit_function
+
+    return emit_function(module, tile, name)
+
+
+def _operands(at: Arguments) -> tuple[Any, ...]:
+    from tflq.engine.microkernels.float_emission import Operands
+
+    row, column = at.number("out_row"), at.number("out_column")
+    return Operands(
+        rows=at.address("rows", at.number("row")),
+        row_step=at.step("rows", 0),
+        weights=at.address("weights", at.number("panel")),
+        length=at.size("weights", 1),
+        block=at.number("block"),
+        biases=at.address("biases", column),
+        low=at.number("low", "float32"),
+        high=at.number("high", "float32"),
+        out=at.address("out", row, column),
+        out_step=at.step("out", 0),
+        count=at.number("count"),
+    )
+
+
+@called.by_address(_write, _operands)
+@compiled
+def tile_into(
+    at: Int,
+    rows: Array,
+    row: Int,
+    weights: Array,
+    panel: Int,
+    block: Int,
+    biases: Array,
+    low: Real,
+    high: Real,
+    out: Array,
+    out_row: Int,
+    out_column: Int,
+    count: Int,
+) -> None:
+    """Compute out[out_row + r, first + c] = clamp(sum over k of rows[row + r, k] * weights[panel, k, c] + biases[first
+    + c]) by the tile at an address.
+
+    `first` is `out_column`; r goes through rows below `count`, which is 1 at least, and below tile.rows. Sums of
+    `block` k each, the last of fewer, begin with 0, and are added to each other in order; a fused tile's begin with the
+    bias, see fused_tiles. Clamping passes NaN, and the sign of a zero at a limit. `rows` is (R, K), `weights` (panels,
+    K, columns), `biases` (N), all contiguous, with K and `block` at least 1; `out` has unit stride along its columns.
+
+    The caller guarantees: `at` is a tile's for these columns; rows, panel and tile lie inside their arrays.
+    """
+    called.definition_at(at)(rows, row, weights, panel, block, biases, low, high, out, out_row, out_column, count)
 
 
 def packed(weights: Array, tile: FloatTile) -> Array:

@@ -5,16 +5,18 @@ A sum begins with its bias and takes a product for each k. Subnormal numbers are
 
 from __future__ import annotations
 
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 
+from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.compiled import Compiled, Int, Real, compiled
-from tflq.engine.microkernels.float_tiles import emitted
+from tflq.engine.microkernels.float_tiles import tile_into
 from tflq.engine.microkernels.flushed import is_native
 from tflq.engine.microkernels.kernel import FloatTile
 from tflq.engine.numerics.normal_float32 import fma, read
 from tflq.typing import Array
 
-#: The tile's size, which `tile_of` replaces.
+#: The tile's size, which `function_of` replaces.
 ROWS = COLUMNS = 1
 
 
@@ -24,14 +26,21 @@ def chosen() -> FloatTile:
     return FloatTile(6, 2, 8, fused=True)
 
 
-def tile_of(tile: FloatTile) -> Compiled[..., None]:
-    """Return the function of a tile: machine code if the processor has the instructions, else its definition."""
+@cache
+def function_of(tile: FloatTile) -> tuple[Compiled[..., None], int]:
+    """Return what computes a tile, and its first argument: `tile_into` and an address if the processor has the
+    instructions, else the definition, which takes any number.
+    """
     defined = definition.bind(ROWS=tile.rows, COLUMNS=tile.columns)
-    return emitted(tile, defined.python) if is_native() else defined
+    if is_native():
+        with suppress(Unavailable):
+            return tile_into, tile_into.address(tile, partial(defined.python, 0))
+    return defined, 0
 
 
 @compiled
 def definition(
+    at: Int,
     rows: Array,
     row: Int,
     weights: Array,
@@ -45,10 +54,11 @@ def definition(
     out_column: Int,
     count: Int,
 ) -> None:
-    """Compute out[out_row + r, at + c] = clamp(biases[at + c] + sum over k of rows[row + r, k] * weights[panel, k, c]).
+    """Compute out[out_row + r, first + c] = clamp(biases[first + c] + sum over k of products) for COLUMNS columns.
 
-    `at` is `out_column`; r goes through rows below `count` and ROWS. Each product is added in order, with one rounding.
-    Clamping passes NaN, and the sign of a zero at a limit. `block` is not used: sums have one.
+    A product is rows[row + r, k] * weights[panel, k, c]. `first` is `out_column`; r goes through rows below `count` and
+    ROWS. Each product is added in order, with one rounding. Clamping passes NaN, and the sign of a zero at a limit.
+    `at` and `block` are not used: sums have one block.
     The caller guarantees: `rows` is (R, K), `weights` (panels, K, COLUMNS) and `biases` (N), all contiguous; rows,
     panel and tile lie inside their arrays.
     """

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from math import gcd
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Compiled, Int, compiled
+from tflq.engine.jit.addresses import Unavailable
+from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.microkernels.forms import Form, chosen
 from tflq.engine.microkernels.kernel import TapKernel
 from tflq.engine.microkernels.packing import aligned
 from tflq.engine.microkernels.roundings import LIMIT, Scaling
-from tflq.engine.microkernels.taps import line_of
+from tflq.engine.microkernels.taps import address_of, line_into
 from tflq.engine.numerics.stages import OutputPipeline
 from tflq.typing import Array
 
@@ -29,6 +29,7 @@ class TapSums:
     """Sums over taps, packed for a kernel."""
 
     kernel: TapKernel
+    line: tuple[int, int]  # the address of the kernel's function, and its width
     offsets: Array  # of the taps in a slab, an even number of them
     weights: Array
     constants: Array
@@ -64,9 +65,14 @@ def tap_sums(
     period = weights.shape[1] // gcd(weights.shape[1], kernel.width)
     if period * kernel.width * (2 * len(weights) + 4 * len(kernel.constants)) > _MOST_BYTES:
         return None
+    try:
+        line = address_of(kernel), kernel.width
+    except Unavailable:
+        return None
     biases = bias.astype(np.int64) - zero_point * wide.sum(axis=0)
     return TapSums(
         kernel=kernel,
+        line=line,
         offsets=np.pad(offsets.astype(np.int64), (0, len(offsets) % 2)),
         weights=packed_weights(kernel, weights, period),
         constants=packed_constants(kernel, (biases.astype(np.int32), *scaling.constants), weights.shape[1], period),
@@ -98,19 +104,9 @@ def _channels(kernel: TapKernel, period: int, channels: int) -> Array:
     return np.asarray(elements % channels)
 
 
-#: The names that `lines` replaces.
-line_into: Any = None
-WIDTH = 1
-
-
-@cache
-def lines(kernel: TapKernel) -> Compiled[..., None]:
-    """Return `lines_into` with the line of a kernel."""
-    return lines_into.bind(line_into=line_of(kernel), WIDTH=kernel.width)
-
-
 @compiled
 def lines_into(
+    kernel: tuple[Int, Int],
     slab: Array,
     row_step: Int,
     offsets: Array,
@@ -127,24 +123,24 @@ def lines_into(
     """Compute `rows` lines from out[first + r * length] on: element i of line r is clamp(scale(bias + sum) + zero
     point).
 
-    The sum is that over taps of slab[r * row_step + offset + i] * weight. `slab` and `out` are flat. The part of a line
-    beyond whole passes goes through `edge`.
+    The sum is that over taps of slab[r * row_step + offset + i] * weight. `kernel` is (address, width). `slab` and
+    `out` are flat, with codes of any type of their size. The part of a line beyond whole passes goes through `edge`.
 
     The caller guarantees: every tap of every element lies inside of `slab`, which has SLACK elements more; the lines
-    lie inside of `out`; `weights` and `constants` are packed for a kernel of the width WIDTH.
+    lie inside of `out`; `weights` and `constants` are packed for the kernel.
     """
-    whole = length // WIDTH
-    rest = length - whole * WIDTH
-    edge = np.empty(WIDTH, out.dtype)
+    line, width = kernel
+    whole = length // width
+    rest = length - whole * width
+    edge = np.empty(width, out.dtype)
     period = weights.shape[0]
     for r in range(rows):
         at, target = r * row_step, first + r * length
         if whole > 0:
-            line_into(slab, at, offsets, weights, constants, 0, whole, zero_point, low, high, out, target)
+            line_into(line, slab, at, offsets, weights, constants, 0, whole, zero_point, low, high, out, target)
         if rest > 0:
-            covered = whole * WIDTH
-            line_into(
-                slab, at + covered, offsets, weights, constants, whole % period, 1, zero_point, low, high, edge, 0
-            )
+            covered = whole * width
+            first_pass, start = whole % period, at + covered
+            line_into(line, slab, start, offsets, weights, constants, first_pass, 1, zero_point, low, high, edge, 0)
             for i in range(rest):
                 out[target + covered + i] = edge[i]

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.compiled import Compiled
 from tflq.engine.jit.mapped import release
 from tflq.engine.microkernels import packing
-from tflq.engine.microkernels.driving import driver
+from tflq.engine.microkernels.driving import driver, rows_at_once
 from tflq.engine.microkernels.forms import Form, Tile, available
 from tflq.engine.microkernels.kernel import Kernel
 from tflq.engine.microkernels.roundings import Scaling
+from tflq.engine.microkernels.tiles import address_of
 from tflq.engine.numerics.stages import OutputPipeline
 from tflq.typing import Array
 
@@ -45,11 +47,15 @@ class IntegerProduct:
 
     def __call__(self, out: Array, first_row: int, codes: Array, geometry: Any) -> None:
         """Fill the product's columns of `out` (R, C) from row `first_row` of the codes on."""
-        self.run(out, first_row, codes, geometry, *self.constants)
+        self.run(out.view(np.uint8), first_row, self._read(codes), geometry, *self.constants)
 
     def into(self, out: Array, first_row: int, codes: Array, geometry: Any) -> Callable[[], None]:
         """Bind the product's arguments; return the call."""
-        return self.run.bound(out, first_row, codes, geometry, *self.constants)
+        return self.run.bound(out.view(np.uint8), first_row, self._read(codes), geometry, *self.constants)
+
+    def _read(self, codes: Array) -> Array:
+        """Return codes as the packer reads them: modulo 2**8 if packed values have 8 bits, see `_bound`."""
+        return codes if self.kernel.tile.form.is_wide else codes.view(np.uint8)
 
 
 def fused(
@@ -119,18 +125,30 @@ def _bound(
     tile = form.tile(width)
     kernel = Kernel(tile if rows > 1 else Tile(form, 1, tile.vectors), scaling.steps, code)
     own = tuple(values if len(values) == 1 else values[columns] for values in scaling.constants)
+    try:
+        at = address_of(kernel)
+    except Unavailable:
+        return None
+    shift, packed = codes.zero_point - offsets.left, packing.panels(matrix, tile, offsets.right)
+    filled = packed.shape[1] * form.group
     constants = (
         length,
-        codes.zero_point - offsets.left,
-        offsets.left,
+        shift if form.is_wide else shift % (1 << 8),
+        offsets.left if form.is_wide else offsets.left % (1 << 8),
         -offsets.right,
-        packing.panels(matrix, tile, offsets.right),
+        at,
+        kernel.tile.rows,
+        tile.columns,
+        np.dtype(code).itemsize,
+        filled,
+        rows_at_once(kernel.tile.rows, filled),
+        packed,
         packing.constants(tile, bias + terms, own, width),
         *limits,
         columns.start,
         width,
     )
-    return IntegerProduct(kernel, driver(codes.packer, kernel), constants, (length, width))
+    return IntegerProduct(kernel, driver(codes.packer, form.left), constants, (length, width))
 
 
 def _fitting(codes: Codes, matrix: Array, form: Form | None) -> tuple[Form, packing.Offsets] | None:

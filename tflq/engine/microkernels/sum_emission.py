@@ -13,7 +13,7 @@ from llvmlite import ir
 from tflq.engine.microkernels.emission import ELEMENTS
 from tflq.engine.microkernels.kernel import SIZES, SumKernel
 from tflq.engine.microkernels.roundings import Step
-from tflq.engine.microkernels.vectors import I8, I32, I64, Value, Vectors, written_once
+from tflq.engine.microkernels.vectors import I8, I32, I64, Value, Vectors, written
 
 #: Bytes of a constant's place.
 _PLACE = 8
@@ -32,14 +32,11 @@ class SumOperands(NamedTuple):
     out: Value  # address of the first code
 
 
-def emit_sum(module: ir.Module, kernel: SumKernel) -> ir.Function:
-    """Return the sum as a function of `module` that takes SumOperands; it is written there once."""
-    steps = (("first", kernel.first), ("second", kernel.second), ("out", kernel.steps))
-    said = (word for name, own in steps for word in (name, *(step.name for step in own)))
-    name = f"tflq.sum.{kernel.lanes}.{kernel.left}.{kernel.sign}.{'.'.join(said)}.{kernel.code}"
+def emit_sum(module: ir.Module, kernel: SumKernel, name: str) -> ir.Function:
+    """Write the sum into `module` as a function of a name, which takes SumOperands."""
     address = I8.as_pointer()
     kinds = SumOperands(address, address, address, I64, I32, I32, I32, address)
-    return written_once(module, name, kinds, lambda builder, at: _emit(builder, kernel, at), are_apart=False)
+    return written(module, name, kinds, lambda builder, at: _emit(builder, kernel, at), are_apart=False)
 
 
 class _Constants:

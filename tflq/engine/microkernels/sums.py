@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Compiled, Int, compiled
+from tflq.engine.jit.addresses import Unavailable
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
+from tflq.engine.microkernels import called
+from tflq.engine.microkernels.emitted import Arguments
 from tflq.engine.microkernels.forms import Form, chosen
 from tflq.engine.microkernels.kernel import SumKernel
 from tflq.engine.microkernels.roundings import Scaling, Step
@@ -47,13 +49,19 @@ class Sums:
     """Sums bound to a kernel."""
 
     kernel: SumKernel
+    address: int  # of the kernel
     constants: Array  # see constants_of
     zero_point: ZeroPoint  # LSB of output
     clamp: Clamp  # LSB of output
 
     def into(self, a: Array, b: Array, out: Array) -> Callable[[], None]:
-        """Return the call that fills `out` with the sums of `a` and `b`; all are flat and of the same size."""
-        return driver(self.kernel).bound(a, b, self.constants, int(self.zero_point), *self.clamp, out)
+        """Return the call that fills `out` with the sums of `a` and `b`; all are flat and of the same size.
+
+        Codes are passed as unsigned ones, so that one function serves all types of a size.
+        """
+        codes = [x.view(f"u{x.itemsize}") for x in (a, b, out)]
+        constants = self.constants, int(self.zero_point), *self.clamp
+        return sums_into.bound(*codes[:2], self.address, self.kernel.lanes, *constants, codes[2])
 
 
 def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form: Form | None = None) -> Sums | None:
@@ -70,11 +78,15 @@ def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form
     kernel = SumKernel(
         form.lanes, first.codes.name, of_first.steps, of_second.steps, sign, scaling.steps, pipeline.dtype.name
     )
+    try:
+        address = address_of(kernel)
+    except Unavailable:
+        return None
     placed: list[Any] = []
     for term, scaled in ((first, of_first), (second, of_second)):
         placed += [np.int32(term.zero_point), np.int32(term.left), *(values[0] for values in scaled.constants)]
     constants = constants_of([*placed, *(values[0] for values in scaling.constants)])
-    return Sums(kernel, constants, pipeline.zero_point, pipeline.clamp)
+    return Sums(kernel, address, constants, pipeline.zero_point, pipeline.clamp)
 
 
 def constants_of(values: list[Any]) -> Array:
@@ -87,10 +99,16 @@ def constants_of(values: list[Any]) -> Array:
     return places.reshape(-1).view(np.int64)
 
 
-def definition(kernel: SumKernel) -> Callable[..., None]:
-    """Return the definition of a sum on scalars."""
+@cache
+def address_of(kernel: SumKernel) -> int:
+    """Return the address of a sum, which `sum_into` takes."""
+    return sum_into.address(kernel, definition(kernel))
 
-    def sum_into(
+
+def definition(kernel: SumKernel) -> Callable[..., None]:
+    """Return the definition of a sum on scalars, with the parameters of `sum_into` from `a` on."""
+
+    def define(
         a: Array,
         a_at: Int,
         b: Array,
@@ -103,11 +121,7 @@ def definition(kernel: SumKernel) -> Callable[..., None]:
         out: Array,
         out_at: Int,
     ) -> None:
-        """Compute out[out_at + i] = clamp(scale(scale(a[a_at + i]) + sign * scale(b[b_at + i])) + zero point).
-
-        There are `passes` passes of the kernel's lanes. The caller ensures that all elements lie inside their arrays,
-        which are contiguous, and that `constants` are the kernel's.
-        """
+        first, second, written = a.view(kernel.left), b.view(kernel.left), out.view(kernel.code)
         words = iter(constants[:, None].view(np.uint8))
 
         def take(kind: str) -> Any:
@@ -120,12 +134,12 @@ def definition(kernel: SumKernel) -> Callable[..., None]:
         scaling = of(kernel.steps)
         for i in range(passes * kernel.lanes):
             terms = []
-            for code, (zero, left, steps) in zip((a[a_at + i], b[b_at + i]), inputs, strict=True):
+            for code, (zero, left, steps) in zip((first[a_at + i], second[b_at + i]), inputs, strict=True):
                 terms.append(_through(steps, wrap_int32((int(code) - int(zero)) << int(left))))
             total = wrap_int32(int(terms[0]) + kernel.sign * int(terms[1]))
-            out[out_at + i] = clamp(wrap_int32(_through(scaling, total) + zero_point), low, high)
+            written[out_at + i] = clamp(wrap_int32(_through(scaling, total) + zero_point), low, high)
 
-    return sum_into
+    return define
 
 
 def _through(steps: list[tuple[Step, list[Any]]], value: Any) -> Any:
@@ -134,52 +148,76 @@ def _through(steps: list[tuple[Step, list[Any]]], value: Any) -> Any:
     return value
 
 
-def _written(kernel: SumKernel, definition: Callable[..., None]) -> Any:
-    from tflq.engine.microkernels.sum_emission import SumOperands, emit_sum
+def _write(module: Any, kernel: SumKernel, name: str) -> Any:
+    from tflq.engine.microkernels.sum_emission import emit_sum
 
-    def write(at: Arguments) -> None:
-        operands = SumOperands(
-            first=at.address("a", at.number("a_at")),
-            second=at.address("b", at.number("b_at")),
-            constants=at.address("constants"),
-            passes=at.number("passes"),
-            zero_point=at.code("zero_point"),
-            low=at.code("low"),
-            high=at.code("high"),
-            out=at.address("out", at.number("out_at")),
-        )
-        at.builder.call(emit_sum(at.builder.module, kernel), list(operands))
-
-    return intrinsic_of(definition, write)
+    return emit_sum(module, kernel, name)
 
 
-#: The names that `driver` replaces.
-sum_into: Any = None
-LANES = 1
+def _operands(at: Arguments) -> tuple[Any, ...]:
+    from tflq.engine.microkernels.sum_emission import SumOperands
+
+    return SumOperands(
+        first=at.address("a", at.number("a_at")),
+        second=at.address("b", at.number("b_at")),
+        constants=at.address("constants"),
+        passes=at.number("passes"),
+        zero_point=at.code("zero_point"),
+        low=at.code("low"),
+        high=at.code("high"),
+        out=at.address("out", at.number("out_at")),
+    )
 
 
-@cache
-def driver(kernel: SumKernel) -> Compiled[..., None]:
-    """Return `sums_into` with the sum of a kernel."""
-    return sums_into.bind(sum_into=Emitted(kernel, definition(kernel), _written), LANES=kernel.lanes)
+@called.by_address(_write, _operands)
+@compiled
+def sum_into(
+    at: Int,
+    a: Array,
+    a_at: Int,
+    b: Array,
+    b_at: Int,
+    constants: Array,
+    passes: Int,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+    out_at: Int,
+) -> None:
+    """Compute out[out_at + i] = clamp(scale(scale(a[a_at + i]) + sign * scale(b[b_at + i])) + zero point) by the kernel
+    at an address.
+
+    There are `passes` passes of the kernel's lanes. Arrays are contiguous; codes may be given as any type of their
+    size.
+
+    The caller guarantees: `at` is that of a kernel for these operands; all elements lie inside their arrays;
+    `constants` are the kernel's.
+    """
+    called.definition_at(at)(a, a_at, b, b_at, constants, passes, zero_point, low, high, out, out_at)
 
 
+@writes("out")
 @in_pieces(1, are_independent=True, a="r", b="r", out="r")
 @compiled
-def sums_into(a: Array, b: Array, constants: Array, zero_point: Int, low: Int, high: Int, out: Array) -> None:
-    """Fill `out` with scaled sums. The last register of elements overlaps the one before it; fewer elements than one go
-    through arrays of a register's size.
+def sums_into(
+    a: Array, b: Array, kernel: Int, lanes: Int, constants: Array, zero_point: Int, low: Int, high: Int, out: Array
+) -> None:
+    """Fill `out` with scaled sums by the kernel at an address, which takes `lanes` at a time. The last register of
+    elements overlaps the one before it; fewer elements than one go through arrays of a register's size.
 
     Prepare guarantees: `a`, `b` and `out` are flat and of the same size; `out` shares no memory with the others.
     """
     size = out.size
-    if size >= LANES:
-        sum_into(a, 0, b, 0, constants, size // LANES, zero_point, low, high, out, 0)
-        if size % LANES > 0:
-            last = size - LANES
-            sum_into(a, last, b, last, constants, 1, zero_point, low, high, out, last)
+    if size >= lanes:
+        sum_into(kernel, a, 0, b, 0, constants, size // lanes, zero_point, low, high, out, 0)
+        if size % lanes > 0:
+            last = size - lanes
+            sum_into(kernel, a, last, b, last, constants, 1, zero_point, low, high, out, last)
     elif size > 0:
-        first, second, codes = np.empty(LANES, a.dtype), np.empty(LANES, b.dtype), np.empty(LANES, out.dtype)
-        first[:size], second[:size] = a, b
-        sum_into(first, 0, second, 0, constants, 1, zero_point, low, high, codes, 0)
-        out[:] = codes[:size]
+        first, second, codes = np.empty(lanes, a.dtype), np.empty(lanes, b.dtype), np.empty(lanes, out.dtype)
+        for i in range(size):
+            first[i], second[i] = a[i], b[i]
+        sum_into(kernel, first, 0, second, 0, constants, 1, zero_point, low, high, codes, 0)
+        for i in range(size):
+            out[i] = codes[i]

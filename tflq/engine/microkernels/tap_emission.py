@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from tflq.engine.microkernels.emission import DOTS, ELEMENTS
 from tflq.engine.microkernels.kernel import SIZES, TapKernel
-from tflq.engine.microkernels.vectors import I8, I16, I32, I64, Value, Vectors, written_once
+from tflq.engine.microkernels.vectors import I8, I16, I32, I64, Value, Vectors, written
 
 
 class LineOperands(NamedTuple):
@@ -31,13 +31,11 @@ class LineOperands(NamedTuple):
     out: Value  # address of the line's first element
 
 
-def emit_line(module: ir.Module, kernel: TapKernel) -> ir.Function:
-    """Return the line as a function of `module` that takes LineOperands; it is written there once."""
-    name = f"tflq.taps.{kernel.form.name}.{kernel.form.dot}.{kernel.left}"
-    name = ".".join((name, *(step.name for step in kernel.steps), kernel.code))
+def emit_line(module: ir.Module, kernel: TapKernel, name: str) -> ir.Function:
+    """Write the line into `module` as a function of a name, which takes LineOperands."""
     address = I8.as_pointer()
     kinds = LineOperands(address, address, I64, address, address, I64, I64, I64, I32, I32, I32, address)
-    return written_once(module, name, kinds, lambda builder, at: _emit(builder, kernel, at))
+    return written(module, name, kinds, lambda builder, at: _emit(builder, kernel, at))
 
 
 def _number(value: int) -> Value:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int
-from tflq.engine.microkernels.emitted import Arguments, Emitted, intrinsic_of
+from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.microkernels import called
+from tflq.engine.microkernels.emitted import Arguments
 from tflq.engine.microkernels.kernel import Kernel
 from tflq.engine.numerics.rounding import clamp, wrap_int32
 from tflq.typing import Array
 
 
-def tile_of(kernel: Kernel) -> Emitted:
-    """Return the function of a tile."""
-    return Emitted(kernel, definition(kernel), _written)
+@cache
+def address_of(kernel: Kernel) -> int:
+    """Return the address of a tile, which `tile_into` takes."""
+    return tile_into.address(kernel, definition(kernel))
 
 
 def definition(kernel: Kernel) -> Callable[..., None]:
-    """Return the definition of a tile on scalars."""
+    """Return the definition of a tile on scalars, with the parameters of `tile_into` from `rows` on."""
     tile = kernel.tile
     group, columns = tile.form.group, tile.columns
 
-    def tile_into(
+    def define(
         rows: Array,
         row: Int,
         weights: Array,
@@ -36,15 +39,10 @@ def definition(kernel: Kernel) -> Callable[..., None]:
         high: Int,
         out: Array,
         out_row: Int,
-        out_column: Int,
+        out_byte: Int,
     ) -> None:
-        """Compute out[out_row + r, out_column + c] = clamp(scale(bias[c] + terms[row + r] + sum of products) + zero
-        point).
-
-        `rows` (R, steps * group) holds a row's values in groups, `weights` (panels, steps, columns * group) a column's,
-        `constants` (panels, words) the layout of packing.constants, `terms` one int32 a row. All are contiguous. The
-        caller ensures that rows, panel and the whole tile lie inside their arrays; there is one step at least.
-        """
+        codes = out.view(kernel.code)
+        out_column = out_byte // codes.itemsize
         matrix = weights[panel].reshape(-1, columns, group).transpose(0, 2, 1).reshape(-1, columns).astype(np.int64)
         biases, *words = unpacked(kernel.constants, columns, constants[panel])
         for r in range(tile.rows):
@@ -56,9 +54,9 @@ def definition(kernel: Kernel) -> Callable[..., None]:
                 for step in kernel.steps:
                     value = step.define(value, *(w[c] for w in words[place : place + len(step.types)]))
                     place += len(step.types)
-                out[out_row + r, out_column + c] = clamp(wrap_int32(value + zero_point), low, high)
+                codes[out_row + r, out_column + c] = clamp(wrap_int32(value + zero_point), low, high)
 
-    return tile_into
+    return define
 
 
 def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
@@ -70,24 +68,56 @@ def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
     return arrays
 
 
-def _written(kernel: Kernel, definition: Callable[..., None]) -> Any:
-    from tflq.engine.microkernels.emission import Operands, emit_function
+def _write(module: Any, kernel: Kernel, name: str) -> Any:
+    from tflq.engine.microkernels.emission import emit_function
 
-    def write(at: Arguments) -> None:
-        row, panel = at.number("row"), at.number("panel")
-        operands = Operands(
-            rows=at.address("rows", row),
-            row_step=at.step("rows", 0),
-            weights=at.address("weights", panel),
-            steps=at.size("weights", 1),
-            constants=at.address("constants", panel),
-            terms=at.address("terms", row),
-            zero_point=at.code("zero_point"),
-            low=at.code("low"),
-            high=at.code("high"),
-            codes=at.address("out", at.number("out_row"), at.number("out_column")),
-            code_step=at.step("out", 0),
-        )
-        at.builder.call(emit_function(at.builder.module, kernel), list(operands))
+    return emit_function(module, kernel, name)
 
-    return intrinsic_of(definition, write)
+
+def _operands(at: Arguments) -> tuple[Any, ...]:
+    from tflq.engine.microkernels.emission import Operands
+
+    row, panel = at.number("row"), at.number("panel")
+    return Operands(
+        rows=at.address("rows", row),
+        row_step=at.step("rows", 0),
+        weights=at.address("weights", panel),
+        steps=at.size("weights", 1),
+        constants=at.address("constants", panel),
+        terms=at.address("terms", row),
+        zero_point=at.code("zero_point"),
+        low=at.code("low"),
+        high=at.code("high"),
+        codes=at.address("out", at.number("out_row"), at.number("out_byte")),
+        code_step=at.step("out", 0),
+    )
+
+
+@called.by_address(_write, _operands)
+@compiled
+def tile_into(
+    at: Int,
+    rows: Array,
+    row: Int,
+    weights: Array,
+    panel: Int,
+    constants: Array,
+    terms: Array,
+    zero_point: Int,
+    low: Int,
+    high: Int,
+    out: Array,
+    out_row: Int,
+    out_byte: Int,
+) -> None:
+    """Compute codes[out_row + r, first + c] = clamp(scale(bias[c] + terms[row + r] + sum of products) + zero point) by
+    the tile at an address.
+
+    `out` holds the bytes of `codes`, whose column `first` begins at `out_byte`. `rows` (R, steps * group) holds a row's
+    values in groups, `weights` (panels, steps, columns * group) a column's, `constants` (panels, words) the layout of
+    packing.constants, `terms` one int32 a row. All are contiguous along their last axis.
+
+    The caller guarantees: `at` is that of a kernel for these operands; rows, panel and the whole tile lie inside their
+    arrays; there is one step at least.
+    """
+    called.definition_at(at)(rows, row, weights, panel, constants, terms, zero_point, low, high, out, out_row, out_byte)

@@ -180,23 +180,19 @@ class Vectors:
         return ir.Constant(kind, [number] * kind.count)
 
 
-def written_once(
+def written(
     module: ir.Module, name: str, kinds: T, write: Callable[[ir.IRBuilder, T], None], *, are_apart: bool = True
 ) -> ir.Function:
-    """Return the function of this name in `module`; if there is none yet, `write` writes its body.
+    """Write a function into `module`, which has none of this name.
 
     Args:
-        module: The module that calls it.
-        name: States all that the body depends on.
+        module: The module.
+        name: The function's name.
         kinds: The types of its arguments, as the named tuple that `write` gets of their values.
         write: Writes the body, without its return.
         are_apart: The arrays behind the addresses share no memory.
     """
-    if name in module.globals:
-        return module.globals[name]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
     for argument in function.args:
         if are_apart and argument.type.is_pointer:
             argument.add_attribute("noalias")

@@ -57,8 +57,7 @@ def test_slabs_of_any_number_of_rows_give_the_same_codes(at: Window, rows: int) 
         pytest.skip("no form of int16 pairs for this machine")
     out = np.empty((len(x), at.out_h, at.out_w, w.shape[1]), np.int8)
     rows = min(rows, at.out_h)
-    packed = taps.offsets, taps.weights, taps.constants
-    convolution(taps.kernel)(x, at, slab_shape(at, rows), TIMES, ZERO, rows, *packed, *taps.limits, out)
+    convolution(taps, x, at, TIMES, ZERO, rows, out)()
     np.testing.assert_array_equal(out, PIPELINE(exact(x, w, at), bias))
 
 

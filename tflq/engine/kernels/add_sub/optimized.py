@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.add_sub import reference
 from tflq.engine.kernels.families.binary import both
@@ -153,6 +153,7 @@ def _wrapped(data: OpData, accumulator: Array) -> Array:
     return codes.reshape(data.rest.shape)
 
 
+@writes("out")
 @in_pieces(a="rc", b="rc", column="c", out="rc")
 @compiled
 def _add_looked_up(

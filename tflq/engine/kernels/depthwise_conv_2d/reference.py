@@ -165,19 +165,7 @@ def eval_quantized(data: OpData, out: Array, x: Array, w: Array, bias: Array | N
     _, phases, columns = slab_shape(data.window, 1)
     line = phases * columns * data.shape[3] * data.window.stride_h * x.itemsize
     rows = max(1, min(data.window.out_h, _CACHE_BYTES // line))
-    return convolution(taps.kernel).bound(
-        x,
-        data.window,
-        slab_shape(data.window, rows),
-        data.times,
-        int(data.input_zero_point),
-        rows,
-        taps.offsets,
-        taps.weights,
-        taps.constants,
-        *taps.limits,
-        out,
-    )
+    return convolution(taps, x, data.window, data.times, int(data.input_zero_point), rows, out)
 
 
 def _by_sums(data: OpData, x: Array, out: Array) -> None:

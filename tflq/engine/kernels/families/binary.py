@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import clamp_in_place, number_range
 from tflq.engine.kernels.families.ordered_sums import clamp_std
@@ -82,6 +82,7 @@ SWAPPED = {0: 0, 1: 3, 2: 2}
 _RUN = 256
 
 
+@writes("out")
 @in_pieces(a="r", b="r", out="r")
 @compiled
 def _clamped_into(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
@@ -89,6 +90,7 @@ def _clamped_into(a: Array, b: Array, function: Int, low: Real, high: Real, out:
     _clamped_row(a, b, function, low, high, out)
 
 
+@writes("out")
 @in_pieces(a="om", b="o", out="om")
 @compiled
 def _clamped_repeated(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:

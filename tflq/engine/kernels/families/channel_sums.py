@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 
-from tflq.engine.jit.compiled import Compiled, Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.geometry.windows import Window, slab_into
-from tflq.engine.microkernels.kernel import TapKernel
-from tflq.engine.microkernels.lines import SLACK, lines
+from tflq.engine.kernels.filling import Call
+from tflq.engine.kernels.geometry.windows import Window, slab_into, slab_shape
+from tflq.engine.microkernels.lines import SLACK, TapSums, lines_into
 from tflq.typing import Array
 
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.
 TAPS_AT_ONCE = 9
 
-#: `convolution` replaces it.
-lines_into: Any = None
 
+def convolution(taps: TapSums, x: Array, window: Window, times: int, zero_point: int, rows: int, out: Array) -> Call:
+    """Return the call that fills `out` (N, out_h, out_w, C * times) with sums over taps of codes x (N, H, W, C).
 
-@cache
-def convolution(kernel: TapKernel) -> Compiled[..., None]:
-    """Return `convolve_into` with a kernel's lines."""
-    return convolve_into.bind(lines_into=lines(kernel))
+    Both are contiguous, `window` lies over an image of x's height and width, and padding is `zero_point`. A slab holds
+    what `rows` output rows see. Codes are passed as unsigned ones, so that one function serves all types of a size.
+    """
+    return convolve_into.bound(
+        taps.line,
+        x.view(f"u{x.itemsize}"),
+        window,
+        slab_shape(window, rows),
+        times,
+        zero_point % (1 << 8 * x.itemsize),
+        rows,
+        taps.offsets,
+        taps.weights,
+        taps.constants,
+        *taps.limits,
+        out.view(f"u{out.itemsize}"),
+    )
 
 
 def _passes(x: Array, window: Window, times: int, offsets: Array) -> int:
@@ -32,8 +42,9 @@ def _passes(x: Array, window: Window, times: int, offsets: Array) -> int:
     return int(x.shape[0] * window.out_h * window.out_w * x.shape[3] * times * (8 + offsets.size)) >> 3
 
 
+@writes("out")
 @in_pieces(
-    lambda x, window, slab_size, times, fill, rows, offsets, *_: _passes(x, window, times, offsets),
+    lambda kernel, x, window, slab_size, times, fill, rows, offsets, *_: _passes(x, window, times, offsets),
     are_independent=True,
     out="ny",
     x="n",
@@ -41,6 +52,7 @@ def _passes(x: Array, window: Window, times: int, offsets: Array) -> int:
 )
 @compiled
 def convolve_into(
+    kernel: tuple[Int, Int],
     x: Array,
     window: Window,
     slab_size: tuple[Int, Int, Int],
@@ -57,6 +69,8 @@ def convolve_into(
 ) -> None:
     """Write codes of all images, by slabs of that size for `rows` output rows each; padding is `fill`.
 
+    `kernel` is that of TapSums.line. `x` and `out` hold codes as unsigned ones.
+
     Prepare guarantees: `slab_size` is slab_shape's for `rows` rows; `window` lies over an image of x's height and
     width, `out` is (N, out_h, out_w, C * times), contiguous; `offsets`, `weights` and `constants` are those of the
     window's taps, packed for the kernel's lines.
@@ -71,8 +85,8 @@ def convolve_into(
         for start in range(0, window.out_h, rows):
             count = min(rows, window.out_h - start)
             slab_into(x[n], 0, fill, window, start * window.stride_h - window.pad_top, times, image)
-            first = (n * window.out_h + start) * length
-            lines_into(slab, step, offsets, weights, constants, zero_point, low, high, flat, first, count, length)
+            at = (n * window.out_h + start) * length
+            lines_into(kernel, slab, step, offsets, weights, constants, zero_point, low, high, flat, at, count, length)
 
 
 @in_pieces(

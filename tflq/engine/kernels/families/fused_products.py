@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.activation import limits
-from tflq.engine.kernels.families.ordered_products import driver
+from tflq.engine.kernels.families.ordered_products import tiled
 from tflq.engine.kernels.filling import Call
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Node, Shape
@@ -43,8 +43,7 @@ class FusedProduct:
 
     def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
         """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
-        product = driver(fused_tiles.chosen())
-        return product.bound(out, 0, x, self.window, self.weights, self.length, bias, *clamp)
+        return tiled(fused_tiles.chosen(), out, x, self.window, self.weights, self.length, bias, clamp)
 
 
 def open_range(node: Node) -> NumberClamp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Real, compiled
+from tflq.engine.jit.compiled import Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.typing import Array
@@ -32,6 +32,7 @@ def finish(sums: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
         out[c] = clamp_std(sums[c] + bias[c], low, high)
 
 
+@writes("sums")
 @in_pieces(sums="r")
 @compiled
 def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
@@ -43,6 +44,7 @@ def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
         finish(sums[i], bias, low, high, sums[i])
 
 
+@writes("out")
 @in_pieces(
     lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
     are_independent=True,
@@ -82,6 +84,7 @@ def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low:
                 finish(sums, bias, low, high, out[n, oy, ox])
 
 
+@writes("out")
 @in_pieces(
     lambda x, w, start, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
     are_independent=True,
@@ -157,6 +160,7 @@ def _spread(x: Array, w: Array, window: Window, out: Array) -> None:
                                 sums[o] += value * weights[o]
 
 
+@writes("out")
 @in_pieces(lambda x, w, *_: len(x) * w.size, are_independent=True, x="r", out="r")
 @compiled
 def multiply(x: Array, w: Array, bias: Array, low: Real, high: Real, out: Array) -> None:

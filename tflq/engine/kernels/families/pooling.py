@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import code_range, float_range
 from tflq.engine.kernels.families.ordered_sums import clamp_std
@@ -91,6 +91,7 @@ def seeing(window: Window, kx: Int) -> tuple[Int, Int]:
     return max(0, -(-offset // step)), min(window.out_w, (window.width - 1 + offset) // step + 1)
 
 
+@writes("out")
 @in_pieces(lambda x, window, low, high, out: x.size + out.size * 4, out="ny", x="n", window="y")
 @compiled
 def average_codes(x: Array, window: Window, low: Int, high: Int, out: Array) -> None:
@@ -194,6 +195,7 @@ def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Arr
     _largest_down(rows, window, lowest, low, high, out)
 
 
+@writes("out")
 @in_pieces(lambda x, window, lowest, out: out.size * window.kernel_w, out="nyx", x="ny", window="yx")
 @compiled
 def _largest_across(x: Array, window: Window, lowest: Any, out: Array) -> None:
@@ -214,6 +216,7 @@ def _largest_across(x: Array, window: Window, lowest: Any, out: Array) -> None:
                         largest[c] = values[c] if largest[c] < values[c] else largest[c]
 
 
+@writes("out")
 @in_pieces(lambda rows, window, lowest, low, high, out: out.size * window.kernel_h, out="ny", rows="n", window="y")
 @compiled
 def _largest_down(rows: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> None:

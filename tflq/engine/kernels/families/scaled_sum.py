@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.kernels.families.binary import both
@@ -173,6 +173,7 @@ def unsigned(x: Array) -> Array:
     return x.reshape(-1).view(f"u{x.dtype.itemsize}")
 
 
+@writes("out")
 @in_pieces(a="r", b="r", out="r")
 @compiled
 def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) -> None:
@@ -181,6 +182,7 @@ def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) 
         out[i] = wrap_int32(np.int64(first[a[i]]) + np.int64(second[b[i]]))
 
 
+@writes("out")
 @in_pieces(4, are_independent=True, a="r", b="r", out="r")
 @compiled
 def _add_scaled(

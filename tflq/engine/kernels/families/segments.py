@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.accumulation import Fold, add, keep_larger, keep_smaller, multiply
 from tflq.engine.kernels.families.indices import check_positions
@@ -71,6 +71,7 @@ def fold_rows(data: Segmented, rows: Array, ids: Array) -> Array:
 FOLDS: dict[Fold, int] = {add: 0, multiply: 1, keep_larger: 2, keep_smaller: 3}
 
 
+@writes("out")
 @in_pieces(rows="r", ids="r")
 @compiled
 def _fold(rows: Array, ids: Array, fold: Int, out: Array) -> None:

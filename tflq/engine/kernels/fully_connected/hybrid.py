@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_steps
 from tflq.engine.kernels.families.contraction import require_symmetric
 from tflq.engine.kernels.families.hybrid import unit_scales
@@ -131,6 +131,7 @@ def _checked(multiply: Call, undefined: Array) -> None:
         raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
 
 
+@writes("out", "undefined")
 @in_steps(lambda given, rows, start, integers, *_: rows.size * integers[0].shape[0])
 @compiled
 def _multiply(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.kernel import Node, Shape
 from tflq.engine.microkernels.runs import RUN, run_into
@@ -135,6 +135,7 @@ def window(node: Node, image: Shape, kernel: tuple[int, int]) -> Window:
     return Window.over(axes[0], axes[1])
 
 
+@writes("out")
 @in_pieces(out="r", first_row="r")
 @compiled
 def patches_into(x: Array, zero_point: Int, window: Window, first_row: Int, first_channel: Int, out: Array) -> None:
@@ -308,6 +309,7 @@ def slab_shape(window: Window, rows: int) -> tuple[int, int, int]:
     return height, window.stride_w, -(-width // window.stride_w)
 
 
+@writes("out")
 @in_pieces(out="r", top="r")
 @compiled
 def slab_into(x: Array, shift: Int, fill: Int, window: Window, top: Int, times: Int, out: Array) -> None:

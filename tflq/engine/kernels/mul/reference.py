@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import code_range, limits
 from tflq.engine.kernels.families.binary import both, eval_plain, prepare_clamped
@@ -85,6 +85,7 @@ def eval_quantized(data: OpData, out: Array, a: Array, b: Array) -> Call:
     return accumulated(multiply, multiply_scaled, data.pipeline, out, a, b)
 
 
+@writes("out")
 @in_pieces(a="r", b="r", out="r")
 @compiled
 def _multiply_centred(a: Array, b: Array, zero_a: Int, zero_b: Int, out: Array) -> None:
@@ -93,6 +94,7 @@ def _multiply_centred(a: Array, b: Array, zero_a: Int, zero_b: Int, out: Array) 
         out[i] = wrap_int32((np.int64(a[i]) - zero_a) * (np.int64(b[i]) - zero_b))
 
 
+@writes("out")
 @in_pieces(4, a="r", b="r", out="r")
 @compiled
 def _multiply_scaled(

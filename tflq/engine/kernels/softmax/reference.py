@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.rows import as_rows, fixed_point_exps, row_maxima, sum_rows
@@ -92,6 +92,7 @@ def _softmax_checked(softmax: Call, broken: Array) -> None:
         raise UndefinedResultError("Softmax", f"the exps of row {row} sum to 512 or more")
 
 
+@writes("out", "broken")
 @in_pieces(8, x="r", out="r", broken="r")
 @compiled
 def _softmax_rows(
