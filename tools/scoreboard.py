@@ -26,7 +26,7 @@ from profile_docs import kept
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "golden" / "conformance"
 PAGE = ROOT / "docs" / "scoreboard.md"
-SCHEMA = "tflq/devices/conformance-record/1"
+SCHEMA = "tflq/conformance-record/1"
 #: Hexadecimal digits of a digest.
 DIGITS = 8
 #: Results without outputs to compare.

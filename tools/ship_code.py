@@ -48,16 +48,19 @@ POINTWISE = "conv_u8_2"
 #: Convolutions and products whose function depends on the number of channels: a tile has 1 to 4 vectors.
 CONTRACTIONS = ("conv_i8_2", POINTWISE, "conv_i8_0", "conv_u8_0", "fc_i8_0", "fc_u8_1")
 CHANNELS = (64, 48, 32, 16)
+#: Models on which a difference between two profiles is explained, last.
+DIAGNOSED = ("tie_conv_i8_0",)
 PROFILES = ("litert-ref", "litert-xnnpack", "litert-opt")
 SINGLE = ROOT / "golden/singleop/models"
 
 
 class Piece(NamedTuple):
-    """Models whose functions are made for a profile."""
+    """Models whose functions are made for a profile; and with `is_diagnosed` also those that explain a difference."""
 
     name: str
     profile: str
     models: Callable[[], list[Path | Model]]
+    is_diagnosed: bool = False
 
 
 def common() -> Iterator[Piece]:
@@ -69,6 +72,8 @@ def common() -> Iterator[Piece]:
     for profile in PROFILES:
         for name in CONTRACTIONS:
             yield Piece(f"{name} of other channels", profile, lambda name=name: [*variants(_single(name))])
+    for name in DIAGNOSED:
+        yield Piece(f"{name} explained", "litert-opt", lambda name=name: [files[name]], is_diagnosed=True)
 
 
 def work() -> Iterator[Piece]:
@@ -112,8 +117,31 @@ def collect(name: str, file: Path, turn: int, turns: int, is_common: bool) -> No
             for model in piece.models():
                 # Arithmetic on memory that was never written may fail in any way.
                 with suppress(TflqError, ArithmeticError, ValueError, IndexError, TimeoutError), limited(_LONGEST):
-                    warm([model], piece.profile)
+                    if piece.is_diagnosed:
+                        diagnose(model, piece.profile)
+                    else:
+                        warm([model], piece.profile)
     file.write_bytes(pack(collection.entries))
+
+
+def diagnose(model: Path | Model, profile: str) -> None:
+    """Explain a device that computes as a profile does, so that what `why` compiles is made."""
+    import numpy as np
+
+    import tflq
+
+    content = bytes(tflq.save(tflq.load(model)))
+    device = tflq.Interpreter(model_content=content, profile=profile, experimental_preserve_all_tensors=True)
+    device.allocate_tensors()
+    random = np.random.default_rng(0)
+    for detail in device.get_input_details():
+        ends = np.iinfo(detail["dtype"])
+        values = random.integers(ends.min, ends.max + 1, tuple(detail["shape"])).astype(detail["dtype"])
+        device.set_tensor(detail["index"], values)
+    device.invoke()
+    dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+    tflq.explain(content, dump)
+    tflq.fit(content, dump)
 
 
 def variants(model: Model) -> Iterator[Model]:
