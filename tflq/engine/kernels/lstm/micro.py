@@ -68,7 +68,7 @@ class OpData:
 
     gates: tuple[Gate, Gate, Gate, Gate]
     keep: OutputPipeline  # forget gate times cell -> LSB of cell
-    enter: OutputPipeline  # input gate times cell gate -> LSB of cell
+    admit: OutputPipeline  # input gate times cell gate -> LSB of cell
     hide: OutputPipeline  # output gate times tanh(cell) -> codes of output state
     tanh: tuple[int, int]  # multiplier and shift of the cell before its tanh
     clip: int  # LSB of cell; 0: none
@@ -87,7 +87,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = OpData(
         gates=tuple(_gate(node, arithmetic, g, x, state) for g in range(4)),  # type: ignore[arg-type]
         keep=_between(arithmetic, _LEAVES, cell.scale, cell.scale, _INT16, 0),
-        enter=_between(arithmetic, _LEAVES, _LEAVES, cell.scale, _INT16, 0),
+        admit=_between(arithmetic, _LEAVES, _LEAVES, cell.scale, _INT16, 0),
         hide=_between(arithmetic, _LEAVES, _LEAVES, state.scale, np.dtype(x.type.label), state.zero_point),
         tanh=(0, exponent + 12) if exponent >= -12 else (3, -exponent - 12),
         clip=int(min(max(clip / float(cell.scale), -32768.0), 32767.0)) if clip > 0 else 0,
@@ -146,11 +146,11 @@ def _step(data: OpData, codes: Array, state: Array, cell: Array) -> tuple[Array,
     for number, gate in enumerate(data.gates):
         total = _saturated_sum(gate(0, codes), gate(1, state))
         ready.append(_tanh(total, 0, 0) if number == CELL else _logistic(total))
-    enter, forget, update, leave = (gate.astype(np.int32) for gate in ready)
-    cell = _saturated_sum(data.keep(forget * cell), data.enter(enter * update))
+    input_gate, forget, update, output_gate = (gate.astype(np.int32) for gate in ready)
+    cell = _saturated_sum(data.keep(forget * cell), data.admit(input_gate * update))
     if data.clip > 0:
         cell = np.maximum(np.minimum(cell, np.int16(data.clip)), np.int16(-data.clip))
-    return data.hide(leave * _tanh(cell, *data.tanh)), cell
+    return data.hide(output_gate * _tanh(cell, *data.tanh)), cell
 
 
 def _saturated_sum(a: Array, b: Array) -> Array:
@@ -186,8 +186,8 @@ def prepare_unsaturated(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like TensorFlow Lite Micro; recurrent products and the input gate's share stay in 32 bits."""
     prepared = prepare(node, arithmetic)
     data: OpData = prepared.data
-    enter, forget, cell, leave = map(_unsaturated_gate, data.gates)
-    ours = replace(data, gates=(enter, forget, cell, leave), enter=_unsaturated(data.enter))
+    input_gate, forget, cell, output_gate = map(_unsaturated_gate, data.gates)
+    ours = replace(data, gates=(input_gate, forget, cell, output_gate), admit=_unsaturated(data.admit))
     return replace(prepared, data=ours)
 
 

@@ -163,10 +163,10 @@ class Cell:
         def opening(number: int) -> Array:
             return eigen_activations.logistic(gate(number), self.gates[number].offset + row * self.sizes.cells)
 
-        enter = None if self.sizes.cifg else opening(INPUT)
+        input_gate = None if self.sizes.cifg else opening(INPUT)
         forget, update = opening(FORGET), activate(self.activation, gate(CELL), present)
         memory *= forget
-        memory += update * (np.float32(1) - forget if enter is None else enter)
+        memory += update * (np.float32(1) - forget if input_gate is None else input_gate)
         if self.cell_clip > 0:
             memory[:] = clip(memory, self.cell_clip)
         product = opening(OUTPUT) * activate(self.activation, memory, present=update)

@@ -82,9 +82,9 @@ def evaluate_float(data: FloatData, *inputs: Array | None) -> tuple[Array, ...]:
     x, activation, _, biases, state = (_present(value) for value in inputs)
     joined = np.concatenate((x, activation), axis=1)
     gates = eigen.product(data.weights(inputs), joined, cache=data.cache) + biases
-    enter, update, forget, leave = np.split(gates, 4, axis=1)
-    new_state = _logistic(enter) * eigen_activations.tanh(update) + _logistic(forget) * state
-    output = _logistic(leave) * eigen_activations.tanh(new_state)
+    input_gate, update, forget, output_gate = np.split(gates, 4, axis=1)
+    new_state = _logistic(input_gate) * eigen_activations.tanh(update) + _logistic(forget) * state
+    output = _logistic(output_gate) * eigen_activations.tanh(new_state)
     return output, new_state, joined, gates, output, new_state
 
 
@@ -143,12 +143,12 @@ def _update(gates: Array, state: Array, new_state: Array, output: Array) -> None
     cells = state.shape[1]
     for b in range(state.shape[0]):
         for i in range(cells):
-            enter = logistic(np.int64(gates[b, i]), 3, 16)
+            input_gate = logistic(np.int64(gates[b, i]), 3, 16)
             update = tanh(np.int64(gates[b, cells + i]), 3, 16)
             forget = logistic(np.int64(gates[b, 2 * cells + i]), 3, 16)
-            leave = logistic(np.int64(gates[b, 3 * cells + i]), 3, 16)
-            entered = rescale(doubling_high_mul(enter, update, 16), 0, _STATE_BITS, 16)
+            output_gate = logistic(np.int64(gates[b, 3 * cells + i]), 3, 16)
+            entered = rescale(doubling_high_mul(input_gate, update, 16), 0, _STATE_BITS, 16)
             total = saturating_add(entered, doubling_high_mul(forget, np.int64(state[b, i]), 16), 16)
             new_state[b, i] = total
-            active = doubling_high_mul(leave, tanh(rescale(total, _STATE_BITS, 3, 16), 3, 16), 16)
+            active = doubling_high_mul(output_gate, tanh(rescale(total, _STATE_BITS, 3, 16), 3, 16), 16)
             output[b, i] = 128 + clamp(divide_by_pot_half_away(active, 8), -128, 127)

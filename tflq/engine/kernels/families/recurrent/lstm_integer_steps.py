@@ -92,17 +92,17 @@ def look_up(gate: Array, curve: Array) -> None:
             gate[b, i] = curve[np.int64(gate[b, i]) + 32768]
 
 
-@in_pieces(4, cell="r", forget="r", enter="r", update="r")
+@in_pieces(4, cell="r", forget="r", input_gate="r", update="r")
 @compiled
-def update_cell(forget: Array, enter: Array, update: Array, cell_log2: Int, clip: Int, cell: Array) -> None:
-    """Compute cell = forget * cell + enter * update, rounded half away. Source: UpdateLstmCellInteger. Wraps int16.
+def update_cell(forget: Array, input_gate: Array, update: Array, cell_log2: Int, clip: Int, cell: Array) -> None:
+    """Compute cell = forget * cell + input_gate * update, half away. Source: UpdateLstmCellInteger. Wraps int16.
 
     Prepare guarantees: all arrays are (batch, cells).
     """
     for b in range(cell.shape[0]):
         for i in range(cell.shape[1]):
             kept = wrap(divide_by_pot_half_away(np.int64(forget[b, i]) * np.int64(cell[b, i]), 15), 16)
-            new = divide_by_pot_half_away(np.int64(enter[b, i]) * np.int64(update[b, i]), 30 + cell_log2)
+            new = divide_by_pot_half_away(np.int64(input_gate[b, i]) * np.int64(update[b, i]), 30 + cell_log2)
             total = clamp(kept + wrap(new, 16), -32768, 32767)
             cell[b, i] = max(min(total, clip), -clip) if clip > 0 else total
 
@@ -213,7 +213,7 @@ def run_steps(
     """
     batches, cells = cell.shape
     count = outputs.shape[2]
-    enter, forget, update, leave = roles
+    input_gate, forget, update, output_gate = roles
     gates = np.empty((from_input.shape[2] // max(1, cells), batches, cells), np.int16)
     scaled = np.empty((batches, from_input.shape[2]), np.int32)
     entering, hidden = np.empty((batches, cells), np.int16), np.empty((batches, cells), np.int8)
@@ -228,11 +228,11 @@ def run_steps(
                     total = wrap_int32(entered + np.int64(scaled[b, g * cells + c]))
                     gates[g, b, c] = clamp(total, -32768, 32767)
         for number in range(gates.shape[0]):  # the output gate comes last, and sees the new cell state
-            g = leave if number == last else last if number == leave else number
+            g = output_gate if number == last else last if number == output_gate else number
             if number == last:
                 for b in range(batches):
                     for c in range(cells):
-                        entering[b, c] = gates[enter, b, c] if enter >= 0 else 32767 - gates[forget, b, c]
+                        entering[b, c] = gates[input_gate, b, c] if input_gate >= 0 else 32767 - gates[forget, b, c]
                 update_cell(gates[forget], entering, gates[update], hiding[0], hiding[1], cell)
             finish_gate(
                 g,
@@ -247,7 +247,7 @@ def run_steps(
                 cell,
                 gates[g],
             )
-        hide(gates[leave], cell, shapes[2], hiding[2], hiding[3], hiding[4], hidden)
+        hide(gates[output_gate], cell, shapes[2], hiding[2], hiding[3], hiding[4], hidden)
         following = outputs[t]
         if projection[0].shape[0] > 0:
             multiply(hidden, *projection, projected)

@@ -233,8 +233,8 @@ def _update_cell(forget: Array, update: Array, clip: Int, cell: Array) -> None:
     for b in range(cell.shape[0]):
         for i in range(cell.shape[1]):
             kept = wrap(divide_by_pot_half_away(np.int64(forget[b, i]) * np.int64(cell[b, i]), 15), 16)
-            enter = np.int64(32767) - np.int64(forget[b, i])
-            new = wrap(divide_by_pot_half_away(enter * np.int64(update[b, i]), 15), 16)
+            input_gate = np.int64(32767) - np.int64(forget[b, i])
+            new = wrap(divide_by_pot_half_away(input_gate * np.int64(update[b, i]), 15), 16)
             total = clamp(kept + new, -32768, 32767)
             cell[b, i] = max(min(total, clip), -clip) if clip > 0 else total
 

@@ -125,7 +125,13 @@ def run_rows(
     cells, size = memory.shape[1], start.size
     total, part = np.empty((1, size), np.float32), np.empty((1, size), np.float32)
     gates = np.empty((size // cells, 1, cells), np.float32)
-    output, enter, forget, update, leave = np.empty((1, cells), np.float32), roles[0], roles[1], roles[2], roles[3]
+    output, input_gate, forget, update, output_gate = (
+        np.empty((1, cells), np.float32),
+        roles[0],
+        roles[1],
+        roles[2],
+        roles[3],
+    )
     result, drawn = np.empty((1, hidden.shape[1]), np.float32), np.empty((1, hidden.shape[1]), np.float32)
     is_float = floats[1].shape[0] > 0
     for n in range(x.shape[0]):
@@ -139,10 +145,10 @@ def run_rows(
                 undefined[0] = 1
                 return
             for g in range(gates.shape[0]):
-                if g == leave:  # which comes last, and sees the new cell state
+                if g == output_gate:  # which comes last, and sees the new cell state
                     for c in range(cells):
                         opened = gates[forget, 0, c]
-                        entering = gates[enter, 0, c] if enter >= 0 else np.float32(1) - opened
+                        entering = gates[input_gate, 0, c] if input_gate >= 0 else np.float32(1) - opened
                         new = memories[0, c] * opened + gates[update, 0, c] * entering
                         memories[0, c] = clip_element(new, clips[0]) if clips[0] > 0 else new
                 gate = gates[g]
@@ -164,7 +170,7 @@ def run_rows(
                         gate[0, c] = apply(activation, gate[0, c])
             for c in range(cells):
                 active = gates[update, 0, c] if activation == 0 else apply(activation, memories[0, c])
-                output[0, c] = gates[leave, 0, c] * active
+                output[0, c] = gates[output_gate, 0, c] * active
             if not is_projected:
                 state[0] = output[0]
             else:
