@@ -63,6 +63,18 @@ def test_scores_of_parts_are_those_of_the_whole() -> None:
     assert (whole.signal, whole.noise, whole.same, whole.samples) == (8, 3, 2, 3)
 
 
+def test_parts_and_bounds_of_a_score() -> None:
+    parts = (("scores", np.array([0.01, 0.02])), ("boxes", np.array([0.0, 0.01])))
+    score = Score(None, 2.0, 0.04, 0, 2, np.array([0.01, 0.03]), 0, parts)
+    decibels = [pytest.approx(-10 * math.log10(mean)) for mean in (0.015, 0.005)]
+    assert list(score.ratios.items()) == list(zip(("scores", "boxes"), decibels, strict=True))
+    assert score.least == pytest.approx(-10 * math.log10(0.02 + 2 * 0.01 / math.sqrt(2)))
+    assert Score(None, 2.0, 0.0, 0, 2, np.zeros(2)).least == math.inf
+    both = joined([score, score])
+    assert [name for name, _ in both.groups] == ["scores", "boxes"]
+    assert both.groups[1][1].tolist() == [0, 0.01, 0, 0.01]
+
+
 @pytest.mark.parametrize("count", [FEW, 30])
 def test_every_sample_judges_in_one_turn_and_is_fitted_to_in_the_others(count: int) -> None:
     given = [{0: np.array([k])} for k in range(count)]

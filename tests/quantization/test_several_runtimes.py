@@ -18,7 +18,8 @@ from tflq.model.ir.constants import constant_of
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.selection import Ranked, Score, judged, ranked
+from tflq.quantization.judge.scoring import judged
+from tflq.quantization.judge.selection import Ranked, Score, ranked
 from tflq.quantization.params import codes_of
 from tflq.quantization.recipe.files import changed_recipe
 from tflq.quantization.recipe.recipe import Methods, Recipe

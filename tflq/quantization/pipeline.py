@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,16 +19,17 @@ from tflq.progress import Progress
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
-from tflq.quantization.calibration.labelled import read_samples
-from tflq.quantization.calibration.quarters import labels_of, parted
+from tflq.quantization.calibration.labelled import Evaluation, read_samples
+from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.against_float import compared
 from tflq.quantization.judge.budget import Trial, within_budget
 from tflq.quantization.judge.check import check
 from tflq.quantization.judge.contest import Leader, chosen
 from tflq.quantization.judge.journal import Journal, run_facts
-from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
+from tflq.quantization.judge.tails import found_tails, with_tail
+from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.judge.win_back import win_back
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
@@ -41,10 +42,11 @@ from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import Refining, Rounding
 from tflq.quantization.recipe.stamp import finished
-from tflq.quantization.result import Remark, Report, Result
+from tflq.quantization.result import Report, Result, numbered, remarks
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepared
 from tflq.quantization.source import float_model, refuse_integers, requantizing
+from tflq.quantization.splitting import split_outputs
 
 
 def quantize(
@@ -60,8 +62,9 @@ def quantize(
     requantize: bool = False,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
-    labels: Iterable[int] | None = None,
+    labels: Iterable[Truth] | None = None,
     resume: str | os.PathLike[str] | None = None,
+    evaluation: CalibrationSource | Calibration | None = None,
 ) -> Result:
     """Quantize a float model.
 
@@ -84,7 +87,9 @@ def quantize(
     result.
 
     If `mean` or `std` is given, one number or one per channel, float inputs are (stored value - mean) / std. With
-    `labels`, the right class of each sample, the report's comparison also holds the accuracy of both models.
+    `labels`, the right class of each sample, or its objects, mask or picture, the report's comparison also holds
+    accuracy, mAP, mIoU or PSNR of both models. With `evaluation`, samples to which nothing is fitted, the comparison is
+    on these, and the labels are theirs.
 
     Raises:
         InputError: The number of labels differs from the number of samples; the file at `resume` belongs to another
@@ -114,8 +119,14 @@ def quantize(
     if not is_plain(source):
         raise ModelError("the model has several signatures: quantize_weights quantizes the weights of all at once")
     refuse_integers(source)
+    if recipe.split_outputs:
+        source = split_outputs(source)
     make_plan(source, by_name("litert-ref"))  # refuses operators whose operands no kernel takes
-    samples, known = read_samples(source, calibration, mean, std, labels)
+    samples, known = read_samples(source, calibration, mean, std, None if evaluation is not None else labels)
+    proof = Evaluation(None, None if known is None else truths_from(known))
+    if evaluation is not None:
+        judged, known = read_samples(source, evaluation, mean, std, labels)
+        proof = Evaluation(judged, None if known is None else truths_from(known))
     aim = aim_of(recipe, source)
     form = written_for(recipe, aim, source, samples)
     has_scaling = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
@@ -135,11 +146,11 @@ def quantize(
             recipe,
             notes,
             outlying_samples,
-            known,
+            proof,
             sensitivity=sensitivity,
             keep_best=keep_best,
         )
-    return replace(result, report=_numbered(result.report, form.origins)) if recipe.portable else result
+    return replace(result, report=numbered(result.report, form.origins)) if recipe.portable else result
 
 
 def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
@@ -150,22 +161,6 @@ def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Ta
     return outcome(original, result, aim, (*form.rewrites, *tables), made, task.recipe)
 
 
-def _numbered(report: Report, origins: Sequence[int]) -> Report:
-    """Return the report with the operators of a rewritten float model numbered as in its source."""
-
-    def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-        return tuple(replace(remark, index=origins[remark.index]) for remark in remarks)
-
-    tensors = tuple(replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in report.comparison.tensors)
-    return replace(
-        report,
-        comparison=replace(report.comparison, tensors=tensors),
-        kept_float=moved(report.kept_float),
-        notes=moved(report.notes),
-        sensitivities=tuple(replace(s, operator=origins[s.operator]) for s in report.sensitivities),
-    )
-
-
 def _made(
     original: Model,
     aim: Aim,
@@ -174,7 +169,7 @@ def _made(
     recipe: Recipe,
     notes: Journal,
     outlying_samples: tuple[int, ...],
-    known: Sequence[int] | None,
+    proof: Evaluation,
     *,
     sensitivity: bool,
     keep_best: bool,
@@ -182,8 +177,11 @@ def _made(
     """Return the result of a recipe for a float model, and the report: the steps of `quantize` after reading."""
     source, leader, samples = form.model, Leader(), task.samples
     try:
+        tails = found_tails(source, task, notes)
+        if tails is not None and tails.operators:
+            task = with_tail(task, tails.operators)
         ranking = chosen(task, leader, notes)
-        task = replace(task, recipe=recipe, methods=ranking[0].methods)
+        task = replace(task, methods=ranking[0].methods)
         task.watching.forget_expected()
         built = build(task) if recipe.budget is None else None
     except KeyboardInterrupt:
@@ -191,7 +189,7 @@ def _made(
             raise
         notes.kept = True
         task = replace(task, methods=leader.ranked.methods)
-        return _interrupted(source, task, replace(leader.ranked, left=None), leader.built, outlying_samples, known)
+        return _interrupted(source, task, recipe, leader, outlying_samples, proof)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -205,49 +203,46 @@ def _made(
     assert built is not None  # within the budget, or without one
     built, agreement = agreed(task, built)
     result = finished(built.integer.model, recipe)
-    comparison = compared(source, built, result, judging, labels_of(judging, known), task.progress)
+    comparison = compared(source, built, result, *proof.on(judging), task.progress)
     floats = task.floats
     is_bound = recipe.budget is not None or recipe.portable or agreement is not None
     report = Report(
         recipe,
         ranking,
         comparison,
-        0 if judging is samples else comparison.samples,
+        0 if judging is samples and proof.samples is None else comparison.samples,
         check(result, source, judging),
-        _remarks(floats, built.kept_float),
-        _remarks(floats, built.assignment.notes),
-        _remarks(floats, spared),
+        remarks(floats, built.kept_float),
+        remarks(floats, built.assignment.notes),
+        remarks(floats, spared),
         tuple(replace(s, operator=floats.origins[s.operator]) for s in costs),
         outlying_samples,
         agreed=agreement,
         trials=trials,
         portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
+        tails=tails,
         wins_back=None if is_bound else win_back(source, task, result, comparison, judging, costs),
     )
     return Result(result, report)
 
 
 def _interrupted(
-    source: Model,
-    task: Task,
-    leading: Ranked,
-    built: Built | None,
-    outlying_samples: tuple[int, ...],
-    labels: Sequence[int] | None,
+    source: Model, task: Task, recipe: Recipe, leader: Leader, outlying_samples: tuple[int, ...], proof: Evaluation
 ) -> Result:
     """Return the best candidate when the search was interrupted, compared on held-back samples."""
     fitting, judging = parted(task.samples)
-    built = built or build(replace(task, samples=fitting))  # the journal holds no models
-    result = finished(built.integer.model, task.recipe)
-    comparison = compared(source, built, result, judging, labels_of(judging, labels), None)
+    assert leader.ranked is not None  # the caller checked it
+    built = leader.built or build(replace(task, samples=fitting))  # the journal holds no models
+    result = finished(built.integer.model, recipe)
+    comparison = compared(source, built, result, *proof.on(judging), None)
     report = Report(
-        task.recipe,
-        (leading,),
+        recipe,
+        (replace(leader.ranked, left=None),),
         comparison,
-        0 if judging is task.samples else comparison.samples,
+        0 if judging is task.samples and proof.samples is None else comparison.samples,
         check(result, source, judging),
-        _remarks(task.floats, built.kept_float),
-        _remarks(task.floats, built.assignment.notes),
+        remarks(task.floats, built.kept_float),
+        remarks(task.floats, built.assignment.notes),
         (),
         (),
         outlying_samples,
@@ -299,7 +294,3 @@ def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
     inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
     observations = observe(model, samples, Observations.begin(inputs))
     return tuple(sorted({k for peaks in observations.peaks.values() for k in outlying(peaks)}))
-
-
-def _remarks(floats: FloatModel, texts: Mapping[int, str]) -> tuple[Remark, ...]:
-    return tuple(Remark(floats.origins[i], floats.graph.op(i).name, text) for i, text in sorted(texts.items()))

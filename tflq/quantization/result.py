@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tflq.display import displayed_by
 from tflq.engine.api.files import save
@@ -14,9 +15,11 @@ from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.several_runtimes import Agreed
+from tflq.quantization.judge.tails import Tails
 from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.portable.outcome import Outcome
 from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.scheme.float_graph import FloatModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Report:
     agreed: Agreed | None = None  # on the recipe's several runtimes; None for a single one
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
     portable: Outcome | None = None  # None if the recipe does not ask for it
+    tails: Tails | None = None  # treatments of outputs of several parts; None if there is nothing to treat
     wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
 
 
@@ -69,3 +73,24 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the model; return the number of bytes."""
         return save(self.model, path)
+
+
+def numbered(report: Report, origins: Sequence[int]) -> Report:
+    """Return the report with the operators of a rewritten float model numbered as in its source."""
+
+    def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+        return tuple(replace(remark, index=origins[remark.index]) for remark in remarks)
+
+    tensors = tuple(replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in report.comparison.tensors)
+    return replace(
+        report,
+        comparison=replace(report.comparison, tensors=tensors),
+        kept_float=moved(report.kept_float),
+        notes=moved(report.notes),
+        sensitivities=tuple(replace(s, operator=origins[s.operator]) for s in report.sensitivities),
+    )
+
+
+def remarks(floats: FloatModel, texts: Mapping[int, str]) -> tuple[Remark, ...]:
+    """Return remarks about operators of the prepared model, by their indices in the original one."""
+    return tuple(Remark(floats.origins[i], floats.graph.op(i).name, text) for i, text in sorted(texts.items()))

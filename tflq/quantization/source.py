@@ -10,7 +10,7 @@ from tflq.engine.runtimes.conversion import converted, is_of_tensorflow
 from tflq.errors import ModelError
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.structure import check_structure
-from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.recipe import NO_TAIL, Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.widening import widened
@@ -57,5 +57,6 @@ def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
         for edge in (graph.inputs, graph.outputs)
     )
     candidates = (Methods(), Methods(refining=Refining(bias=BiasCorrection.EMPIRICAL)))
-    changed = replace(recipe, mode=mode, input_type=given, output_type=taken, candidates=candidates, budget=None)
+    recipe = replace(recipe, budget=None, float_tail=NO_TAIL, split_outputs=False)  # operators stay as they are
+    changed = replace(recipe, mode=mode, input_type=given, output_type=taken, candidates=candidates)
     return floats, changed

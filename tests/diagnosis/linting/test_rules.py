@@ -86,6 +86,13 @@ def joined(scale: float, through: str = "") -> Model:
     return chain([t(I8, scale), t(I8, 1.0), t(I8, 1.0)], operators)
 
 
+def with_scores(scale: float, squashing: str = "LOGISTIC") -> Model:
+    """Return an output that joins an input and its probabilities, or other values, in one scale."""
+    operators = [(squashing, (0,), 1), ("QUANTIZE", (1,), 2), ("CONCATENATION", (0, 2), 3)]
+    output = replace(t(I8, scale), shape=(2, 4))
+    return chain([t(I8, scale), t(I8, 1 / 256, -128), t(I8, scale), output], operators)
+
+
 def shell(*, is_float: bool) -> Model:
     """Return an int8 input whose FULLY_CONNECTED computes in float32 or in int8."""
     real = TensorSpec("t", TensorType.FLOAT32, (1, 4))
@@ -193,6 +200,10 @@ CASES: dict[str, list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
             lambda: model("CONCATENATION", [t(U8, 0.5), t(U8, 0.07)], t(U8, 0.5)),
         ),
         (lambda: joined(1.0, "RELU6"), lambda: joined(1.0, "RELU")),
+    ],
+    "lost-scores": [
+        (lambda: with_scores(1 / 62), lambda: with_scores(1 / 64)),
+        (lambda: with_scores(6.7), lambda: with_scores(6.7, "ABS")),
     ],
     "float-inside": [(lambda: shell(is_float=True), lambda: shell(is_float=False))],
     "composite": [

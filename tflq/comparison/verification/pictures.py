@@ -38,7 +38,7 @@ def read_image(path: Path, height: int, width: int, channels: int, *, bgr: bool 
     try:
         with open_file(path) as file, Image.open(file) as image:
             upright = ImageOps.exif_transpose(image).convert(_MODES[channels])
-            cut = upright.crop(_centred(*upright.size, width, height))
+            cut = upright.crop(centred(*upright.size, width, height))
             fitted = cut.resize((width, height), Image.Resampling.BILINEAR)
     except (OSError, UnidentifiedImageError, ValueError) as error:
         raise InputError(f"is not a readable image ({error})", name=str(path)) from error
@@ -46,7 +46,26 @@ def read_image(path: Path, height: int, width: int, channels: int, *, bgr: bool 
     return np.ascontiguousarray(array[..., [2, 1, 0, 3][:channels]]) if bgr else array
 
 
-def _centred(width: int, height: int, wide: int, high: int) -> tuple[int, int, int, int]:
+def picture_size(path: Path) -> tuple[int, int]:
+    """Return the width and height of an image as it is seen, upright.
+
+    Raises:
+        InputError: It is not readable.
+        OptionError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ImportError as error:
+        raise OptionError("folders of images need Pillow: install the extra `images`", name=str(path)) from error
+    try:
+        with open_file(path) as file, Image.open(file) as image:
+            width, height = ImageOps.exif_transpose(image).size
+    except (OSError, UnidentifiedImageError, ValueError) as error:
+        raise InputError(f"is not a readable image ({error})", name=str(path)) from error
+    return width, height
+
+
+def centred(width: int, height: int, wide: int, high: int) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom of the largest centred part with proportions `wide` to `high`."""
     part_width, part_height = min(width, max(1, height * wide // high)), min(height, max(1, width * high // wide))
     left, top = (width - part_width) // 2, (height - part_height) // 2

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tflq.comparison.inspection.layout import groups_of
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import QUANTIZED, Site
 from tflq.engine.kernels.facts import OPERATORS
@@ -19,6 +20,8 @@ from tflq.model.ir import OperatorView, TensorType
 JOINING = frozenset({"CONCATENATION", "PACK", "MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE"})
 #: An operand that keeps fewer codes than this of its 256 or 65,536 has lost its fine values.
 FEW = 32
+#: Scores with fewer codes than this of 0 to 1 are lost.
+SCORES = 64
 #: Widths of the ranges that activations leave, alone and fused (by number of ActivationFunctionType).
 _CLAMPS = {"RELU_0_TO_1": 1.0, "RELU_N1_TO_1": 2.0, "RELU6": 6.0}
 _FUSED_CLAMPS = {2: 2.0, 3: 6.0}
@@ -35,6 +38,20 @@ def coarse_operand(site: Site) -> Iterator[Breach]:
         if span is not None and (kept := round(span / float(output[0])) + 1) < FEW:
             found = f"{kept} codes: the values span {span:.4g}, a step is {output[0]:.4g}"
             yield Breach(position, f"{FEW} codes or more", found)
+
+
+def lost_scores(site: Site) -> Iterator[Breach]:
+    """Yield outputs that join probabilities with wider values in one scale, which leaves few codes for 0 to 1."""
+    graph = site.graph
+    for place, tensor in enumerate(graph.outputs):
+        maker = graph.maker(tensor) if 0 <= tensor < len(graph.tensors) else None
+        stored = site.activation(tensor) if maker is not None and maker.index == site.index else None
+        if stored is None or (kept := round(1.0 / float(stored[0])) + 1) >= SCORES:
+            continue
+        groups = groups_of(graph, place, tensor)
+        if len(groups) > 1 and any(group.is_scores for group in groups):
+            found = f"{kept} codes: a step of the joint output is {stored[0]:.4g}"
+            yield Breach(tensor, f"{SCORES} codes or more for scores of 0 to 1", found)
 
 
 def _span(site: Site, tensor: int) -> float | None:
@@ -97,6 +114,13 @@ RULES = (
         Level.WARNING,
         "operands with scales far apart: one scale for all leaves few codes",
         coarse_operand,
+    ),
+    Rule(
+        "lost-scores",
+        Level.WARNING,
+        "one scale for boxes and scores: detections are lost; tflq quantize keeps both (--float-tail auto, its "
+        "default, or --split-outputs)",
+        lost_scores,
     ),
     Rule("float-inside", Level.WARNING, "the input is quantized, but the operators compute in float32", float_inside),
 )

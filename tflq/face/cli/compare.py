@@ -37,7 +37,11 @@ from tflq.face.cli.sources import float_subject
     help="Inputs: an .npz, .npy or folder of arrays or images.",
 )
 @click.option(
-    "--labels", metavar="FILE", type=click.Path(), help="The correct class of each sample: .npy, .npz (y) or text."
+    "--labels",
+    metavar="PATH",
+    type=click.Path(),
+    help="What is right for each sample: classes (.npy, .npz, text), boxes (COCO's .json, a folder of YOLO texts, an "
+    ".npz with boxes and classes), masks or pictures (.npz).",
 )
 @signature_option
 @scaling_options
@@ -80,15 +84,15 @@ def compare_command(
     from tflq.face.report.verbs.compare.texts import SUMMARY_COLUMNS, summary_cells
     from tflq.model.ir import only_signed
     from tflq.quantization.calibration import Calibration
-    from tflq.quantization.calibration.labels import read_labels
     from tflq.quantization.judge.comparison import compare
+    from tflq.quantization.judge.truths import labels_of_files
 
     only_of_one(others, (("--html", html), ("--overlay", overlay), ("--all", all_tensors)))
     check_files([html, overlay], [reference, *others, data, labels], force=force)
     first = float_subject(reference, python)
     drawn = only_signed(first.model, signature).model
     samples = Calibration(drawn, data, scaling, bgr=bgr)
-    known = None if labels is None else read_labels(labels)
+    known = labels_of_files(labels, data, drawn)
     if len(others) > 1:
 
         def row(path: str) -> Found:

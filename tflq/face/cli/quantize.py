@@ -109,9 +109,26 @@ from tflq.statements import Statement
     "--portable-until", metavar="TENSOR", help="With --portable: only as far as this tensor; the rest as usual."
 )
 @click.option("--drop-softmax", is_flag=True, help="With --portable: outputs that SOFTMAX makes become logits.")
+@click.option(
+    "--float-tail",
+    metavar="auto|none|OP",
+    help="Outputs of several parts, such as boxes and scores: leave all from this operator on in float; auto finds the "
+    "cheapest that wins back what one scale loses. [default: the recipe's, auto]",
+)
+@click.option("--split-outputs", is_flag=True, help="Make the parts of joint outputs outputs of their own.")
 @click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone.")
 @click.option(
-    "--labels", metavar="FILE", type=click.Path(), help="Right classes, one per sample: .npy, .npz (y) or text."
+    "--evaluate",
+    metavar="PATH",
+    type=click.Path(),
+    help="Samples to which nothing is fitted; the result is compared with the float model on them.",
+)
+@click.option(
+    "--labels",
+    metavar="PATH",
+    type=click.Path(),
+    help="What is right for each sample of --evaluate, or else of --calibration: classes, boxes, masks or pictures, as "
+    "compare takes them.",
 )
 @scaling_options
 @python_option
@@ -155,7 +172,10 @@ def quantize_command(
     portable: str | None,
     portable_until: str | None,
     drop_softmax: bool,
+    float_tail: str | None,
+    split_outputs: bool,
     sensitivity: bool,
+    evaluate: str | None,
     labels: str | None,
     scaling: Any,
     bgr: bool,
@@ -192,12 +212,12 @@ def quantize_command(
     from tflq.face.report.verbs.quantize.texts import Making
     from tflq.model.ir.signatures import is_plain
     from tflq.quantization.calibration import Calibration
-    from tflq.quantization.calibration.labels import read_labels
+    from tflq.quantization.judge.truths import labels_of_files
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.processes import available
     from tflq.quantization.recipe.files import changed_recipe, read_recipe
 
-    check_files([output, html, overlay], [model, calibration, recipe, labels, tokenizer], force=force)
+    check_files([output, html, overlay], [model, calibration, recipe, evaluate, labels, tokenizer], force=force)
     journal = f"{output}.journal" if resume else None
     source = float_subject(model, python)
     if not is_plain(source.model):
@@ -209,7 +229,10 @@ def quantize_command(
             "--portable": portable,
             "--portable-until": portable_until,
             "--drop-softmax": drop_softmax,
+            "--float-tail": float_tail,
+            "--split-outputs": split_outputs,
             "--sensitivity": sensitivity,
+            "--evaluate": evaluate,
             "--labels": labels,
             "--mean or --std": scaling,
             "--bgr": bgr,
@@ -238,9 +261,14 @@ def quantize_command(
         chosen = replace(chosen, constant_names=False)
     if portable_until or drop_softmax:
         chosen = replace(chosen, portable_until=portable_until or "", drop_softmax=drop_softmax)
+    if float_tail is not None:
+        chosen = replace(chosen, float_tail=float_tail)
+    if split_outputs:
+        chosen = replace(chosen, split_outputs=True)
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         samples = Calibration(source.model, calibration, scaling, bgr=bgr)
-        known = None if labels is None else read_labels(labels)
+        known = labels_of_files(labels, calibration if evaluate is None else evaluate, source.model)
+        kept_back = None if evaluate is None else Calibration(source.model, evaluate, scaling, bgr=bgr)
         if scaling is None:
             _warn_of_plain_images(calibration)
         result = quantize(
@@ -254,6 +282,7 @@ def quantize_command(
             requantize=requantize is not None,
             labels=known,
             resume=journal,
+            evaluation=kept_back,
         )
     making = Making(source.facts, stored(result.model, output), calibration, scaling, result, bgr)
     if html is not None:

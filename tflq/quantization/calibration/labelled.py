@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from tflq.comparison.verification.scaling import Scaling
 from tflq.errors import InputError
 from tflq.model.ir import Model
-from tflq.quantization.calibration.quarters import Kept
+from tflq.quantization.calibration.quarters import Kept, labels_of
 from tflq.quantization.calibration.samples import Calibration, CalibrationSource
+from tflq.quantization.runner import Sample
 
 Numbers: TypeAlias = "float | Sequence[float] | None"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """The samples on which a finished model is compared, None for held-back ones, and the labels of all samples."""
+
+    samples: Sequence[Sample] | None = None
+    labels: Sequence[Any] | None = None
+
+    def on(self, judging: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Any] | None]:
+        """Return the samples to compare on, and their labels; `judging` if there are none of its own."""
+        if self.samples is not None:
+            return self.samples, self.labels
+        return judging, labels_of(judging, self.labels)
 
 
 def read_samples(
@@ -19,8 +35,8 @@ def read_samples(
     source: CalibrationSource | Calibration,
     mean: Numbers = None,
     std: Numbers = None,
-    labels: Iterable[int] | None = None,
-) -> tuple[Kept, list[int] | None]:
+    labels: Iterable[Any] | None = None,
+) -> tuple[Kept, list[Any] | None]:
     """Return the samples for a model, scaled if `mean` or `std` is given, and the labels of all samples.
 
     Only float inputs are scaled.
@@ -32,7 +48,7 @@ def read_samples(
     if mean is not None or std is not None:
         scaling = Scaling.of(0.0 if mean is None else mean, 1.0 if std is None else std)
     samples = Kept(Calibration(model, source, scaling))
-    known = None if labels is None else [int(label) for label in labels]
+    known = None if labels is None else list(labels)
     if known is not None and len(known) != len(samples):
         raise InputError("number of labels", expected=len(samples), got=len(known))
     return samples, known

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar, overload
 
 from tflq.quantization.runner import Sample
 from tflq.quantization.store import Store
+
+Label = TypeVar("Label")
 
 #: One of this many samples is held back; each turn holds back another.
 TURNS = 4
@@ -93,7 +95,7 @@ def parted(samples: Sequence[Sample], turn: int = 0) -> tuple[Sequence[Sample], 
     return Part(samples, tuple(q for q in range(TURNS) if q != turn)), Part(samples, (turn,))
 
 
-def labels_of(samples: Sequence[Sample], labels: Sequence[int] | None) -> Sequence[int] | None:
+def labels_of(samples: Sequence[Sample], labels: Sequence[Label] | None) -> Sequence[Label] | None:
     """Return the labels of a part, taken from labels for all samples; None if there are none."""
     return [labels[k] for k in samples.numbers] if labels is not None and isinstance(samples, Part) else labels
 

@@ -9,6 +9,7 @@ from tflq.model.ir import Model
 from tflq.progress import Progress
 from tflq.quantization.build.build import Built
 from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.judge.truths import Truth
 from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
 
@@ -18,7 +19,7 @@ def compared(
     built: Built,
     result: Model,
     samples: Iterable[Sample],
-    labels: Sequence[int] | None,
+    labels: Sequence[Truth] | None,
     progress: Progress | None,
 ) -> Comparison:
     """Compare with the float model; if channels were equalized, compare inner tensors with the equalized model.

@@ -126,7 +126,7 @@ class _Tries:
                 model = self.built(count).integer.model
                 comparison = compare_models(self._source, model, self._judging)
                 agreement = None if comparison.agreement is None else comparison.agreement.rate
-                entry = asdict(Trial(count, len(save(model)), comparison.sqnr, agreement))
+                entry = asdict(Trial(count, len(save(model)), comparison.leading, agreement))
                 self._journal.note(key, entry)
             self._trials[count] = Trial(**entry)
         return self._trials[count]

@@ -6,7 +6,7 @@ It works for any two models with the same inputs and outputs: usually a float mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import tee
 
 import numpy as np
@@ -21,8 +21,10 @@ from tflq.progress import Progress
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.outputs import Figures, OutputTally
 from tflq.quantization.judge.parts import Part, parts_of
 from tflq.quantization.judge.spans import WIDE, Span
+from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.runner import Runner, Sample, executor
 from tflq.typing import Array
@@ -36,10 +38,13 @@ DAMAGED = 20.0
 @displayed_by("compare.report:compare_card")
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models over the same samples. `tensors` are in order of execution, `outputs` in order of outputs.
+    """Two models over the same samples.
+
+    `tensors` are in order of execution, `outputs` in order of outputs.
 
     `parts` are what concatenations join in outputs. `rescaled` are results of QUANTIZE between integers in the other
     model, which have no counterpart: compared with what they read. `ranges` are the quantized tensors' ranges.
+    `figures` are those of outputs as they are read: boxes at anchors with high scores, and metrics if there are labels.
     """
 
     samples: int
@@ -50,6 +55,7 @@ class Comparison:
     parts: tuple[Part, ...] = ()
     rescaled: tuple[Fidelity, ...] = ()
     ranges: tuple[Span, ...] = ()
+    figures: Figures = field(default_factory=Figures)
 
     @property
     def weakest(self) -> Part | Fidelity | None:
@@ -76,6 +82,11 @@ class Comparison:
         return together.sqnr
 
     @property
+    def leading(self) -> float:
+        """The ratio by which a model is judged, dB: of the worst part as it is read, else over all outputs."""
+        return min(self.figures.ratios.values(), default=self.sqnr)
+
+    @property
     def worst(self) -> Fidelity | None:
         """The tensor with the lowest signal-to-noise ratio."""
         return min(self.tensors, key=lambda t: t.sqnr, default=None)
@@ -90,14 +101,15 @@ def compare(
     reference: Source | Model,
     other: Source | Model,
     data: CalibrationSource | Calibration,
-    labels: Iterable[int] | None = None,
+    labels: Iterable[Truth] | None = None,
     signature: str | None = None,
 ) -> Comparison:
     """Run two models on data for the first and summarize the differences.
 
     Each model is a path, the bytes of a file or a Model. `data` is a path or an iterable of samples, as `quantize`
-    takes them; `labels` are the right classes, one per sample. Of models with several signatures, `signature` names the
-    one to compare.
+    takes them; `labels` are what is right for each sample: a class, objects with boxes (`read_truths` of
+    `judge.truths`), a mask of classes or a picture. Of models with several signatures, `signature` names the one to
+    compare.
 
     Warns with InputWarning if more than 1 % of a float input's values are far outside of the range of the other model's
     input.
@@ -127,7 +139,7 @@ def compare_models(
     reference: Model,
     other: Model,
     samples: Iterable[Sample],
-    labels: Iterable[int] | None = None,
+    labels: Iterable[Truth] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Run both on `samples` (arrays by the reference's input tensor index) and summarize the differences.
@@ -149,7 +161,8 @@ def compare_models(
     parts = [part for k, t in enumerate(ours.outputs) for part in parts_of(ours, k, t)]
     agreement: Agreement | None = None
     count, total = 0, len(samples) if isinstance(samples, Sized) else 0
-    known = None if labels is None else [int(label) for label in labels]
+    known = None if labels is None else truths_from(labels)
+    tally = OutputTally(ours)
     stream, copies = tee(samples)
     for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
         for tensor, sums in tensors.items():
@@ -162,11 +175,13 @@ def compare_models(
             part.add(_floats(ours.tensors[a], f[a]), *_steps(theirs.tensors[b], q[b]))
         for (source, result), sums in rescaled.items():
             sums.add(_floats(theirs.tensors[source], q[source]), *_steps(theirs.tensors[result], q[result]))
-        scores = real(ours.tensors[ours.outputs[0]], f[ours.outputs[0]])
+        read = [[real(g.tensors[t], v[t]) for t in g.outputs] for g, v in ((ours, f), (theirs, q))]
+        truth = None if known is None else _label(known, count)
+        tally.add(read[0], read[1], truth)
+        scores, predicted = (values[0] for values in read)
         if scores.ndim == 2 and scores.shape[0] == 1 and scores.shape[1] >= 2:
             agreement = agreement or Agreement()
-            predicted = real(theirs.tensors[theirs.outputs[0]], q[theirs.outputs[0]])
-            agreement.add(scores[0], predicted[0], None if known is None else _label(known, count))
+            agreement.add(scores[0], predicted[0], truth if isinstance(truth, int) else None)
         count += 1
         if progress is not None:
             progress("comparing sample", count, total)
@@ -176,7 +191,15 @@ def compare_models(
     spans = [Span.of(theirs.tensors[pairs[t]], sums) for t, sums in tensors.items()]
     ranges = tuple(span for span in spans if span is not None)
     return Comparison(
-        count, outputs, tuple(tensors.values()), unmatched, agreement, tuple(parts), tuple(rescaled.values()), ranges
+        count,
+        outputs,
+        tuple(tensors.values()),
+        unmatched,
+        agreement,
+        tuple(parts),
+        tuple(rescaled.values()),
+        ranges,
+        tally.figures(),
     )
 
 
@@ -206,7 +229,7 @@ def _check_edges(ours: GraphView, theirs: GraphView) -> None:
             raise InputError(f"the models' {what} differ", expected=shapes[0], got=shapes[1])
 
 
-def _label(labels: Sequence[int], sample: int) -> int:
+def _label(labels: Sequence[Truth], sample: int) -> Truth:
     if sample >= len(labels):
         raise InputError("number of labels", expected=f"one per sample, at least {sample + 1}", got=len(labels))
     return labels[sample]

@@ -25,7 +25,8 @@ from tflq.quantization.build.build import Built, build, foreseen, shared_parts
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key, entry_of, ranked_from
-from tflq.quantization.judge.selection import Left, Ranked, Score, expect_scores, is_far_behind, joined, judged, ranked
+from tflq.quantization.judge.scoring import expect_scores, judged
+from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, joined, ranked
 from tflq.quantization.processes import each
 from tflq.quantization.progress import STEPS, part_of
 from tflq.quantization.recipe.recipe import Methods

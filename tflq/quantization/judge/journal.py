@@ -156,6 +156,7 @@ def entry_of(ranked: Ranked) -> dict[str, Any]:
         "samples": score.samples,
         "noises": score.noises.tolist(),
         "differing": score.differing,
+        "groups": [[name, noises.tolist()] for name, noises in score.groups],
     }
 
 
@@ -172,5 +173,6 @@ def ranked_from(methods: Methods, entry: Mapping[str, Any]) -> Ranked:
         entry["samples"],
         np.array(entry["noises"], np.float64),
         entry["differing"],
+        tuple((name, np.array(values, np.float64)) for name, values in entry.get("groups", ())),
     )
     return Ranked(methods, score)

@@ -1,10 +1,13 @@
 """The choice of the best configuration, judged without labels on samples that none of them has seen.
 
 No fixed configuration is safe: ranges that rescue one model ruin another. Models are judged by the values that decide
-their first output. These are the inputs of the last SOFTMAX, if there is one, since its coarse output hides
-differences; otherwise the output itself. Candidates are ranked by the mean KL divergence between the float model's
-distribution and theirs. A difference smaller than its standard error is a tie, and ties are broken by the best
-signal-to-noise ratio. Outputs that are not distributions are ranked by this ratio alone.
+their outputs. For a first output of SOFTMAX these are its inputs, since its coarse output hides differences; otherwise
+the outputs themselves. Candidates are ranked by the mean KL divergence between the float model's distribution and
+theirs. A difference smaller than its standard error is a tie, and ties are broken by the best signal-to-noise ratio.
+Outputs that are not distributions are ranked by this ratio alone.
+
+Models with several outputs, or with outputs that join parts of different meanings, are judged by the sum of the errors
+of all parts, each in units of its own signal, so the worst part decides (`anchors`).
 
 If the recipe names several runtimes, each sample's loss is the mean over them. Ties are then broken by the fewest score
 elements that differ between the runtimes, and after that by the ratio.
@@ -15,28 +18,20 @@ elements that differ between the runtimes, and after that by the ratio.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.comparison.inspection.fidelity import divergences
-from tflq.model.ir import Model, view
-from tflq.quantization.build.build import Built
-from tflq.quantization.build.task import Task
-from tflq.quantization.calibration.quarters import Part, parts_of
-from tflq.quantization.params import codes_of, real
 from tflq.quantization.recipe.recipe import Methods
-from tflq.quantization.runner import Runner, Sample, executor
-from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scores import scores_of
-from tflq.typing import Array
 
 Reals = NDArray[np.float64]
 
 #: Divergences that differ by less than this share, or by less than this many nats, always count as a tie.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
+#: Standard errors between a mean and the bound that it exceeds in 2 % of all cases.
+SURELY = 2.0
 #: A candidate is dropped if it is behind by more than this many standard errors.
 SURE = 3.0
 
@@ -52,11 +47,26 @@ class Score:
     samples: int
     noises: Reals = field(default_factory=lambda: np.zeros(0))  # sum of squares of the differences by sample, [N]
     differing: int = 0  # elements of the scores that differ between a further runtime and the first
+    groups: tuple[tuple[str, Reals], ...] = ()  # parts of outputs: errors in units of their mean signal by sample, [N]
 
     @property
     def losses(self) -> Reals:
         """Losses by sample, [N]: the divergence, or the noise if there is no distribution."""
         return self.noises if self.divergences is None else self.divergences
+
+    @property
+    def least(self) -> float:
+        """Lower bound of the signal-to-noise ratio on other samples, dB: noise two standard errors above its mean."""
+        if not len(self.noises) or not self.noises.sum():
+            return math.inf
+        mean, error = float(self.noises.mean()), float(self.noises.std() / math.sqrt(len(self.noises)))
+        return 10 * math.log10(max(self.signal / len(self.noises), 1e-300) / (mean + SURELY * error))
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """Signal-to-noise ratios of the parts of outputs by name, dB; the worst first."""
+        found = {name: -10 * math.log10(max(float(noises.mean()), 1e-30)) for name, noises in self.groups}
+        return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,77 +123,11 @@ class Ranked:
         return self.score.same / self.score.samples
 
 
-def judged(task: Task, built: Built, judging: Sequence[Sample], which: slice = slice(None)) -> Score:
-    """Run the integer model on `which` of the samples and score it against the task's float model.
-
-    With several runtimes, a sample's loss is the mean over them, and its greatest score must be the same on
-    all of them to count as the same.
-    """
-    scores = scores_of(task.floats)
-    tensor, beta = scores.tensor, scores.beta
-    model, twin = built.integer.model, _twin(built, task.floats, tensor)
-    graph, inputs = view(model), task.floats.graph.inputs
-    pairs = list(zip(inputs, graph.inputs, strict=True))
-    codes = [{n: codes_of(graph.tensors[n], s[o]) for o, n in pairs} for s in judging[which]]
-    runs = [_run(task, built, twin, profile, codes) for profile in _judges(task, model)]
-    references = [row for part in parts_of(judging) for row in _reference(task, tensor, part)][which]
-    lost, noises, same, differing = [], [], 0, 0
-    for reference, *results in zip(references, *runs, strict=True):
-        rows = [real(graph.tensors[twin], result[twin]).reshape(-1) for result in results]
-        noises.append(float(np.mean([np.square(reference - row).sum() for row in rows])))
-        differing += int(np.count_nonzero(np.any([rows[0] != row for row in rows], axis=0)))
-        if beta is not None:
-            lost.append(float(divergences(beta * reference, beta * np.array(rows)).mean()))
-            same += int(all(reference.argmax() == row.argmax() for row in rows))
-    signal = sum(float(reference @ reference) for reference in references)
-    known = np.array(lost) if beta is not None else None
-    return Score(known, signal, sum(noises), same, len(codes), np.array(noises), differing)
-
-
-def _twin(built: Built, floats: FloatModel, tensor: int) -> int:
-    """Return the integer model's tensor that corresponds to one of the float model.
-
-    The float model's own conversions may be gone.
-    """
-    twins = built.integer.tensors
-    graph = floats.graph
-    while tensor not in twins and (maker := graph.maker(tensor)) and maker.name in ("QUANTIZE", "DEQUANTIZE"):
-        tensor = maker.inputs[0]
-    return twins[tensor]
-
-
-def _judges(task: Task, model: Model) -> tuple[str, ...]:
-    """Return the profiles that judge a model; `litert-ref` replaces a single one that does not take it."""
-    return task.recipe.judges if task.recipe.runtimes else (executor(model, task.recipe.executor),)
-
-
-def _run(task: Task, built: Built, tensor: int, profile: str, codes: Sequence[Sample]) -> Iterator[Mapping[int, Array]]:
-    """Yield one tensor of the integer model for each sample."""
-    model = built.integer.model
-    key = "judging together", profile, built.assignment.scheme.modes, tensor
-    together = task.shared.once(key, lambda: Runner(model, [tensor], profile).together(codes))
-    return Runner(model, [tensor], profile, together).each(codes)
-
-
-def expect_scores(task: Task, judging: Sequence[Sample]) -> None:
-    """Compute the float model's scores in advance, for samples that candidates will be judged by."""
-    for part in parts_of(judging):
-        _reference(task, scores_of(task.floats).tensor, part)
-
-
-def _reference(task: Task, tensor: int, part: Part) -> list[Reals]:
-    """Return the float model's values of the tensor for each sample of a part, flat."""
-
-    def made() -> list[Reals]:
-        runs = Runner(task.floats.model, [tensor]).each(part)
-        return [f[tensor].astype(np.float64).reshape(-1) for f in runs]
-
-    return task.shared.once(("scores", tensor, part.quarters), made)
-
-
 def joined(scores: Sequence[Score]) -> Score:
     """Return the score over all samples of several scores."""
     known = [s.divergences for s in scores if s.divergences is not None]
+    names = [name for name, _ in scores[0].groups] if scores else []
+    groups = [(name, np.concatenate([dict(s.groups)[name] for s in scores])) for name in names]
     return Score(
         np.concatenate(known) if known else None,
         sum(s.signal for s in scores),
@@ -192,6 +136,7 @@ def joined(scores: Sequence[Score]) -> Score:
         sum(s.samples for s in scores),
         np.concatenate([s.noises for s in scores]),
         sum(s.differing for s in scores),
+        tuple(groups),
     )
 
 

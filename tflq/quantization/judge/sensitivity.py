@@ -18,9 +18,10 @@ from tflq.quantization.scheme.modes import modes_of
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """One operator of the float model; `sqnr` is that of the outputs in dB, `agreement` the share of equal top-1.
+    """One operator of the float model, and what the outputs lose if it alone is integer.
 
-    `agreement` is None if the output is not a row of scores.
+    `sqnr` is that of the outputs, or of their worst part, in dB. `agreement` is the share of equal top-1, None if the
+    output is not a row of scores.
     """
 
     operator: int
@@ -70,4 +71,4 @@ def _alone(
         return None
     comparison = compare_models(source, built.integer.model, judging)
     agreement = None if comparison.agreement is None else comparison.agreement.rate
-    return Sensitivity(operator, plain.floats.graph.op(operator).name, comparison.sqnr, agreement)
+    return Sensitivity(operator, plain.floats.graph.op(operator).name, comparison.leading, agreement)

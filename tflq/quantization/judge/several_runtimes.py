@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.selection import is_even, judged
+from tflq.quantization.judge.scoring import judged
+from tflq.quantization.judge.selection import is_even
 from tflq.quantization.portable.nudging import Nudge, moved, nudged
 from tflq.quantization.portable.portability import Portability, portability
 

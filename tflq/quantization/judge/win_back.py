@@ -60,10 +60,10 @@ def win_back(
         try:
             again = build(replace(task, kept_float={**task.kept_float, operator: "tried"}, progress=None))
             model = finished(again.integer.model, task.recipe)
-            sqnr = compare_models(source, model, judging).sqnr
+            sqnr = compare_models(source, model, judging).leading
         except TflqError:  # such as kernels that do not take both forms of an operand
             continue
-        origin, gained = task.floats.origins[operator], sqnr - comparison.sqnr
+        origin, gained = task.floats.origins[operator], sqnr - comparison.leading
         wins.append(WinBack(origin, graph.op(operator).name, sqnr, gained, file_size(model) - size, len(tried)))
     best = max(wins, key=lambda win: win.gained, default=None)
     return best if best is not None and math.isfinite(best.gained) and best.gained >= _LEAST else None

@@ -17,6 +17,7 @@ from tflq.quantization.ranges.losses import data_loss, scores_loss
 from tflq.quantization.ranges.observation import Observations
 from tflq.quantization.ranges.observers import FirstSamples, Histogram, Observer, Percentile, Reservoir
 from tflq.quantization.ranges.observers.catalogue import OBSERVERS
+from tflq.quantization.ranges.reading import AnchorRanges
 from tflq.quantization.ranges.search.objectives import loss
 from tflq.quantization.ranges.search.points import Points
 from tflq.quantization.ranges.search.problem import Problem
@@ -66,7 +67,9 @@ class Chooser:
 
     def begin(self) -> Observations:
         """Return observers, still empty, for everything that a search will read."""
-        return Observations({t: self._observers(t) for tensors in self.groups.values() for t in tensors})
+        observed = {t: self._observers(t) for tensors in self.groups.values() for t in tensors}
+        others = (t for t in sorted(self._needed) if t not in observed)
+        return Observations({**observed, **{t: (FirstSamples(limit=self._limit(t)),) for t in others}})
 
     def quantizer(self, group: Form) -> Quantizer:
         """Return the rule that assigns codes to the group's range."""
@@ -87,6 +90,9 @@ class Chooser:
         if read:
             layers, weights = [layer for layer, _ in read], [self._dequantized(m) for _, m in read]
             return solver(Problem(data_loss(layers, weights, quantizer, search.objective), start, quantizer))
+        as_read = self._anchors.loss(self.groups[group], self._kept(observations), quantizer) if self._needed else None
+        if as_read is not None and set(self.groups[group]) & self._needed:
+            return solver(Problem(as_read, start, quantizer))
         points = reduce(Points.joined, [_points(observations.of[t]) for t in self.groups[group]])
         chosen = solver(Problem(loss(points, quantizer, search.objective), start, quantizer, points))
         if self._scores is None or self.groups[group] != (self._scores.tensor,):
@@ -107,8 +113,8 @@ class Chooser:
         values = () if isinstance(first, (Histogram, Percentile, Reservoir)) else (Histogram(),)
         if search.target is Target.OUTPUT and any(m.data == tensor for m in self.scheme.multiplied):
             return (first, *values, FirstSamples())
-        if self._scores is not None and tensor == self._scores.tensor:
-            return (first, *values, FirstSamples(limit=SCORES_BYTES))
+        if (self._scores is not None and tensor == self._scores.tensor) or tensor in self._needed:
+            return (first, *values, FirstSamples(limit=self._limit(tensor)))
         return (first, *values)
 
     def _layers(self, group: Form, observations: Observations) -> list[tuple[Layer, Multiplied]]:
@@ -134,6 +140,28 @@ class Chooser:
         scores = scores_of(self.scheme.model)
         readers = len(graph.readers(scores.tensor))
         return scores if scores.beta is not None and readers == 1 and scores.tensor not in graph.outputs else None
+
+    @cached_property
+    def _anchors(self) -> AnchorRanges:
+        return AnchorRanges(self.scheme.model)
+
+    @cached_property
+    def _needed(self) -> frozenset[int]:
+        """The tensors of anchors whose first samples are kept; none without a search by scores."""
+        search = self.ranging.activations
+        if search is None or search.target is not Target.SCORES:
+            return frozenset()
+        needed = self._anchors.needed
+        return needed if any(needed.intersection(tensors) for tensors in self.groups.values()) else frozenset()
+
+    def _limit(self, tensor: int) -> int:
+        return max(SCORES_BYTES, self._anchors.limit(tensor) if tensor in self._needed else 0)
+
+    def _kept(self, observations: Observations) -> dict[int, Array]:
+        """Return the first samples of the tensors of anchors, as far as they were observed."""
+        of = observations.of
+        kept = {t: [o for o in of[t] if isinstance(o, FirstSamples)] for t in self._needed if t in of}
+        return {t: observers[0].samples for t, observers in kept.items() if observers}
 
     @cached_property
     def _plan(self) -> Plan:

@@ -60,6 +60,8 @@ WITH_EIGHT_BITS = {Mode.INT8X4: Mode.INT8, Mode.DYNAMICX4: Mode.DYNAMIC}
 #: Weights that share a scale in mode DYNAMICX4: the least block that XNNPACK takes.
 BLOCK = 32
 
+#: In place of the first operator of a float tail: the best cut found, or no tail.
+AUTO, NO_TAIL = "auto", "none"
 #: In place of names of runtimes: all that are known.
 ALL = "all"
 
@@ -137,6 +139,9 @@ class Recipe:
     `portable` to runtimes (profiles, paths of profile files, or ALL) gives the same bits on them for every input, as
     far as its operators allow: mode int8 only. With `portable_until`, the name of a
     tensor, what it does not depend on is quantized as usual. With `drop_softmax`, outputs of SOFTMAX become logits.
+    `float_tail` is the operator from which on everything stays in float, in the words of `keep_float`; AUTO finds the
+    cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
+    the parts of such outputs become outputs of their own.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -158,6 +163,8 @@ class Recipe:
     portable: tuple[str, ...] = ()
     portable_until: str = ""
     drop_softmax: bool = False
+    float_tail: str = AUTO
+    split_outputs: bool = False
     candidates: tuple[Methods, ...] = (Methods(),)
 
     def __init__(
@@ -175,6 +182,8 @@ class Recipe:
         portable: tuple[str, ...] = (),
         portable_until: str = "",
         drop_softmax: bool = False,
+        float_tail: str = AUTO,
+        split_outputs: bool = False,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
         values = {
@@ -191,6 +200,8 @@ class Recipe:
             "portable": portable,
             "portable_until": portable_until,
             "drop_softmax": drop_softmax,
+            "float_tail": float_tail,
+            "split_outputs": split_outputs,
             "candidates": candidates,
         }
         for name, value in values.items():
@@ -229,6 +240,11 @@ class Recipe:
             raise OptionError(
                 f"runtimes: mode {self.mode.value} computes with floats, whose last bits depend on the runtime"
             )
+        if self.portable and (self.split_outputs or self.float_tail not in (AUTO, NO_TAIL)):
+            raise OptionError("portable: the same bits everywhere need integers, no float tail and no split outputs")
+        integers = self.output_type not in (None, TensorType.FLOAT32)
+        if integers and self.float_tail not in (AUTO, NO_TAIL):
+            raise OptionError("float_tail makes float32 outputs; leave output_type out")
         check_number("turns", self.turns, 1, 4)
         if not self.candidates:
             raise OptionError("a recipe needs a candidate")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tflq.engine.api.subject import ModelFacts
 from tflq.face.report.documents import facts_document
+from tflq.face.report.verbs.compare.groups import figures_document
 from tflq.face.report.verbs.compare.texts import mean_error
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
@@ -42,6 +43,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "first": _position(comparison, comparison.first),
         "worst": _position(comparison, comparison.worst),
         "agreement": None if comparison.agreement is None else _agreement(comparison.agreement),
+        "figures": figures_document(comparison.figures),
     }
 
 

@@ -12,6 +12,7 @@ from tflq.face.report.graph.colouring import Colouring, ladder, scale
 from tflq.face.report.html import parts
 from tflq.face.report.html.charts import LEVELS
 from tflq.face.report.names import short_name
+from tflq.face.report.verbs.compare.groups import is_damaged
 from tflq.face.report.verbs.compare.texts import decibels, error_text, mean_error
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
@@ -24,9 +25,8 @@ _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
 
 def quality_style(comparison: Comparison) -> str:
-    """Return "good" if the ratio of the outputs, and of each of their parts, is at least DAMAGED dB, else "bad"."""
-    weakest = min((part.fidelity.sqnr for part in comparison.parts), default=comparison.sqnr)
-    return "good" if min(comparison.sqnr, weakest) >= DAMAGED else "bad"
+    """Return "bad" if a part of the outputs is damaged as it is read, else "good"."""
+    return "bad" if is_damaged(comparison) else "good"
 
 
 def fidelity_colourings(comparison: Comparison) -> tuple[Colouring, Colouring]:

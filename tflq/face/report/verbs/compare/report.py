@@ -25,8 +25,10 @@ from tflq.face.report.blocks import (
 from tflq.face.report.names import short_name
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.figures import confusion, fidelity_graph, quality_style, tensor_bars
+from tflq.face.report.verbs.compare.groups import figure_texts
 from tflq.face.report.verbs.compare.texts import (
     COLUMNS,
+    advice_texts,
     agreement_texts,
     decibels,
     error_text,
@@ -75,7 +77,9 @@ def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator
     lead = lead_text(comparison)
     yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
     yield from map(Text, range_texts(comparison))
+    yield from map(Text, figure_texts(comparison.figures))
     yield from map(Text, part_texts(comparison))
+    yield from map(Text, advice_texts(comparison))
     for output in comparison.outputs:
         yield InText([Text(f"output {short_name(output.name)}: SQNR {decibels(output.sqnr)}, {error_text(output)}")])
     yield outputs_section(comparison)

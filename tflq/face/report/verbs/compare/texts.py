@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tflq.engine.api.subject import ModelFacts
 from tflq.face.report.blocks import Inline
 from tflq.face.report.names import brief_name, short_name
+from tflq.face.report.verbs.compare.groups import figure_text, is_lost
 from tflq.quantization.judge.agreement import Agreement, wilson
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
 from tflq.quantization.judge.fidelity import Fidelity
@@ -41,9 +42,9 @@ SUMMARY_COLUMNS = (
 def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
     """Return a row of SUMMARY_COLUMNS for one model."""
     agreement, tensor = comparison.agreement, comparison.worst
-    accuracies = None if agreement is None else agreement.accuracies
+    accuracies, metrics = None if agreement is None else agreement.accuracies, comparison.figures.metrics
     return (
-        "" if accuracies is None else f"{accuracies[1]:.2%}",
+        f"{accuracies[1]:.2%}" if accuracies is not None else ", ".join(f"{m.name} {m.other:.4g}" for m in metrics),
         "" if agreement is None else f"{agreement.rate:.2%}",
         decibels(comparison.sqnr).removesuffix(" dB"),
         f"{facts.size:,}",
@@ -63,8 +64,13 @@ def lead_text(comparison: Comparison) -> str:
 
 
 def lost_text(comparison: Comparison) -> str:
-    """Return the weakest part of the outputs, if it is below DAMAGED dB; else nothing."""
-    weakest = comparison.weakest
+    """Return the weakest part of the outputs, if it is below DAMAGED dB; else nothing.
+
+    Where it is known how outputs are read, only errors that are read count.
+    """
+    ratios, weakest = comparison.figures.ratios, comparison.weakest
+    if ratios and not any(is_lost(name, ratio) for name, ratio in ratios.items()):
+        return ""
     return part_text(comparison, weakest) if weakest is not None and _is_lost(weakest) else ""
 
 
@@ -94,6 +100,16 @@ def part_texts(comparison: Comparison) -> Iterator[str]:
         yield f"{part_text(comparison, part)}, {error_text(part.fidelity)}"
 
 
+def advice_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield what wins a lost part of a joint output back."""
+    ratios = comparison.figures.ratios
+    if comparison.parts and any(is_lost(name, ratio) for name, ratio in ratios.items()) and lost_text(comparison):
+        yield (
+            "one scale cannot hold parts whose ranges differ this much: tflq quantize FLOAT keeps them by a float tail "
+            "(--float-tail auto, its default), or as outputs of their own (--split-outputs)"
+        )
+
+
 def range_texts(comparison: Comparison) -> Iterator[str]:
     """Yield what the ranges show about the calibration, and the requantizations that lose most."""
     wide = comparison.wide
@@ -110,9 +126,9 @@ def range_texts(comparison: Comparison) -> Iterator[str]:
 
 
 def whole_text(comparison: Comparison) -> str:
-    """Return accuracies if there are labels, else top-1 agreement, else the outputs' ratio in dB."""
+    """Return metrics or accuracies if there are labels, else top-1 agreement, else how close the outputs are."""
     agreement = comparison.agreement
-    if agreement is None:
+    if agreement is None or comparison.figures.metrics:
         return quality_text(comparison)
     if agreement.accuracies is not None:
         before, after = agreement.accuracies
@@ -121,7 +137,9 @@ def whole_text(comparison: Comparison) -> str:
 
 
 def quality_text(comparison: Comparison) -> str:
-    """Return the outputs' signal-to-noise ratio."""
+    """Return how close outputs are: their parts as they are read, or their signal-to-noise ratio."""
+    if figure_text(comparison.figures):
+        return figure_text(comparison.figures)
     return (
         f"SQNR of the outputs {decibels(comparison.sqnr)}"
         if math.isfinite(comparison.sqnr)

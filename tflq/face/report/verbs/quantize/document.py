@@ -11,6 +11,7 @@ from tflq.face.report.verbs.compare.document import comparison_document
 from tflq.face.report.verbs.quantize.methods import left_text
 from tflq.face.report.verbs.quantize.portable import portable_document
 from tflq.face.report.verbs.quantize.runtimes import agreement_document
+from tflq.face.report.verbs.quantize.tails import tails_document
 from tflq.face.report.verbs.quantize.texts import Making, next_step
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.selection import Ranked
@@ -36,6 +37,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "spared": [asdict(remark) for remark in report.spared],
         "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
         "wins_back": None if report.wins_back is None else asdict(report.wins_back),
+        "tails": tails_document(report.tails),
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,
         "runtimes": None if report.agreed is None else agreement_document(report.agreed),
@@ -49,6 +51,7 @@ def _ranked(candidate: Ranked) -> dict[str, Any]:
         "methods": plain(candidate.methods),
         "sqnr": None if candidate.score is None else candidate.sqnr,
         "samples": None if candidate.score is None else candidate.score.samples,
+        "ratios": {} if candidate.score is None else candidate.score.ratios,
         "divergence": _known(candidate.divergence),
         "differing": None if candidate.score is None else candidate.differing,
         "agreement": _known(candidate.agreement),

@@ -24,12 +24,14 @@ from tflq.face.report.blocks import (
 )
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.figures import fidelity_graph, quality_style
+from tflq.face.report.verbs.compare.groups import figure_texts
 from tflq.face.report.verbs.compare.report import outputs_section, tensors_section
 from tflq.face.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
-from tflq.face.report.verbs.compare.texts import part_texts, tensor_row, worst
+from tflq.face.report.verbs.compare.texts import advice_texts, part_texts, tensor_row, worst
 from tflq.face.report.verbs.quantize.figures import budget_blocks, configuration_bars, cost_bars, cost_colourings
 from tflq.face.report.verbs.quantize.portable import portable_facts, portable_section
 from tflq.face.report.verbs.quantize.runtimes import by_difference, columns, nudging_text, outputs_text, rows
+from tflq.face.report.verbs.quantize.tails import tail_sections, tail_text
 from tflq.face.report.verbs.quantize.texts import (
     Making,
     budget_texts,
@@ -68,14 +70,19 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield Fact(size_text(making))
     yield Fact(check_text(report.check), check_style(report.check))
     yield from (Fact(text, "good") for text in budget_texts(making))
+    if tail_text(report.tails):
+        yield Fact(tail_text(report.tails), "good")
     if report.wins_back is not None:
         yield Fact(win_text(report.wins_back))
     yield from portable_facts(report.portable)
     yield Gap()
     yield _choice(report)
+    yield from tail_sections(report.tails)
     yield Gap()
     yield Fact(fit_text(report), quality_style(report.comparison))
+    yield from map(Fact, figure_texts(report.comparison.figures))
     yield from map(Fact, part_texts(report.comparison))
+    yield from (Fact(text, "warning") for text in advice_texts(report.comparison))
     yield OnPage(lambda _view: [Section("budget", "What the budget buys", list(budget_blocks(report)))])
     yield outputs_section(report.comparison)
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])

@@ -12,6 +12,7 @@ from tflq.engine.api.subject import ModelFacts
 from tflq.errors import RuntimeMissing
 from tflq.face.report.numbers import counted
 from tflq.face.report.runtimes import runtime_text
+from tflq.face.report.verbs.compare.groups import groups_text, is_damaged
 from tflq.face.report.verbs.compare.texts import (
     confidence_text,
     decibels,
@@ -25,7 +26,6 @@ from tflq.model.ir import TensorSpec, view
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
 from tflq.quantization.judge.check import Check
-from tflq.quantization.judge.comparison import DAMAGED
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.win_back import WinBack
@@ -129,7 +129,11 @@ def estimate_texts(report: Report) -> Iterator[str]:
     score = report.ranking[0].score
     if score is None:
         return
-    text = f"Expect of other samples: scores {decibels(report.ranking[0].sqnr)}"
+    figures = groups_text(score.ratios) if score.groups else f"scores {decibels(report.ranking[0].sqnr)}"
+    text = f"Expect of other samples: {figures}"
+    if math.isfinite(score.least) and score.divergences is None:
+        together = f"; together {decibels(report.ranking[0].sqnr)}" if score.groups else ""
+        text += f"{together}, at least {decibels(score.least)}"
     if score.divergences is not None:
         interval = confidence_text(score.same, score.samples)
         text += f", same top-1 in {score.same / score.samples:.1%} ({interval})"
@@ -150,7 +154,7 @@ def budget_texts(making: Making) -> Iterator[str]:
     agreement, spared = report.comparison.agreement, len(report.spared)
     said = []
     if budget.least_sqnr is not None:
-        said.append(f"outputs {decibels(report.comparison.sqnr)} (at least {budget.least_sqnr:g} dB)")
+        said.append(f"outputs {decibels(report.comparison.leading)} (at least {budget.least_sqnr:g} dB)")
     if budget.least_agreement is not None and agreement is not None:
         said.append(f"same top-1 in {agreement.rate:.2%} (at least {budget.least_agreement:.2%})")
     if budget.most_bytes is not None:
@@ -233,7 +237,9 @@ def next_step(making: Making) -> str:
     data += scaling
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {output}"
-    if report.comparison.sqnr < DAMAGED and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
+    if report.recipe.split_outputs:  # the outputs are no longer those of the source
+        return f"tflq verify {output}"
+    if is_damaged(report.comparison) and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):
         again = f"tflq quantize {source} --calibration {data} -o {output} -f"
         return f"{again} --recipe best" if len(report.ranking) < _MANY else f"{again} --mode int16x8"
     return f"tflq compare {source} {output} --inputs {OTHER}{scaling}"
