@@ -38,7 +38,9 @@ from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
 from tflq.typing import Array
 
-AVERAGES, FLOATS = averages.FIELDS, floats.FIELDS
+FLOATS = floats.FIELDS
+#: Fields of averages that questions of a few taps part; the others keep their usual values.
+AVERAGES = {field: averages.FIELDS[field] for field in ("rounding", "zero_point", "count")}
 #: Keys of a file that change rows of the base by themselves.
 _BY_THEMSELVES = ("requantizer", "average", "float_sum", "ignores", "nearest")
 #: The profile whose rows a file changes.

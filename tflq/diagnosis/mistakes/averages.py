@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.diagnosis.mistakes.device import Device, Mistaken
+from tflq.diagnosis.mistakes.device import Device, Mistaken, Under
 from tflq.diagnosis.mistakes.stages import fixed
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.families import pooling
+from tflq.engine.kernels.families.code_averages import DIVISION, FIELDS, RECIPROCAL, SUMS, Average, stated
 from tflq.engine.kernels.families.reduction import sum_int32
 from tflq.engine.kernels.mean_sum.reference import MeanData, SumData
-from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Divide
+from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS
 from tflq.engine.numerics.stages import StageOf
 from tflq.engine.profiles import Profile
+from tflq.engine.profiles.file import with_rows
 from tflq.errors import UnsupportedError
 from tflq.typing import Array
 
@@ -38,24 +40,11 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     if _input(alone).dtype.itemsize == 1 and isinstance(prepared.data, sums):
         yield "input codes taken for the other signedness", _misread(profile)
     if isinstance(prepared.data, pooling.OpData):
-        own = alone.graph.zero_point(alone.op.inputs[0])
-        for rounding in QUOTIENTS:
-            for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
-                for counts_all, count in ((False, ""), (True, ", over the whole window's count")):
-                    yield (
-                        f"average of {kind} rounded {rounding}{count}",
-                        _average(prepared.data, rounding, zero, counts_all),
-                    )
-        for how, quotient in _RECIPROCALS.items():
-            for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
-                yield f"average of {kind} {how}", _average(prepared.data, how, zero, False, of=quotient)
-        for rounding in QUOTIENTS:
-            for width in _WIDTHS if _overflows(alone, prepared.data.window.taps) else ():
-                for zero, kind in ((0, "codes"), (own, "codes less their zero point")):
-                    name = f"average of {kind} rounded {rounding}, sum of 16 bits that {width}"
-                    yield name, _average(prepared.data, rounding, zero, False, _WIDTHS[width])
+        overflows = _overflows(alone, prepared.data.window.taps)
+        for point in _points(overflows=overflows):
+            yield _name(point), Under(with_rows(profile, [{"op": alone.op.name, "average": stated(point)}]))
         for name, window in wrong_windows(prepared.data.window).items():
-            yield name, _average(replace(prepared.data, window=window), "half away from zero", 0, False)
+            yield name, _of_window(replace(prepared.data, window=window))
     if isinstance(prepared.data, MeanData):
         for rounding, stage in {**_ONCE, **_TWICE}.items():
             if rounding in _ONCE:
@@ -71,19 +60,34 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
                 yield name, _mean_of_codes(prepared.data, rounding, _WIDTHS[width])
 
 
-def _wrapped(sums: Ints) -> Ints:
-    return sums.astype(np.int16).astype(np.int64)
-
-
-def _saturated(sums: Ints) -> Ints:
-    return np.clip(sums, -(2**15), 2**15 - 1)
-
-
 #: The multiplication of a mean's sum: one division of the product, or one of the product and one of the shift.
 _ONCE: dict[str, StageOf] = {f"rounded once, {name}": fixed(name) for name in DIVISIONS}
 _TWICE: dict[str, StageOf] = {"rounded twice": fixed("half away from zero", "half up")}
 #: Treatments of sums that exceed 16 bits.
-_WIDTHS: dict[str, Callable[[Ints], Ints]] = {"wraps": _wrapped, "saturates": _saturated}
+_WIDTHS: dict[str, Callable[[Ints], Ints]] = {name: SUMS[f"16 bits that {name}"] for name in ("wraps", "saturates")}
+#: Roundings of quotients by a reciprocal in floats.
+_OF_FLOATS = ("half to even", "half away from zero", "half up")
+
+
+def _points(*, overflows: bool) -> Iterator[Average]:
+    """Yield the averages of windows that are tried: one field or two differ from a plain division."""
+    for rounding, zero in product(FIELDS["rounding"], FIELDS["zero_point"]):
+        for count in FIELDS["count"]:
+            yield Average(rounding, zero, count)
+        for quotient in FIELDS["quotient"][1:]:
+            if quotient == RECIPROCAL or rounding in _OF_FLOATS:
+                yield Average(rounding, zero, quotient=quotient)
+        for width in FIELDS["sum"][1:] if overflows else ():
+            yield Average(rounding, zero, sum=width)
+
+
+def _name(point: Average) -> str:
+    """Return a point in words."""
+    kind = "codes" if point.zero_point == "kept" else "codes less their zero point"
+    how = "" if point.quotient == DIVISION else f"by a {point.quotient}, "
+    count = "" if point.count == "taps inside" else ", over the whole window's count"
+    width = "" if point.sum == "exact" else f", sum of {point.sum}"
+    return f"average of {kind} {how}rounded {point.rounding}{count}{width}"
 
 
 def _overflows(alone: Part, taps: int) -> bool:
@@ -119,51 +123,14 @@ def _misread(profile: Profile) -> Device:
     return device
 
 
-def _by_reciprocal(divide: Divide) -> Divide:
-    """Return the quotient by a reciprocal of 16 bits, rounded to nearest."""
+def _of_window(data: pooling.OpData) -> Device:
+    """Return a device that averages codes over another window."""
 
-    def quotient(total: Ints, count: Ints) -> Ints:
-        return divide(total * ((65536 + (count >> 1)) // count), np.full_like(total, 16))
-
-    return quotient
-
-
-def _by_float(kind: type[np.floating[Any]], rounding: Callable[[Array], Array]) -> Divide:
-    """Return the quotient by a reciprocal of a float type, the product in float32."""
-
-    def quotient(total: Ints, count: Ints) -> Ints:
-        factor = (np.float32(1) / count.astype(np.float32)).astype(kind).astype(np.float32)
-        return np.asarray(rounding(total.astype(np.float32) * factor).astype(np.int64))
-
-    return quotient
-
-
-#: Quotients by a reciprocal.
-_RECIPROCALS: dict[str, Divide] = {
-    **{f"by a reciprocal of 16 bits, rounded {name}": _by_reciprocal(divide) for name, divide in DIVISIONS.items()},
-    **{
-        f"by a reciprocal in {kind.__name__}, rounded {name}": _by_float(kind, ROUNDINGS[name])
-        for kind in (np.float16, np.float32)
-        for name in ("half to even", "half away from zero", "half up")
-    },
-}
-
-
-def _average(
-    data: pooling.OpData,
-    rounding: str,
-    zero: int,
-    counts_all: bool,
-    narrowed: Callable[[Ints], Ints] | None = None,
-    of: Divide | None = None,
-) -> Device:
     def device(alone: Part) -> Mapping[int, Array]:
         ((tensor, dumped),) = alone.got.items()
         x = _input(alone)
-        total = _sums(x.astype(np.int32) - np.int32(zero), data)
-        total = total if narrowed is None else narrowed(total)
-        count = np.full_like(total, data.window.taps) if counts_all else _sums(np.ones(x.shape, np.int32), data)
-        quotient = (of or QUOTIENTS[rounding])(total, np.maximum(count, 1)) + zero
+        total, count = (_sums(values, data) for values in (x.astype(np.int32), np.ones(x.shape, np.int32)))
+        quotient = Average().divide(total, np.maximum(count, 1))
         return {tensor: np.clip(quotient, *data.clamp).astype(dumped.dtype)}
 
     return device

@@ -1,12 +1,12 @@
 """AVERAGE_POOL_2D as an average of codes: a sum and one division, with its fields.
 
-Devices differ in the rounding of the quotient, in whether the zero point is subtracted before it, and in the count of
-taps by which they divide.
+Devices differ in the rounding of the quotient, in whether the zero point is subtracted before it, in the count of taps
+by which they divide, in how they divide, and in the width of the sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,18 +17,32 @@ from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp
-from tflq.engine.numerics.divisions import QUOTIENTS, Ints
+from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Ints
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
 #: The operators that have it.
 OPERATORS = ("AVERAGE_POOL_2D",)
+#: Widths of sums by name.
+SUMS: Mapping[str, Callable[[Ints], Ints]] = {
+    "exact": lambda sums: sums,
+    "16 bits that wraps": lambda sums: sums.astype(np.int16).astype(np.int64),
+    "16 bits that saturates": lambda sums: np.clip(sums, -(2**15), 2**15 - 1),
+}
+#: Floats of reciprocals by name.
+_FLOATS: Mapping[str, type[np.floating[Any]]] = {
+    "reciprocal in float16": np.float16,
+    "reciprocal in float32": np.float32,
+}
+DIVISION, RECIPROCAL = "division", "reciprocal of 16 bits"
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "rounding": tuple(QUOTIENTS),
     "zero_point": ("kept", "subtracted"),
     "count": ("taps inside", "whole window"),
+    "quotient": (DIVISION, RECIPROCAL, *_FLOATS),
+    "sum": tuple(SUMS),
 }
 
 
@@ -39,6 +53,18 @@ class Average:
     rounding: str = "half away from zero"
     zero_point: str = "kept"
     count: str = "taps inside"
+    quotient: str = DIVISION
+    sum: str = "exact"
+
+    def divide(self, total: Ints, count: Ints) -> Ints:
+        """Return sums divided by counts above 0."""
+        if self.quotient == DIVISION:
+            return QUOTIENTS[self.rounding](total, count)
+        if self.quotient == RECIPROCAL:
+            return DIVISIONS[self.rounding](total * ((65536 + (count >> 1)) // count), np.full_like(total, 16))
+        kind = _FLOATS[self.quotient]
+        factor = (np.float32(1) / count.astype(np.float32)).astype(kind).astype(np.float32)
+        return np.asarray(ROUNDINGS[self.rounding](total.astype(np.float32) * factor).astype(np.int64))
 
 
 def average_of(stated: Mapping[str, Any]) -> Average:
@@ -89,7 +115,7 @@ def eval_average(data: OpData, x: Array) -> Array:
     total, count = _sums(image, data.window), _sums(np.ones((1, *x.shape[1:3], 1), np.int64), data.window)
     if data.point.count == "whole window":
         count = np.full_like(count, data.window.kernel_h * data.window.kernel_w)
-    quotient = QUOTIENTS[data.point.rounding](total, np.maximum(count, 1)) + zero
+    quotient = data.point.divide(SUMS[data.point.sum](total), np.maximum(count, 1)) + zero
     return np.asarray(np.clip(quotient, *data.clamp).astype(data.dtype))
 
 
