@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tflq.model.ir.model import Model
     from tflq.model.surgery.cut import extract
     from tflq.proof import check_certificate, prove, read_certificate
+    from tflq.proof.answers import search_answer
     from tflq.quantization.calibration import Calibration
     from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
@@ -99,6 +100,7 @@ __all__ = [
     "run",
     "run_many",
     "save",
+    "search_answer",
     "session",
     "verify",
     "warm",
@@ -153,6 +155,7 @@ _HOMES = {
     "run": ("tflq.verbs.run", "run"),
     "run_many": ("tflq.engine.api.many", "run_many"),
     "save": ("tflq.engine.api.files", "save"),
+    "search_answer": ("tflq.proof.answers", "search_answer"),
     "session": ("tflq.verbs.session", "session"),
     "verify": ("tflq.comparison.verification", "verify"),
     "warm": ("tflq.engine.api.warming", "warm"),

@@ -10,7 +10,7 @@ from tflq.face.cli.certificate import say_check
 from tflq.face.cli.exits import exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_arrays, write_page
 from tflq.face.cli.options import html_option, json_option, limit_options, model_argument, signature_option
-from tflq.face.cli.output import say, say_document, say_written
+from tflq.face.cli.output import is_quiet, say, say_document, say_text, say_written
 
 
 @click.command("prove")
@@ -23,6 +23,12 @@ from tflq.face.cli.output import say, say_document, say_written
 @click.option("-o", "--certificate", metavar="FILE", type=click.Path(), help="Write a certificate (.json).")
 @click.option("--check", metavar="FILE", type=click.Path(), help="Prove what this certificate states again.")
 @click.option("--witnesses", metavar="FILE", type=click.Path(), help="Write inputs that distinguish profiles (.npz).")
+@click.option(
+    "--answer",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also search an input of the whole model that changes an arg-max, and write it (.npz).",
+)
 @html_option
 @force_option
 @limit_options
@@ -37,6 +43,7 @@ def prove_command(
     certificate: str | None,
     check: str | None,
     witnesses: str | None,
+    answer: str | None,
     html: str | None,
     force: bool,
     as_json: bool,
@@ -60,17 +67,17 @@ def prove_command(
     tflq prove model.tflite --check certificate.json
     """
     from tflq.face.report.numbers import counted
-    from tflq.face.report.verbs.prove.document import prove_document
+    from tflq.face.report.verbs.prove.document import answer_text, prove_document
     from tflq.face.report.verbs.prove.report import prove_report
     from tflq.proof import ALL, prove
 
     if check is not None:
-        if between or further or more or every or signature or certificate or witnesses or html:
+        if between or further or more or every or signature or certificate or witnesses or answer or html:
             raise click.UsageError("--check FILE goes with MODEL and --json only: the certificate names its profiles")
         return say_check(model, check, as_json=as_json)
     if not between and not every:
         raise click.UsageError("name two profiles or more with --between A B, or give --all")
-    check_files([certificate, witnesses, html], [model], force=force)
+    check_files([certificate, witnesses, answer, html], [model], force=force)
     proof = prove(model, [*(between or ()), *further, *more, *([ALL] if every else ())], signature)
     if certificate is not None:
         proof.certificate().write(certificate)
@@ -79,14 +86,33 @@ def prove_command(
         arrays = _arrays(proof)
         write_arrays(witnesses, arrays)
         say_written(witnesses, f"inputs of witnesses, {counted(len(arrays), 'array')}")
+    searched = None if answer is None else _search_answer(model, proof, signature, answer)
     shown = prove_report(proof)
     if html is not None:
         write_page(html, shown, model, next(iter(proof.profiles), "litert-ref"), signature)
     if as_json:
-        say_document(prove_document(proof))
+        say_document(prove_document(proof, searched, answer))
     else:
         say(shown)
+        if searched is not None:
+            say_text(answer_text(searched))
     return exit_of_verdict(proof.word)
+
+
+def _search_answer(model: str, proof: Any, signature: str | None, path: str) -> Any:
+    """Search an input that changes the answer under the first two profiles; write it if there is one."""
+    from tflq.errors import OptionError
+    from tflq.face.report.progress import progress_bar
+    from tflq.proof.answers import search_answer
+
+    if len(proof.profiles) < 2:
+        raise OptionError("--answer needs two profiles that take the model")
+    with progress_bar(lines=True, quiet=is_quiet()) as progress:
+        found = search_answer(model, proof.profiles[:2], signature=signature, progress=progress)
+    if found.found is not None:
+        write_arrays(path, found.named_inputs)
+        say_written(path, "an input that changes the answer")
+    return found
 
 
 def _arrays(proof: Any) -> dict[str, Any]:
