@@ -11,7 +11,8 @@ import tflq
 from support.detectors import ANCHORS, CLASSES, FORMS, detector, samples
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.comparison.inspection.layout import Layout, layout_of
+from tflq.comparison.inspection.layout import Layout, groups_of, layout_of
+from tflq.comparison.inspection.origins import origins_of
 from tflq.model.ir import view
 from tflq.quantization.anchors import READ, ColumnKind, Columns, class_scores, columns_of, reading_of
 from tflq.quantization.boxes import Form, corners, form_of, overlaps, units
@@ -155,3 +156,18 @@ def test_forms_of_boxes() -> None:
     both = np.array([[0.0, 0, 10, 10], [5, 0, 15, 10], [20, 20, 20, 30]]).T
     assert overlaps(both, both)[0].tolist() == pytest.approx([1, 1 / 3, 0])
     assert overlaps(both, both)[2].tolist() == [0, 0, 0]
+
+
+def test_joins_of_joins_end() -> None:
+    """Every tensor is followed once: 2**40 paths lead through forty joins of a tensor with itself."""
+    tensors = [T("float32", (1, 2)) for _ in range(41)]
+    ops = [Op("CONCATENATION", [k, k], [k + 1], JOIN) for k in range(40)]
+    graph = view(tflq.load(build(Graph(tensors, [0], [40], ops))))
+    assert len(groups_of(graph, 0, 40)) == 1
+
+
+def test_an_output_beyond_memory_is_not_followed() -> None:
+    tensors = [T("float32", (1, 1 << 29)), T("float32", (1, 1 << 29)), T("float32", (1, 4)), T("float32", (1, 4))]
+    ops = [Op("CONCATENATION", [0, 0], [1], JOIN), Op("RESHAPE", [1], [2]), Op("CONCATENATION", [2, 2], [3], JOIN)]
+    graph = view(tflq.load(build(Graph(tensors, [0], [3], ops))))
+    assert origins_of(graph, 3)[1] == [3]

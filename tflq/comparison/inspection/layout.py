@@ -7,12 +7,13 @@ that make these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.comparison.inspection.origins import Places, origins_of
+from tflq.comparison.inspection.origins import MOST_ELEMENTS, Places, origins_of
 from tflq.model.ir import GraphView, TensorType
 
 #: More joined tensors than these are no parts with meanings of their own.
@@ -115,6 +116,8 @@ def groups_of(graph: GraphView, output: int, tensor: int) -> list[Group]:
     shape = tuple(n for n in graph.tensors[tensor].shape if n != 1) or (1,)
     if min(shape) < 1:
         return [Group(output, tensor, np.zeros((1, 0), np.int64), (tensor,), is_scores=False)]
+    if math.prod(shape) > MOST_ELEMENTS:
+        return [Group(output, tensor, np.arange(math.prod(shape))[None], (tensor,), is_scores=is_scores(graph, tensor))]
     labels, origins = origins_of(graph, tensor)
     if not 2 <= len(origins) <= MOST_PARTS:
         origins, labels = [tensor], np.zeros_like(labels)

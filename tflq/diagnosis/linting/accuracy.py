@@ -6,11 +6,13 @@ rescales uint8 operands.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from tflq.comparison.inspection.layout import groups_of
+from tflq.comparison.inspection.origins import MOST_ELEMENTS
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import QUANTIZED, Site
 from tflq.engine.kernels.facts import OPERATORS
@@ -47,6 +49,8 @@ def lost_scores(site: Site) -> Iterator[Breach]:
         maker = graph.maker(tensor) if 0 <= tensor < len(graph.tensors) else None
         stored = site.activation(tensor) if maker is not None and maker.index == site.index else None
         if stored is None or (kept := round(1.0 / float(stored[0])) + 1) >= SCORES:
+            continue
+        if math.prod(graph.tensors[tensor].shape) > MOST_ELEMENTS:
             continue
         groups = groups_of(graph, place, tensor)
         if len(groups) > 1 and any(group.is_scores for group in groups):
