@@ -90,7 +90,8 @@ def convolve_depthwise(x: Array, w: Array, bias: Array, window: Window, low: Rea
         for oy in range(window.out_h):
             for ox in range(window.out_w):
                 sums = out[n, oy, ox]
-                sums[:] = bias
+                for c in range(channels):  # quicker to compile than an assignment of arrays
+                    sums[c] = bias[c]
                 for kx in range(window.kernel_w):
                     column = ox * window.stride_w - window.pad_left + kx * window.dilation_w
                     for ky in range(window.kernel_h):

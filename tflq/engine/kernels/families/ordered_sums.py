@@ -107,7 +107,8 @@ def convolve_depthwise(
     for n in range(out.shape[0]):
         for oy in range(window.out_h):
             for ox in range(window.out_w):
-                sums[:] = start
+                for o in range(channels):  # quicker to compile than an assignment of arrays
+                    sums[o] = start[o]
                 for ky in range(window.kernel_h):
                     y = oy * window.stride_h - window.pad_top + ky * window.dilation_h
                     if y < 0 or y >= window.height:

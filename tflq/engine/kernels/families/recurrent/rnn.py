@@ -167,7 +167,9 @@ def _recur(
     for t in order:
         for n in range(out.shape[0]):
             state = hidden[n]
-            total[:] = out[n, t]
+            for b in range(total.shape[0]):
+                for u in range(total.shape[1]):
+                    total[b, u] = out[n, t, b, u]
             if floats.shape[0] > 0:
                 add_products(floats, state, total)
             elif not add_defined(state, asymmetric, codes, total):
@@ -176,7 +178,7 @@ def _recur(
             for b in range(total.shape[0]):
                 for u in range(total.shape[1]):
                     state[b, u] = apply(activation, total[b, u])
-            out[n, t] = state
+                    out[n, t, b, u] = state[b, u]
 
 
 def is_asymmetric(node: Node) -> bool:
