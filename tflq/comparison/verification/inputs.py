@@ -46,7 +46,7 @@ def make_inputs(
 
     A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an image, or a folder of images. For a
     model with one input, it may also be an `.npy` or a file of raw little-endian elements, both with one or more
-    samples.
+    samples. A `.log` or `.txt` is what a board printed.
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
@@ -140,9 +140,24 @@ def _from_file(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]
         raise UnknownNameError("file or input generator", str(path), tuple(GENERATORS))
     if path.suffix == ".npz":
         return _from_npz(model, path, how)
+    if path.suffix in (".log", ".txt"):
+        return _from_log(model, path)
     if len(specs) != 1:
         raise InputError("needs an .npz file, one entry an input", name=str(path), expected="1 input", got=len(specs))
     return tuple((sample,) for sample in _samples(specs[0], path, how))
+
+
+def _from_log(model: Model, path: Path) -> tuple[Sample, ...]:
+    """Return the inputs in the text that a board printed, one sample for each time that it printed them."""
+    from tflq.comparison.verification.evidence.dumps import load_dumps
+
+    inputs = view(model).inputs
+    samples = tuple(
+        tuple(d.tensors[t] for t in inputs) for d in load_dumps(model, path) if all(t in d.tensors for t in inputs)
+    )
+    if not samples:
+        raise InputError("holds no inputs of the model", name=str(path), expected=" and ".join(input_names(model)))
+    return samples
 
 
 def _samples(spec: TensorSpec, path: Path, how: Preparation) -> list[Array]:

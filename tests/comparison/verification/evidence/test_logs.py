@@ -235,3 +235,21 @@ def test_checked_lines_are_read_among_others_and_damage_is_named(tmp_path: Path)
     path.write_text(f"{whole[0]}\n", encoding="utf-8")
     with pytest.raises(InputError, match="byte 24 of 64 is missing"):
         load_dumps(MODEL, path)
+
+
+def test_inputs_are_read_from_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(LOGS["zephyr"] + LOGS["printf"], encoding="utf-8")
+    ran = tflq.run(PATH, str(path))
+    assert ran.inputs.samples == 2
+    path.write_text(f"output: {decimal(GOT)}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="holds no inputs of the model"):
+        tflq.run(PATH, str(path))
+
+
+@pytest.mark.parametrize("content", [PATH.read_bytes(), b"\x08\x07\x12\x07pytorch\x1a", b"\x89HDF\r\n\x1a\n"])
+def test_a_model_in_place_of_a_dump_is_named(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"is an? .*, not a dump"):
+        load_dumps(MODEL, path)

@@ -23,7 +23,7 @@ from tflq.errors import FileAccessError, InputError, LimitError, TflqError
 from tflq.model.ir import Model
 from tflq.model.storage.archive import Archive, opened
 from tflq.model.storage.arrays import load_array
-from tflq.model.storage.kinds import HEAD, is_text
+from tflq.model.storage.kinds import HEAD, is_text, kind_of
 from tflq.model.storage.reading import open_file, read_bytes
 from tflq.typing import Array
 
@@ -69,8 +69,21 @@ def entries_by_sample(model: Model, place: Path, stack: ExitStack) -> Sequence[E
     if place.suffix in LOG_FILES or (place.suffix not in (".npz", *_RAW) and _is_text(place)):
         return log_entries(model, _text_of(place), str(place))
     if place.suffix != ".npz":
+        _refuse_other_kinds(place)
         return None
     return list(by_sample(stack.enter_context(opened(place))))
+
+
+def _refuse_other_kinds(place: Path) -> None:
+    """Raise an InputError if a file is a model, or of another known kind that holds no tensors of a run."""
+    with open_file(place) as file:
+        head = file.read(HEAD)
+    kind = None if place.suffix in _RAW else kind_of(head, str(place))
+    name = "a .tflite model" if head[4:8] == b"TFL3" else "" if kind is None else kind.name
+    if name:
+        raise InputError(
+            f"is {name}, not a dump: a dump holds the tensors of a run, and follows the model", name=str(place)
+        )
 
 
 def by_sample(archive: Archive) -> Iterator[dict[str, Stored]]:
