@@ -67,7 +67,7 @@ def amplify(model: Model, dump: Dump, index: int, profile: Profile) -> Amplifica
         alone = operator_alone(model, dump, index, profile)
         expected = alone.run(alone.plan(profile))
         before = {**_needed_before(model, dump, index, profile), **expected}
-        return _compared(
+        return _compare(
             model, index, _rest(model, index, before, profile), _rest(model, index, {**before, **alone.got}, profile)
         )
     except TflqError as error:
@@ -94,7 +94,7 @@ def _needed_before(model: Model, dump: Dump, index: int, profile: Profile) -> di
     return {**before.run(before.plan(profile)), **known}
 
 
-def _compared(model: Model, index: int, expected: Values, got: Values) -> Amplification:
+def _compare(model: Model, index: int, expected: Values, got: Values) -> Amplification:
     graph = view(model)
     spreads = []
     for op in graph.ops[index + 1 :]:

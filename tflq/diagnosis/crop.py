@@ -39,7 +39,7 @@ def narrowings(model: Model, sample: Sample, box: Selection) -> Iterator[Narrowe
     elif name in _POOLS:
         yield from _pool(model, operator, sample, box)
     elif name in _RESIZES:
-        yield from _resized(model, operator, sample, box)
+        yield from _resize(model, operator, sample, box)
     elif name in _ROWWISE:
         yield from _part(model, operator, sample, (*box[:-1], slice(None)), (*box[:-1], slice(None)))
     elif name in _REDUCTIONS:
@@ -63,7 +63,7 @@ def _pool(model: Model, operator: OperatorView, sample: Sample, box: Selection) 
     yield from _part(model, operator, sample, whole, whole)
 
 
-def _resized(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
+def _resize(model: Model, operator: OperatorView, sample: Sample, box: Selection) -> Iterator[Narrowed]:
     """Yield one channel; if the sizes are constant, then its part around the box with the same ratio."""
     if len(box) != 4 or len(sample) != 1 or operator.options is None:
         return

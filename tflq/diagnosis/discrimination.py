@@ -142,7 +142,7 @@ def distinguish(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Seque
     kept = []
     for inputs, alone in trials:
         expected = [results(device, alone) for device in devices]
-        parts = [part for group in groups for part in _parted(group, expected)]
+        parts = [part for group in groups for part in _part(group, expected)]
         if len(parts) > len(groups):
             groups = parts
             kept.append(Trial(inputs, tuple(expected)))
@@ -151,7 +151,7 @@ def distinguish(trials: Iterable[tuple[tuple[Array, ...], Part]], devices: Seque
     return Separation(tuple(kept), tuple(tuple(group) for group in groups))
 
 
-def _parted(group: Sequence[int], expected: Sequence[Results]) -> list[list[int]]:
+def _part(group: Sequence[int], expected: Sequence[Results]) -> list[list[int]]:
     parts: dict[tuple[tuple[int, bytes], ...], list[int]] = {}
     for cause in group:
         key = tuple((tensor, value.tobytes()) for tensor, value in sorted(expected[cause].items()))

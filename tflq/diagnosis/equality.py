@@ -53,7 +53,7 @@ def _are_equal_profiles(profiles: Sequence[Profile], alone: Part) -> bool:
     """Compare each different binding with the first one, by a proof if they are not the same."""
     different: list[tuple[Profile, Prepared]] = []
     for profile in profiles:
-        prepared = _prepared(profile, alone)
+        prepared = _prepare(profile, alone)
         if prepared is None:
             return False
         if not any(same_operator(prepared, other) for _, other in different):
@@ -81,7 +81,7 @@ def _has_mistakes(prepared: Prepared) -> bool:
     return any(isinstance(part.value.stage, MISTAKEN_STAGES) for part in parts_of(prepared.data, OutputPipeline))
 
 
-def _prepared(profile: Profile, alone: Part) -> Prepared | None:
+def _prepare(profile: Profile, alone: Part) -> Prepared | None:
     """Return the constants and the function that a profile binds."""
     try:
         return alone.plan(profile).steps[0].prepared

@@ -103,11 +103,11 @@ class _Search:
         far = [by_name(g.members[0].name) for g in groups if g.members[0].kind == Kind.PROFILE]
         if not fits:
             found = chain(pairs(alone, profile, base, thinner), under_profiles(alone, far, base, thinner))
-            return [*self._fitting(_over(self._by_result(_guarded(found)), self._rest)), *groups]
+            return [*self._fitting(_over(self._by_result(_guard(found)), self._rest)), *groups]
         if any(member.kind == Kind.PROFILE for group in fits for member in group.members):
             return groups
         members = [member for group in fits for member in group.members]
-        more = _guarded(under_profiles(alone, far, base, thinner))
+        more = _guard(under_profiles(alone, far, base, thinner))
         kept = self._fitting(_over(self._by_result(chain(members, more)), self._rest))
         return [*kept, *(group for group in groups if group.matching < self._elements)]
 
@@ -132,7 +132,7 @@ def _tried(groups: Sequence[Group]) -> dict[Kind, int]:
     return {Kind.PROFILE: of_profiles, Kind.ARITHMETIC: of_profiles, Kind.MISTAKE: whole, Kind.MISTAKES: whole**2}
 
 
-def _guarded(found: Iterable[Hypothesis]) -> Iterator[Hypothesis]:
+def _guard(found: Iterable[Hypothesis]) -> Iterator[Hypothesis]:
     """Yield hypotheses. If the search for two mistakes raises, yield one that raises in its place."""
     try:
         yield from found

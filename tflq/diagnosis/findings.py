@@ -160,14 +160,14 @@ def investigate(
     operators = over_samples(by_sample)
     findings = Findings(profile.name, mode, operators, samples[0].unknown)
     growths, faults = tuple[Amplification, ...](), list[str]()
-    with _noted(faults, "how differences grow"):
+    with _note(faults, "how differences grow"):
         if mode == Mode.ISOLATED:  # end to end, later operators differ because of earlier ones
             growths = by_consequence(findings.differing, model, samples, by_sample, profile)
     first = findings.first
     index = op if op is not None else None if first is None else growths[0].index if growths else first.index
     defect = None
     if index is not None and mode == Mode.ISOLATED:
-        with _noted(faults, "faults that are no arithmetic"):
+        with _note(faults, "faults that are no arithmetic"):
             wanted = [o for o in findings.differing if o.index == op or (op is None and not is_noise(o))]
             every = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
             defect = shown_defect(model, every, wanted, profile, index)
@@ -208,28 +208,28 @@ def _explained(
     faults: list[str] = []
     explanation = None
     if findings.operators[index].differences:
-        with _noted(faults, "the cause"):
+        with _note(faults, "the cause"):
             explanation = explain_operator(model, dump, index, profile, others, defect)
             explanation = replace(explanation, assumed=findings.operators[index].assumed)
             if defect is None and not explanation.fitting:
                 case = case_of(model, every, index, profile, assumed=bool(explanation.assumed))
                 explanation = replace(explanation, defect=None if case is None else defect_after(case))
     if explanation is not None and findings.mode == Mode.ISOLATED:
-        with _noted(faults, "other operators of the same kernel"):
+        with _note(faults, "other operators of the same kernel"):
             explanation = compared_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
     if explanation is not None:
-        with _noted(faults, "a proof that causes are one function"):
+        with _note(faults, "a proof that causes are one function"):
             explanation = proved(explanation, alone)
     divergence = _divergence(model, alone, profile)
     worked = growth = None
     tensor = _first_result(alone) if divergence is None else divergence.tensor
     place = divergence.first if element is None and divergence is not None else element
     if place is not None:
-        with _noted(faults, "the element"):
+        with _note(faults, "the element"):
             worked = _worked(alone, profile, tensor, place, explanation)
     if divergence is not None:
-        with _noted(faults, "the growth"):
+        with _note(faults, "the growth"):
             known = next((g for g in findings.growths if g.index == index), None)
             growth = amplify(model, dump, index, profile) if known is None else known
     return replace(
@@ -243,7 +243,7 @@ def _explained(
 
 
 @contextmanager
-def _noted(faults: list[str], part: str) -> Iterator[None]:
+def _note(faults: list[str], part: str) -> Iterator[None]:
     """Note an exception, and continue after the block. A missing element is the caller's mistake and is raised."""
     try:
         yield
@@ -299,7 +299,7 @@ def _first_result(alone: Part) -> int:
 
 
 def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
-    trace = _traced(alone, alone.plan(profile), tensor, element)
+    trace = _trace(alone, alone.plan(profile), tensor, element)
     dumped = alone.got.get(tensor)
     value = None if dumped is None or dumped.shape != trace.shape else dumped[trace.index].item()
     cause = next(iter(explanation.exact or explanation.possible), None) if explanation is not None else None
@@ -313,9 +313,9 @@ def _under(alone: Part, cause: Cause, tensor: int, element: Index) -> ElementTra
     if not results(cause.members[0].device, replace(alone, runs=runs)) or not runs:
         return None
     plan, inputs = runs[-1]
-    return replace(_traced(replace(alone, inputs=inputs), plan, tensor, element), profile=cause.name)
+    return replace(_trace(replace(alone, inputs=inputs), plan, tensor, element), profile=cause.name)
 
 
-def _traced(alone: Part, plan: Plan, tensor: int, element: Index) -> ElementTrace:
+def _trace(alone: Part, plan: Plan, tensor: int, element: Index) -> ElementTrace:
     outputs = [alone.tensors[t] for t in plan.steps[0].outputs]
     return trace_element(plan, alone.inputs, element, outputs.index(tensor))

@@ -69,12 +69,12 @@ def nearness(base: Profile, other: Profile) -> tuple[int, ...]:
         int(has_other_kernels),
         int(is_micro != also_micro),
         int(released != also_released),
-        _changed(base.arithmetic, other.arithmetic, "" if both_delegate else "xnnpack_"),
-        _changed(base.source, other.source),
+        _change(base.arithmetic, other.arithmetic, "" if both_delegate else "xnnpack_"),
+        _change(base.source, other.source),
     )
 
 
-def _changed(one: Arithmetic | Source, other: Arithmetic | Source, without: str = "") -> int:
+def _change(one: Arithmetic | Source, other: Arithmetic | Source, without: str = "") -> int:
     """Return the number of fields that differ, of those that do not begin with `without` if that is given."""
     names = (field.name for field in fields(one) if not without or not field.name.startswith(without))
     return sum(getattr(one, name) != getattr(other, name) for name in names)

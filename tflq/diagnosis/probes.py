@@ -19,7 +19,7 @@ def shuffled(alone: Part, seed: int = 0) -> Iterator[Part]:
     """Yield the operator on its inputs' own values in other orders."""
     rng = np.random.default_rng(seed)
     for _ in range(_ORDERS):
-        yield replace(alone, inputs={p: _shuffled(rng, v) if _is_data(v) else v for p, v in alone.inputs.items()})
+        yield replace(alone, inputs={p: _shuffle(rng, v) if _is_data(v) else v for p, v in alone.inputs.items()})
 
 
 def probes(alone: Part, rounds: int, seed: int = 0) -> Iterator[Part]:
@@ -54,7 +54,7 @@ def _is_data(value: Array) -> bool:
     return value.dtype.kind == "f" or value.dtype in (np.int8, np.uint8, np.int16)
 
 
-def _shuffled(rng: np.random.Generator, value: Array) -> Array:
+def _shuffle(rng: np.random.Generator, value: Array) -> Array:
     return np.asarray(rng.permutation(value.reshape(-1)).reshape(value.shape))
 
 

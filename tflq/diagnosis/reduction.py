@@ -119,7 +119,7 @@ def reduce_check(model: Model, profile: Profile, sample: Sample, check: Check) -
     chosen, part, sample = _operators(model, values, sample, check)
     if len(chosen) == 1:
         part, sample = _narrow_checked(part, sample, profile, check)
-        part, sample = _quartered(part, sample, profile, check)
+        part, sample = _quarter(part, sample, profile, check)
     sample = _fewer_values(part, sample, check)
     return Reduced(part, chosen, sample, outputs_of(part, profile, sample), None)
 
@@ -163,7 +163,7 @@ def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check
     return model, sample
 
 
-def _quartered(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
+def _quarter(model: Model, sample: Sample, profile: Profile, check: Check) -> tuple[Model, Sample]:
     """Halve the height and width of a one-channel image while the check still holds."""
     while True:
         shape = outputs_of(model, profile, sample)[0].shape

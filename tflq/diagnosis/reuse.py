@@ -49,7 +49,7 @@ def overwritten_by(
     last = _last_reader(graph, tensor)
     for other in sorted((t for t, i in makers.items() if i >= last and t != tensor), key=lambda t: makers[t]):
         in_place = makers[other] == last
-        shared = _shared(mine, dump.tensors[other], suspect, in_place) if other in dump.tensors else None
+        shared = _share(mine, dump.tensors[other], suspect, in_place) if other in dump.tensors else None
         if shared is not None and known is None and _is_open(graph, tensor, other, shared, mine.nbytes):
             continue
         if shared is not None and not _follows(model, dump, profile, tensor, other, shared, computed):
@@ -81,7 +81,7 @@ def _suspect(mine: Array, known: Array | None) -> NDArray[np.bool_]:
     return np.repeat(unequal(known, mine).reshape(-1), mine.itemsize)
 
 
-def _shared(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bool) -> slice | None:
+def _share(mine: Array, theirs: Array, suspect: NDArray[np.bool_], in_place: bool) -> slice | None:
     """Return the bytes of `theirs` that `mine` also has, overlapping as planners arrange them, if they are telling."""
     if theirs.dtype.hasobject:
         return None
@@ -114,7 +114,7 @@ def _bytes(value: Array) -> Bytes:
 def _is_believed(model: Model, dump: Dump, profile: Profile, tensor: int) -> bool:
     """Return whether a graph input's first reader reproduces at least half of the dump; if unknown, True."""
     reader = next(iter(view(model).readers(tensor)), None)
-    computed = None if reader is None else _computed(model, profile, [reader.index], dump.tensors)
+    computed = None if reader is None else _compute(model, profile, [reader.index], dump.tensors)
     if reader is None or computed is None:
         return True
     results = [t for t in reader.outputs if t in computed and t in dump.tensors]
@@ -134,7 +134,7 @@ def _follows(
     dumped = _bytes(dump.tensors[other])[shared]
 
     def gives(values: Mapping[int, Array]) -> bool | None:
-        recomputed = _computed(model, profile, between, values)
+        recomputed = _compute(model, profile, between, values)
         return None if recomputed is None else np.array_equal(_bytes(recomputed[other])[shared], dumped)
 
     values = {**dump.tensors, **computed}
@@ -143,7 +143,7 @@ def _follows(
     return tensor not in computed or not gives(values)
 
 
-def _computed(
+def _compute(
     model: Model, profile: Profile, operators: Sequence[int], values: Mapping[int, Array]
 ) -> dict[int, Array] | None:
     """Return the results of some operators on `values`, by tensor index; None if one cannot run or lacks an input."""

@@ -41,7 +41,7 @@ def selections(by_sample: BySample) -> Iterator[tuple[int, ...]]:
     The first has, for each operator that differs, the sample in which most of its elements differ.
     """
     count = len(by_sample)
-    ranked, needed = _ranked(by_sample)
+    ranked, needed = _rank(by_sample)
     size = max(_LEAST, needed)
     while count > _FEW and size * 2 <= count:
         yield tuple(sorted(ranked[:size]))
@@ -49,7 +49,7 @@ def selections(by_sample: BySample) -> Iterator[tuple[int, ...]]:
     yield tuple(range(count))
 
 
-def _ranked(by_sample: BySample) -> tuple[list[int], int]:
+def _rank(by_sample: BySample) -> tuple[list[int], int]:
     """Return all samples, the most telling first, and the number of those in which every differing operator differs.
 
     These come first: each time the sample that shows most operators which those before it do not show.
@@ -123,7 +123,7 @@ def _of_all(
     named = profile if findings.profile == profile.name else by_name(findings.profile)
     rows = by_sample if named is profile else localize_samples(model, dumps, named)
     parts = []
-    for dump, row in ((dumps[k], rows[k]) for k in _ranked(rows)[0]):
+    for dump, row in ((dumps[k], rows[k]) for k in _rank(rows)[0]):
         operator = row[explanation.index]
         if operator.differences:
             try:

@@ -44,7 +44,7 @@ def compared_elsewhere(
     same_kernel, beyond = (_alone(model, dump, profile, found) for found in (alike, others))
     if not any(sibling.differs for sibling in same_kernel.values()):
         same_kernel = {}
-    causes = tuple(_compared(cause, same_kernel, beyond) if cause.exact else cause for cause in explanation.causes)
+    causes = tuple(_compare(cause, same_kernel, beyond) if cause.exact else cause for cause in explanation.causes)
     evidence = explanation.evidence
     if any(cause.exact and not cause.not_at for cause in causes):
         more = evidence_of([(s.part, s.base) for s in same_kernel.values()], {})
@@ -89,7 +89,7 @@ class Known:
         return self._mistakes.get(hypothesis.name)
 
 
-def _compared(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
+def _compare(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
     """Return the cause with its members that fit most: first the operators of its kernel, then the others."""
     members = cause.members
     for sibling in alike.values():

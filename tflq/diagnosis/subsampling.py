@@ -103,7 +103,7 @@ def _axis(size: int, out: int, stride: int, before: int, reach: int, place: int)
     rows = np.zeros(size, bool)
     for y in np.flatnonzero(kept).tolist():
         rows[max(0, y * stride - before - margin) : max(0, y * stride - before + reach + margin)] = True
-    spans = _aligned(_spans(rows), size, stride)
+    spans = _align(_spans(rows), size, stride)
     starts = np.array([a for a, _ in spans])
     gone = np.cumsum(starts - np.array([0, *(b for _, b in spans[:-1])]))  # rows removed before each span
     kept_outputs, now = [], []
@@ -122,7 +122,7 @@ def _spans(rows: NDArray[np.bool_]) -> Spans:
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
-def _aligned(spans: Spans, size: int, stride: int) -> Spans:
+def _align(spans: Spans, size: int, stride: int) -> Spans:
     """Extend the spans to the first and last row; shrink gaps to multiples of the stride."""
     spans = [(0, spans[0][1]), *spans[1:]]
     spans[-1] = (spans[-1][0], size)

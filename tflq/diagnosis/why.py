@@ -67,7 +67,7 @@ def answer(
         is_open = bool(beside.dumps) and (mistake.is_known or bool(mistake.after))
         fitted, findings = _beside(model, beside, profile) if is_open else (None, None)
         return Answer(profile.name, fitted, findings, mistake, weight, len(evidence.samples), warnings)
-    plain = None if dumps is None else _plainly(model, _completed(model, dumps, given, scaling), profile, progress)
+    plain = None if dumps is None else _plainly(model, _complete(model, dumps, given, scaling), profile, progress)
     if not is_recorded and (plain is None or not plain.is_whole):
         for near in near_mistakes(model, evidence.samples, profile, given, scaling):
             fitted, findings = _beside(model, near, profile)
@@ -139,7 +139,7 @@ def _is_told(findings: Findings) -> bool:
     return is_shown and explanation is not None and explanation.certainty == Certainty.CERTAIN
 
 
-def _completed(
+def _complete(
     model: Model, dumps: tuple[Dump, ...], given: Sequence[Array], scaling: Scaling | None
 ) -> tuple[Dump, ...]:
     """Return the dumps with the given inputs, if they lack them.

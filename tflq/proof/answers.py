@@ -98,7 +98,7 @@ def search_answer(
     random, tried = np.random.default_rng(seed), 0
     kept: list[tuple[float, Inputs]] = []
     if inputs is None:
-        begin = [_drawn(graph, random, k) for k in range(_DRAWN)]
+        begin = [_draw(graph, random, k) for k in range(_DRAWN)]
     else:
         samples = make_inputs(target, inputs, 1, seed).samples
         begin = [dict(zip(graph.inputs, sample, strict=True)) for sample in samples]
@@ -126,12 +126,12 @@ def _candidates(
     while kept:
         inputs = dict(kept[turn % len(kept)][1])
         tensor = list(inputs)[int(random.integers(len(inputs)))]
-        inputs[tensor] = _mutated(inputs[tensor], random)
+        inputs[tensor] = _mutate(inputs[tensor], random)
         turn += 1
         yield inputs
 
 
-def _mutated(value: Array, random: np.random.Generator) -> Array:
+def _mutate(value: Array, random: np.random.Generator) -> Array:
     """Return the value with other numbers in some of its elements, of the size that it has."""
     flat = value.reshape(-1).copy()
     count = max(1, int(random.random() ** 3 * _SHARE * flat.size))
@@ -145,7 +145,7 @@ def _mutated(value: Array, random: np.random.Generator) -> Array:
     return flat.reshape(value.shape)
 
 
-def _drawn(graph: GraphView, random: np.random.Generator, turn: int) -> Inputs:
+def _draw(graph: GraphView, random: np.random.Generator, turn: int) -> Inputs:
     """Return inputs: uniform ones, and smooth ones in every other turn."""
     inputs = {}
     for tensor in graph.inputs:

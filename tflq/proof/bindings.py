@@ -124,7 +124,7 @@ class Bindings:
     def _found(self, first: int, second: int) -> Verdict:
         one, other = self._kinds[first], self._kinds[second]
         try:
-            verdict = _shown(one, other) or self._by_method(first, second)
+            verdict = _show(one, other) or self._by_method(first, second)
         except TflqError as error:
             verdict = Verdict(one.profile, other.profile, Word.UNDECIDED, f"refuses some inputs: {error}")
         if verdict is not None and verdict.word != Word.UNDECIDED:
@@ -142,7 +142,7 @@ class Bindings:
         return codes.decide(self._kinds[first], self._kinds[second])
 
 
-def _shown(first: Bound, second: Bound) -> Verdict | None:
+def _show(first: Bound, second: Bound) -> Verdict | None:
     """Decide operators without inputs, or without elements in their outputs, by one run; None for all others."""
     is_empty = all(0 in bound.shape(t) for bound in (first, second) for t in bound.step.outputs)
     if first.inputs and not is_empty:

@@ -67,7 +67,7 @@ def _dense(node: Node, data: fully_connected.OpData) -> tuple[Array, Fields]:
     return w, lambda channel: [ReceptiveField(every, every)]
 
 
-def _transposed(node: Node, data: transpose_conv.OpData) -> tuple[Array, Fields]:
+def _transpose(node: Node, data: transpose_conv.OpData) -> tuple[Array, Fields]:
     """Return weights (O, KH * KW * C); each output pixel sees the taps that some input pixel spreads to it."""
     w = centred(node.constant(1), data.weight_zero_point)
     filters, _, _, depth = w.shape
@@ -95,7 +95,7 @@ READERS: Mapping[type, Reader] = {
     conv_2d.OpData: Reader(conv_2d.eval_quantized, _convolution),
     depthwise_conv_2d.OpData: Reader(depthwise_conv_2d.eval_quantized, _depthwise),
     fully_connected.OpData: Reader(fully_connected.eval_quantized, _dense),
-    transpose_conv.OpData: Reader(transpose_conv.eval_quantized, _transposed, x=2),
+    transpose_conv.OpData: Reader(transpose_conv.eval_quantized, _transpose, x=2),
 }
 
 

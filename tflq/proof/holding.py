@@ -38,19 +38,19 @@ def given(
     fact = OPERATORS.get(op.name)
     try:
         if all(one is not None for one in sums):
-            return _limited(_between(op, [one for one in sums if one is not None]), (name,))
+            return _limit(_between(op, [one for one in sums if one is not None]), (name,))
         if op.name == _LOOKUP and _is_inside(op, held):
-            return _limited(_unique(op, op.inputs[0]), (name,))
+            return _limit(_unique(op, op.inputs[0]), (name,))
         if fact is not None and fact.quantize is not None and (fact.moves != () or fact.quantize == JOINS):
-            return _moved(op, held)
+            return _move(op, held)
         images = [codes.image(kind) for kind in kinds]
     except TflqError:
         return None  # refused inputs: the operator is not decided either
     values = [one for one in images if one is not None]
-    return _limited(codes.distinct(np.concatenate(values)), (name,)) if len(values) == len(kinds) else None
+    return _limit(codes.distinct(np.concatenate(values)), (name,)) if len(values) == len(kinds) else None
 
 
-def _limited(values: Array | None, makers: tuple[str, ...]) -> Held | None:
+def _limit(values: Array | None, makers: tuple[str, ...]) -> Held | None:
     """Return the values unless they are too many, or all of their type."""
     if values is None or len(values) > _MOST or values.dtype.kind not in "iuf":
         return None
@@ -81,7 +81,7 @@ def _is_inside(op: OperatorView, held: Mapping[int, Held]) -> bool:
     return inside and bool(places.min() >= 0 and places.max() < table.shape[axis])
 
 
-def _moved(op: OperatorView, held: Mapping[int, Held]) -> Held | None:
+def _move(op: OperatorView, held: Mapping[int, Held]) -> Held | None:
     """Return the values that an operator copies; None if one of its operands can hold any, or is rescaled."""
     positions = OPERATORS[op.name].moves or range(len(op.inputs))
     tensors = [op.inputs[position] for position in positions if position < len(op.inputs)]
@@ -93,7 +93,7 @@ def _moved(op: OperatorView, held: Mapping[int, Held]) -> Held | None:
         return None
     filled = list(_fillings(op, known[0].dtype)) if op.name in _FILLING else []
     makers = tuple(dict.fromkeys(maker for tensor in tensors if tensor in held for maker in held[tensor].makers))
-    return _limited(codes.distinct(np.concatenate([*known, *filled])), makers) if makers else None
+    return _limit(codes.distinct(np.concatenate([*known, *filled])), makers) if makers else None
 
 
 def _values(op: OperatorView, tensor: int, held: Mapping[int, Held]) -> Array | None:

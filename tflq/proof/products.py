@@ -127,7 +127,7 @@ def decide(first: Sums, second: Sums) -> Verdict | None:
     runs = {channel: pairs for channel, pairs in possible.items() if len(pairs)}
     if not runs:
         return Verdict(*names, Word.EQUAL, f"{_how(first, second)}, divisors of weights: every possible {span}")
-    return _disproved(first, second, runs)
+    return _disprove(first, second, runs)
 
 
 def _how(first: Sums, second: Sums) -> str:
@@ -152,7 +152,7 @@ def _apart(first: Sums, second: Sums) -> Mapping[int, Ints] | None:
     }
 
 
-def _disproved(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
+def _disprove(first: Sums, second: Sums, runs: Mapping[int, Ints]) -> Verdict:
     """Return an input that reaches one of those sums, confirmed by runs; or the verdict that none can be reached.
 
     Raises:

@@ -82,7 +82,7 @@ def values_for(weights: Ints, values: Values, runs: Ints | Sequence[tuple[int, i
     """
     pairs = np.asarray(runs, np.int64).reshape(-1, 2)
     if can_be_exact(weights, values):
-        return _searched(weights, values, pairs)
+        return _search(weights, values, pairs)
     order = np.argsort(np.abs(weights), kind="stable")
     used = order[weights[order] != 0]
     free, fixed = used[:_SEARCHED], used[_SEARCHED:][::-1]
@@ -95,14 +95,14 @@ def values_for(weights: Ints, values: Values, runs: Ints | Sequence[tuple[int, i
             chosen[tap] = values.nearest(rest / weight)
             rest -= weight * int(chosen[tap])
         there = int((weights[fixed] * chosen[fixed]).sum())
-        solution = _searched(weights[free], values, np.array([(start - there, stop - there)]))
+        solution = _search(weights[free], values, np.array([(start - there, stop - there)]))
         if solution is not None:
             chosen[free] = solution[0]
             return chosen, solution[1] + there
     return None
 
 
-def _searched(weights: Ints, values: Values, runs: Ints) -> tuple[Ints, int] | None:
+def _search(weights: Ints, values: Values, runs: Ints) -> tuple[Ints, int] | None:
     steps = [int(w) for w in weights]
     low = sum(min(w * values.low, w * values.high) for w in steps)
     sets = [1]

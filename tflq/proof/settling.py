@@ -18,11 +18,11 @@ def settled(model: Source | Model, effects: Effects) -> Effects:
     """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
     target = subject(model).model
     parts = dict(rooted_subgraphs(target))
-    operators = (_settled(parts[one.subgraph], effects.base, one) for one in effects.operators)
+    operators = (_settle(parts[one.subgraph], effects.base, one) for one in effects.operators)
     return replace(effects, operators=tuple(operators))
 
 
-def _settled(model: Model, base: str, operator: OperatorEffects) -> OperatorEffects:
+def _settle(model: Model, base: str, operator: OperatorEffects) -> OperatorEffects:
     others = [by_name(effect.profile) for effect in operator.effects if effect.field != "refused"]
     if not others:
         return operator

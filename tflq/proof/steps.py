@@ -71,19 +71,19 @@ def _rises(stage: OutputStage, largest: Ints, zero_point: int) -> bool:
     return rule is not None and rule(stage, largest, zero_point)
 
 
-def _scaled(stage: Any, largest: Ints, zero_point: int) -> bool:
+def _scale(stage: Any, largest: Ints, zero_point: int) -> bool:
     """Return whether the multiplier is not negative, and scaled values and the zero point stay well inside int32."""
     real = np.broadcast_to(stage.real, largest.shape)
     with np.errstate(all="ignore"):
         return bool(np.all(real >= 0) and np.all(largest * real * _SLACK + zero_point + 4 < _INT32))
 
 
-def _fixed(stage: Any, largest: Ints, zero_point: int) -> bool:
+def _fix(stage: Any, largest: Ints, zero_point: int) -> bool:
     """Return whether the fixed-point stage is monotone: shifted sums fit int32 and shifts fit their words."""
     shift = np.broadcast_to(stage.shift.astype(np.int64), largest.shape)
     if np.any(stage.mantissa < 0) or np.any(shift > 30) or np.any(shift < -31):
         return False
-    return bool(np.all(largest.astype(np.float64) * np.exp2(np.maximum(shift, 0)) < _INT32)) and _scaled(
+    return bool(np.all(largest.astype(np.float64) * np.exp2(np.maximum(shift, 0)) < _INT32)) and _scale(
         stage, largest, zero_point
     )
 
@@ -92,7 +92,7 @@ def _wide(stage: Any, largest: Ints, zero_point: int) -> bool:
     """Return whether the stage for 48-bit sums is monotone: products with the 16-bit mantissa fit 64 bits."""
     shift = stage.shift.astype(np.int64)
     within = np.all(shift <= 14) and np.all(shift > -31) and np.all(stage.mantissa >= 0) and np.all(largest < 2**46)
-    return bool(within) and _scaled(stage, largest, zero_point)
+    return bool(within) and _scale(stage, largest, zero_point)
 
 
 def _saturating(stage: Any, largest: Ints, zero_point: int) -> bool:
@@ -109,11 +109,11 @@ def _inside_int32(stage: Any, largest: Ints, zero_point: int) -> bool:
 
 
 _RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
-    DoubleRounding: _fixed,
-    HalfUpTwice: _fixed,
-    SingleRounding: _fixed,
+    DoubleRounding: _fix,
+    HalfUpTwice: _fix,
+    SingleRounding: _fix,
     WideRounding: _wide,
-    FloatRounding: _scaled,
+    FloatRounding: _scale,
     FloatRoundingEven: _saturating,
     ExactHalfUp: _below_256,
     ShortHalfUp: _below_256,
@@ -133,11 +133,11 @@ def breakpoints(output: Output, low: Ints, high: Ints, limits: tuple[int, int] |
         return None
     codes = np.arange(first + 1, last + 1, dtype=np.int64)
     rows = max(1, _IN_CACHE // max(1, low.size))
-    parts = [_bisected(output, codes[at : at + rows], low, high) for at in range(0, codes.size, rows)]
+    parts = [_bisect(output, codes[at : at + rows], low, high) for at in range(0, codes.size, rows)]
     return np.concatenate(parts) if parts else np.empty((0, low.size), np.int64)
 
 
-def _bisected(output: Output, codes: Ints, low: Ints, high: Ints) -> Ints:
+def _bisect(output: Output, codes: Ints, low: Ints, high: Ints) -> Ints:
     left = np.broadcast_to(low, (codes.size, low.size)).copy()
     right = np.broadcast_to(high + 1, left.shape).copy()
     while np.any(left < right):

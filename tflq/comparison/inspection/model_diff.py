@@ -103,7 +103,7 @@ def _changes(a: GraphView, b: GraphView, profile: Profile) -> tuple[Change, ...]
         changes += [Change(i, None, ops[0][i], "operator", ops[0][i], "none") for i in range(i0, i1)]
         changes += [Change(None, j, ops[1][j], "operator", "none", ops[1][j]) for j in range(j0, j1)]
     for i, j in pairs.items():
-        details = (*_operators(a, b, i, j, pairs), *_derived(a.model, b.model, i, j, profile))
+        details = (*_operators(a, b, i, j, pairs), *_derive(a.model, b.model, i, j, profile))
         changes += [Change(i, j, ops[0][i], *change) for change in details]
     edges = (Change(None, None, "", *change) for change in _edges(a, b, pairs))
     return (*edges, *sorted(changes, key=_place))
@@ -197,7 +197,7 @@ def _quantization(one: TensorSpec, two: TensorSpec) -> Iterator[_Found]:
             yield name.replace("_", " "), f"{first[where]}{at}", f"{second[where]}{at}"
 
 
-def _derived(a: Model, b: Model, i: int, j: int, profile: Profile) -> Iterator[_Found]:
+def _derive(a: Model, b: Model, i: int, j: int, profile: Profile) -> Iterator[_Found]:
     one, two = _constants(a, i, profile), _constants(b, j, profile)
     for name in {**one, **two}:
         if one.get(name) != two.get(name):

@@ -30,11 +30,11 @@ def origins_of(graph: GraphView, tensor: int) -> Origins:
 
 def _origins(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins:
     if tensor not in known:
-        known[tensor] = _found(graph, tensor, depth, known)
+        known[tensor] = _find(graph, tensor, depth, known)
     return known[tensor]
 
 
-def _found(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins:
+def _find(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins:
     count = math.prod(graph.tensors[tensor].shape)
     if depth and count > MOST_ELEMENTS:
         return np.zeros(0, np.int64), [tensor]
@@ -43,7 +43,7 @@ def _found(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins])
     if maker is None or depth == _MOST_DEPTH or not maker.inputs or min(graph.tensors[tensor].shape, default=1) < 1:
         return whole
     if maker.builtin in ("CONCATENATION", "PACK"):
-        return _joined(graph, maker, tensor, depth, known) or whole
+        return _join(graph, maker, tensor, depth, known) or whole
     source = maker.inputs[0]
     if maker.builtin not in _KEEPING and maker.builtin != "TRANSPOSE":
         return whole
@@ -59,7 +59,7 @@ def _found(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins])
     return labels.reshape(shape).transpose(order.tolist()).reshape(-1), origins
 
 
-def _joined(graph: GraphView, op: OperatorView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins | None:
+def _join(graph: GraphView, op: OperatorView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins | None:
     """Return the labels of what the operator joins; None if shapes do not show them."""
     axis = 0 if op.options is None else int(op.options.get("axis") or 0)
     pieces: list[Places] = []

@@ -99,7 +99,7 @@ def _of_taps(weights: Array, span: Range) -> Extremes:
     return above * lowest + below * highest, above * highest + below * lowest
 
 
-def _convolved(step: Step) -> Extremes | None:
+def _convolve(step: Step) -> Extremes | None:
     return _weighted(step, 0, 1, 2, lambda w: iter([w.reshape(w.shape[0], -1)]))
 
 
@@ -132,13 +132,13 @@ def _product(step: Step) -> Extremes:
     return np.array([min(products)], np.int64), np.array([max(products)], np.int64)
 
 
-def _reduced(step: Step) -> Extremes:
+def _reduce(step: Step) -> Extremes:
     """Return the bounds of the raw sum, and of the sum with the zero points subtracted."""
     x = step.node.input(0)
     return _times(x, prod(x.shape) // max(1, prod(step.node.outputs[0].shape)))
 
 
-def _averaged(step: Step) -> Extremes:
+def _average(step: Step) -> Extremes:
     x, options = step.node.input(0), step.node.options
     taps = min(int(options["filter_height"]), x.shape[1]) * min(int(options["filter_width"]), x.shape[2])
     low, high = type_range(CARRIER[x.type])
@@ -151,13 +151,13 @@ def _times(x: Operand, count: int) -> Extremes:
 
 
 _EXTREMES: Mapping[str, Callable[[Step], Extremes | None]] = {
-    "AVERAGE_POOL_2D": _averaged,
+    "AVERAGE_POOL_2D": _average,
     "BATCH_MATMUL": _matrix_product,
-    "CONV_2D": _convolved,
+    "CONV_2D": _convolve,
     "DEPTHWISE_CONV_2D": _by_channel,
-    "FULLY_CONNECTED": _convolved,
-    "MEAN": _reduced,
+    "FULLY_CONNECTED": _convolve,
+    "MEAN": _reduce,
     "MUL": _product,
-    "SUM": _reduced,
+    "SUM": _reduce,
     "TRANSPOSE_CONV": _spread_out,
 }

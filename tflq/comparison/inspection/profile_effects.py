@@ -111,7 +111,7 @@ def profile_effects(
         refused = ""
         if not is_inner_call(target.model, number, op.record):
             alone = Preparations(part, op.index, (base, *chosen), rows)
-            reference = _bound(alone, base)
+            reference = _bind(alone, base)
             refused = reference if isinstance(reference, str) and number in begun else ""
             effects = tuple(_effects(alone, reference, chosen))
         names = [
@@ -127,7 +127,7 @@ def _effects(alone: Preparations, reference: Preparation | str, others: Sequence
     known: list[tuple[Preparation | str, tuple[str, str, str] | None]] = []
     constants = cache(lambda: {} if isinstance(reference, str) else _constants(reference))
     for profile in others:
-        here = _bound(alone, profile)
+        here = _bind(alone, profile)
         found = next((found for found in known if found[0] is here), None)
         if found is None:
             found = here, _difference(reference, here, constants)
@@ -157,7 +157,7 @@ def _difference(
     return None if one is None and two is None else ("kernel", first["kernel"], second["kernel"])
 
 
-def _bound(alone: Preparations, profile: Profile) -> Preparation | str:
+def _bind(alone: Preparations, profile: Profile) -> Preparation | str:
     """Return the operator as the profile prepares it; or the reason why it is refused."""
     try:
         return alone.under(profile)

@@ -83,7 +83,7 @@ def compare_profiles(first: str | Profile, second: str | Profile, ops: Collectio
     first, second = by_name(first), by_name(second)
     differences: list[PairDifference] = []
     for op in sorted(set(ops) or {*first.kernels, *second.kernels}):
-        differences += _merged(_differences(first, second, op))
+        differences += _merge(_differences(first, second, op))
     return ProfileComparison(first.name, second.name, tuple(differences))
 
 
@@ -106,7 +106,7 @@ def _differences(first: Profile, second: Profile, op: str) -> Iterator[PairDiffe
                 yield PairDifference(op, (str(form),), primitives, tuple(dict.fromkeys(filter(None, notes))))
 
 
-def _merged(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
+def _merge(differences: Iterator[PairDifference]) -> Iterator[PairDifference]:
     """Yield forms with the same differences as one."""
     groups: dict[tuple[str, tuple[Primitive, ...], tuple[str, ...]], list[str]] = {}
     for d in differences:
@@ -159,11 +159,11 @@ def label(kernel: Kernel | None) -> str:
     """Return the function that prepares a row, and what it is bound to, such as "mul.reference.prepare_quantized"."""
     if kernel is None:
         return NONE
-    row = _delegated(kernel)
+    row = _delegate(kernel)
     return described(row.prepare) + ("" if row.takes is None else f", if {_short(row.takes)}")
 
 
-def _delegated(kernel: Kernel) -> Kernel:
+def _delegate(kernel: Kernel) -> Kernel:
     """Return XNNPACK's own row of one that prepares what XNNPACK leaves, too; any other row without added checks."""
     row = next((bound for bound in _bound(kernel.prepare) if isinstance(bound, Kernel)), kernel)
     inner = unwrap(row.prepare)
@@ -180,9 +180,9 @@ def described(function: Callable[..., Any]) -> str:
 def _with_bound(value: Any) -> str:
     """Return a function's name and what it is bound to: functions and plain values."""
     if isinstance(value, partial):
-        return _called(_with_bound(value.func), (*value.args, *value.keywords.values()))
+        return _call(_with_bound(value.func), (*value.args, *value.keywords.values()))
     if isinstance(value, FunctionType):
-        return _called(named(value), _bound(value))
+        return _call(named(value), _bound(value))
     return named(value)
 
 
@@ -190,7 +190,7 @@ def _bound(function: Callable[..., Any]) -> list[Any]:
     return [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
 
 
-def _called(name: str, bound: Iterable[Any]) -> str:
+def _call(name: str, bound: Iterable[Any]) -> str:
     parts = [part for value in bound for part in _parts(value)]
     return f"{name}({', '.join(parts)})" if parts else name
 
@@ -214,7 +214,7 @@ def home(kernel: Kernel | None) -> str:
     """Return the room and file that hold a row, such as "mul.reference"."""
     if kernel is None:
         return NONE
-    kernel = _delegated(kernel)
+    kernel = _delegate(kernel)
     for name, module in tuple(sys.modules.items()):
         if name.startswith(_PACKAGE) and any(_is_same(row, kernel) for row in getattr(module, "KERNELS", ())):
             return name.removeprefix(_PACKAGE)

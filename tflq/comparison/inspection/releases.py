@@ -123,13 +123,13 @@ def _of_every_operator(
 ) -> tuple[Step | None, ...]:
     """Return every operator as the profile prepares it; None if it refuses it, or if it is skipped."""
     return tuple(
-        None if place_of(number, op.index) in skipped else _prepared(part, op.index, profile)
+        None if place_of(number, op.index) in skipped else _prepare(part, op.index, profile)
         for number, part in graphs.items()
         for op in view(part).ops
     )
 
 
-def _prepared(model: Model, index: int, profile: Profile) -> Step | None:
+def _prepare(model: Model, index: int, profile: Profile) -> Step | None:
     try:
         return prepare_alone(model, index, profile)
     except TflqError:

@@ -36,7 +36,7 @@ def convolved(site: Site) -> Working:
         for c in range(depth):
             value = site.read(0, (n, y, x, group * depth + c), data.input_zero_point)
             taps.append(_product(value, _weight(site, (filter_, ky, kx, c))))
-    return _finished(site, taps, outside * depth)
+    return _finish(site, taps, outside * depth)
 
 
 def convolved_by_channel(site: Site) -> Working:
@@ -49,7 +49,7 @@ def convolved_by_channel(site: Site) -> Working:
         )
         for ky, kx, y, x in inside
     ]
-    return _finished(site, taps, outside)
+    return _finish(site, taps, outside)
 
 
 def dense(site: Site) -> Working:
@@ -61,13 +61,13 @@ def dense(site: Site) -> Working:
         _product(site.read_flat(0, row * depth + k, data.input_zero_point), _weight(site, (unit, k)))
         for k in range(depth)
     ]
-    return _finished(site, taps)
+    return _finish(site, taps)
 
 
 def spread_out(site: Site) -> Working:
     """Trace TRANSPOSE_CONV: the input pixels whose spread filters reach the output pixel."""
     taps = _spread_taps(site)
-    return _finished(site, taps)
+    return _finish(site, taps)
 
 
 def spread_out_in_blocks(site: Site) -> Working:
@@ -105,7 +105,7 @@ def matrix_product(site: Site) -> Working:
         first = (k, row) if data.adjoint[0] else (row, k)
         second = (column, k) if data.adjoint[1] else (k, column)
         left, right = (
-            site.read(operand, (*_repeated(leading, site.operand(operand)), *place), data.zero_points[operand])
+            site.read(operand, (*_repeat(leading, site.operand(operand)), *place), data.zero_points[operand])
             for operand, place in enumerate((first, second))
         )
         taps.append(_product(left, right))
@@ -115,12 +115,12 @@ def matrix_product(site: Site) -> Working:
     return Working(tuple(taps), (total, *pipeline_steps(data.pipeline, int(total.value))))
 
 
-def _repeated(leading: list[int], matrices: Array) -> Index:
+def _repeat(leading: list[int], matrices: Array) -> Index:
     """Return the leading dimensions of the output's index in an operand that may repeat some of them."""
     return aligned(tuple(leading), matrices.shape[:-2])
 
 
-def _finished(site: Site, taps: list[Tap], outside: int = 0) -> Working:
+def _finish(site: Site, taps: list[Tap], outside: int = 0) -> Working:
     output, channel = site.data.output, site.index[-1]
     total = total_of(taps)
     steps = pipeline_steps(output.pipeline, int(total.value), int(output.bias[channel]), channel)

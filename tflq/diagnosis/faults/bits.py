@@ -16,8 +16,8 @@ def stuck_bits(case: Case) -> Defect | None:
     if kind.kind not in "iu" or kind.itemsize > 4:
         return None
     plain = np.dtype(f"u{kind.itemsize}")
-    seen = _joined(case.observed).view(plain)
-    right = _joined(case.expected).view(plain)
+    seen = _join(case.observed).view(plain)
+    right = _join(case.expected).view(plain)
     changed = int(np.bitwise_or.reduce(seen ^ right))
     low, high = int(np.bitwise_and.reduce(seen)), int(np.bitwise_or.reduce(seen))
     stuck = changed & (low | ~high)
@@ -35,5 +35,5 @@ def stuck_bits(case: Case) -> Defect | None:
     return Defect(DefectKind.ADDRESSING, name, evidence, case.tensor, "", cleared)
 
 
-def _joined(values: tuple[Array, ...]) -> Array:
+def _join(values: tuple[Array, ...]) -> Array:
     return np.ascontiguousarray(np.concatenate([v.reshape(-1) for v in values]))

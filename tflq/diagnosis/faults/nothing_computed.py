@@ -21,7 +21,7 @@ def nothing_computed(case: Case) -> Defect | None:
     """Return why a result does not depend on its operator's inputs; None if it may."""
     if _may_be_flushed(case):
         return None
-    return _unsteady(case) or _constant(case) or _frozen(case) or _stale(case) or _skipped(case)
+    return _unsteady(case) or _constant(case) or _frozen(case) or _stale(case) or _skip(case)
 
 
 def _may_be_flushed(case: Case) -> bool:
@@ -114,7 +114,7 @@ def _unsteady(case: Case) -> Defect | None:
     return None
 
 
-def _skipped(case: Case) -> Defect | None:
+def _skip(case: Case) -> Defect | None:
     """Return that the result holds an input as it is."""
     for position in case.parts[0].inputs:
         pairs = [(p.inputs[position], o) for p, o in zip(case.parts, case.observed, strict=True)]

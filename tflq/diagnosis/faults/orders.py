@@ -52,10 +52,10 @@ def orders(shape: Sequence[int]) -> Iterator[Order]:
         if size % count == 0:
             yield Order(f"{text} (endianness)", places.reshape(-1, count)[:, ::-1].reshape(-1))
     yield from _blocks(places)
-    yield from _transposed(places)
+    yield from _transpose(places)
 
 
-def _transposed(places: Ints) -> Iterator[Order]:
+def _transpose(places: Ints) -> Iterator[Order]:
     """Yield other orders of the axes, each different one once, without those that hypotheses about arithmetic try."""
     letters = {4: "NHWC", 3: "NHC", 2: "NC"}.get(places.ndim, "")
     orders = list(permutations(range(places.ndim))) if letters else []

@@ -66,7 +66,7 @@ def _plain(case: Case) -> tuple[int, ...]:
 
 def _leaving(case: Case, wraps: bool) -> int:
     """Return the number of elements that accumulators of 32 bits change."""
-    made = [_limited(case, None, wraps, k) for k in range(len(case.observed))]
+    made = [_limit(case, None, wraps, k) for k in range(len(case.observed))]
     return sum(
         int(np.count_nonzero(one != right))
         for one, right in zip(made, case.expected, strict=True)
@@ -75,11 +75,11 @@ def _leaving(case: Case, wraps: bool) -> int:
 
 
 def _fits(case: Case, stage: StageOf | None, wraps: bool) -> bool:
-    made = (_limited(case, stage, wraps, k) for k in range(len(case.observed)))
+    made = (_limit(case, stage, wraps, k) for k in range(len(case.observed)))
     return all(one is not None and np.array_equal(one, o) for one, o in zip(made, case.observed, strict=True))
 
 
-def _limited(case: Case, stage: StageOf | None, wraps: bool, sample: int) -> Array | None:
+def _limit(case: Case, stage: StageOf | None, wraps: bool, sample: int) -> Array | None:
     """Return the sample's result with limited accumulators and a stage; None if it cannot be computed."""
     part, profile = case.parts[sample], case.profile
 

@@ -33,7 +33,7 @@ def precision(case: Case) -> Defect | None:
     """Return that float results are those of a narrower type, that they overflow, or that small ones are 0."""
     if case.observed[0].dtype != np.float32:
         return None
-    return _flushed(case) or _narrow(case) or _overflowing(case)
+    return _flush(case) or _narrow(case) or _overflowing(case)
 
 
 def _narrow(case: Case) -> Defect | None:
@@ -111,7 +111,7 @@ def _overflowing(case: Case) -> Defect | None:
     )
 
 
-def _flushed(case: Case) -> Defect | None:
+def _flush(case: Case) -> Defect | None:
     """Return that exactly the subnormal results are 0. If no other result is there, nothing may have been computed."""
     zero = [np.where(np.abs(e) < _NORMAL, np.float32(0), e) for e in case.expected]
     if not all(np.array_equal(z, o) for z, o in zip(zero, case.observed, strict=True)):

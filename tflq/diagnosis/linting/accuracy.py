@@ -70,7 +70,7 @@ def _span(site: Site, tensor: int) -> float | None:
     spans = [own]
     if origin.name == "QUANTIZE":
         spans.append(_levels(site, origin.inputs[0]))
-    spans.append(_clamped(origin))
+    spans.append(_clamp(origin))
     known = [span for span in spans if span is not None]
     return min(known, default=None)
 
@@ -90,7 +90,7 @@ def _levels(site: Site, tensor: int) -> float | None:
     return float(stored[0]) * (int(limits.max) - int(limits.min))
 
 
-def _clamped(op: OperatorView) -> float | None:
+def _clamp(op: OperatorView) -> float | None:
     """Return the width of the range that an activation leaves, alone or fused; None if it is open."""
     fused = 0 if op.options is None else int(op.options.get("fused_activation_function") or 0)
     return _CLAMPS.get(op.name, _FUSED_CLAMPS.get(fused))

@@ -47,12 +47,12 @@ def _tables_off_by_one(alone: Part, profile: Profile) -> Iterator[Change]:
     if name not in _TABLED or any(x.dtype.kind not in "iu" or x.dtype.itemsize > 1 for x in codes):
         return
     for step, way in ((1, "up"), (-1, "down")):
-        turn = Turn(partial(_stepped, step), partial(_stepped, -step))
+        turn = Turn(partial(_step, step), partial(_step, -step))
         yield Change(f"table index off by one {way}", alone.model, profile, dict.fromkeys(alone.inputs, turn))
         yield Change(f"table value off by one {way}", alone.model, profile, {}, turn)
 
 
-def _stepped(step: int, codes: Array) -> Array:
+def _step(step: int, codes: Array) -> Array:
     """Return codes moved by a step, saturated at the ends of their type."""
     limits = np.iinfo(codes.dtype)
     return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)

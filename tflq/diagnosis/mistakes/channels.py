@@ -187,10 +187,10 @@ def _weights(model: Model, tensor: int, axis: int, channels: Array) -> Iterator[
     ways: dict[str, Callable[[Array], Array]] = {"missing": lambda row: np.full_like(row, zero)}
     for step in (1, -1):
         way = "forwards" if step == 1 else "backwards"
-        ways[f"shifted {way} by one"] = partial(_rolled, step, None)
-        ways[f"shifted {way} by one, filled with the zero point"] = partial(_pushed, step, int(zero))
+        ways[f"shifted {way} by one"] = partial(_roll, step, None)
+        ways[f"shifted {way} by one, filled with the zero point"] = partial(_push, step, int(zero))
         for at in range(rows.ndim - 1) if rows.ndim > 2 else ():
-            ways[f"shifted {way} by one along axis {at} of the filter"] = partial(_rolled, step, at)
+            ways[f"shifted {way} by one along axis {at} of the filter"] = partial(_roll, step, at)
     for name, way_of in ways.items():
         changed = rows.copy()
         for channel in channels:
@@ -202,11 +202,11 @@ def _weights(model: Model, tensor: int, axis: int, channels: Array) -> Iterator[
         yield f"weights of {named} {name} channel's", with_constant(model, tensor, np.moveaxis(changed, 0, axis))
 
 
-def _rolled(step: int, axis: int | None, row: Array) -> Array:
+def _roll(step: int, axis: int | None, row: Array) -> Array:
     return np.roll(row, step, axis)
 
 
-def _pushed(step: int, fill: int, row: Array) -> Array:
+def _push(step: int, fill: int, row: Array) -> Array:
     moved = np.roll(row.reshape(-1), step)
     moved[0 if step > 0 else -1] = fill
     return moved.reshape(row.shape)

@@ -126,13 +126,13 @@ def _wrong_tables(table: Array) -> Iterator[tuple[str, Array]]:
     lowest, highest = type_range(table.dtype)
     for step, way in ((1, "up"), (-1, "down")):
         neighbours = order[np.clip(np.arange(table.size) + step, 0, table.size - 1)]
-        yield f"table index off by one {way}", _moved(table, order, neighbours)
+        yield f"table index off by one {way}", _move(table, order, neighbours)
         yield f"table index off by one {way}, around the ends", np.roll(table, -step)
         moved = np.clip(table.astype(np.int64) + step, lowest, highest)
         yield f"table value off by one {way}", moved.astype(table.dtype)
 
 
-def _moved(table: Array, places: Array, sources: Array) -> Array:
+def _move(table: Array, places: Array, sources: Array) -> Array:
     moved = np.empty_like(table)
     moved[places] = table[sources]
     return moved
@@ -146,14 +146,14 @@ def _multipliers(data: Any) -> Iterator[Mistaken]:
             name, rounded = f"{prefix}mantissa of 16 bits", min(mantissa + (1 << 15) >> 16 << 16, 2**31 - 2**16)
             yield name + _within(part), partial(part.rebuild, Multiplier(rounded, shift))
             yield f"{name}, cut off{_within(part)}", partial(part.rebuild, Multiplier(mantissa >> 16 << 16, shift))
-        for name, wrong in _shifted(shift):
+        for name, wrong in _shift(shift):
             yield f"{prefix}shift {name}{_within(part)}", partial(part.rebuild, Multiplier(mantissa, wrong))
     for short in parts_of(data, ShortMultiplier):
-        for name, wrong in _shifted(short.value.shift):
+        for name, wrong in _shift(short.value.shift):
             changed = short.value._replace(shift=wrong)
             yield f"{prefix_of(short.name)}shift {name}{_within(short)}", partial(short.rebuild, changed)
     for alone in parts_of(data, Shift):
-        for name, wrong in _shifted(alone.value):
+        for name, wrong in _shift(alone.value):
             yield f"{alone.name} {name}{_within(alone)}", partial(alone.rebuild, Shift(wrong))
     for fixed in parts_of(data, FixedMultiplier):
         for name, wrong in (
@@ -163,6 +163,6 @@ def _multipliers(data: Any) -> Iterator[Mistaken]:
             yield f"{fixed.name} {name}{_within(fixed)}", partial(fixed.rebuild, FixedMultiplier(wrong))
 
 
-def _shifted(shift: int) -> Iterator[tuple[str, int]]:
+def _shift(shift: int) -> Iterator[tuple[str, int]]:
     yield "off by one to the left", shift + 1
     yield "off by one to the right", shift - 1

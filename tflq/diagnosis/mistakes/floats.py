@@ -49,7 +49,7 @@ _USUAL = ("half to even", "half away from zero")
 
 def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield every way to compute the operator in floats, with every rounding."""
-    quantized = _quantized(alone)
+    quantized = _quantize(alone)
     if quantized is None:
         return
     name = alone.op.builtin
@@ -86,7 +86,7 @@ class _Quantized:
         return model
 
 
-def _quantized(alone: Part) -> _Quantized | None:
+def _quantize(alone: Part) -> _Quantized | None:
     """Return None if results are not codes, or the real values of some tensor are unknown."""
     graph, operator = alone.graph, alone.op
     tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]

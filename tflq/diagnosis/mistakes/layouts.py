@@ -54,10 +54,10 @@ def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
 
 
 def _turn(there: _Reorder, back: _Reorder, order: tuple[int, ...]) -> Turn:
-    return Turn(_bound(there, order), _bound(back, order))
+    return Turn(_bind(there, order), _bind(back, order))
 
 
-def _bound(change: _Reorder, order: tuple[int, ...]) -> Callable[[Array], Array]:
+def _bind(change: _Reorder, order: tuple[int, ...]) -> Callable[[Array], Array]:
     return lambda x: change(x, order) if x.ndim == 4 else x
 
 
@@ -83,7 +83,7 @@ def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) ->
     return device
 
 
-def _made(profile: Profile, change: Callable[[Array], Array]) -> Device:
+def _make(profile: Profile, change: Callable[[Array], Array]) -> Device:
     """Return a device that changes the form of its results."""
     return _then(lambda alone: alone.run(alone.plan(profile)), change)
 
@@ -99,15 +99,15 @@ def _signs(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield 8-bit codes with a sign read as codes without one, and vice versa."""
     positions = [p for p, value in alone.inputs.items() if value.dtype in _OTHER_SIGN]
     for position in positions:
-        yield f"codes of input {position} off by 128", _given(profile, {position: _shifted})
+        yield f"codes of input {position} off by 128", _given(profile, {position: _shift})
     if any(value.dtype in _OTHER_SIGN for value in alone.got.values()):
-        yield "codes of the results off by 128", _made(profile, _shifted)
+        yield "codes of the results off by 128", _make(profile, _shift)
     if positions:
         if len(positions) > 1:
-            yield "codes of all inputs off by 128", _given(profile, dict.fromkeys(positions, _shifted))
+            yield "codes of all inputs off by 128", _given(profile, dict.fromkeys(positions, _shift))
         yield (
             "codes of inputs and results off by 128",
-            _then(_given(profile, dict.fromkeys(positions, _shifted)), _shifted),
+            _then(_given(profile, dict.fromkeys(positions, _shift)), _shift),
         )
         yield "every tensor taken for the other signedness", _all_other(profile)
     name = alone.op.builtin
@@ -125,7 +125,7 @@ def _eight_bit_operands(model: Model) -> tuple[int, ...]:
     return tuple(t for t in tensors if graph.tensors[t].type in _OTHER_TYPE and graph.tensors[t].quantization)
 
 
-def _shifted(x: Array) -> Array:
+def _shift(x: Array) -> Array:
     """Return 8-bit codes + 128, modulo 256."""
     return (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype) if x.dtype in _OTHER_SIGN else x
 
@@ -218,7 +218,7 @@ def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         fills = {name: value for name, value in fills.items() if limits.min <= value <= limits.max}
     for name, value in fills.items():
         for side, place in ((False, ""), (True, ", SAME padding on the other side")):
-            yield f"padding stored as {name}{place}", _padded(profile, image, window, value, side)
+            yield f"padding stored as {name}{place}", _pad(profile, image, window, value, side)
 
     for name, fill in _CONTENTS.items():
         for sides, place in (
@@ -279,7 +279,7 @@ def _padded_with(
     return device
 
 
-def _padded(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:
+def _pad(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:
     """Return the operator without padding over an image that stores it."""
     down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
     across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)

@@ -35,7 +35,7 @@ def mistaken_operands(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         return
     constants = _constants(alone)
     for name, narrowed in NARROW.items():
-        model = _rounded(alone.model, constants, narrowed)
+        model = _round(alone.model, constants, narrowed)
         yield f"operands rounded to {name}", _device(profile, model, narrowed)
         if constants:
             yield f"weights rounded to {name}", _device(profile, model, None)
@@ -48,7 +48,7 @@ def _constants(alone: Part) -> tuple[int, ...]:
     return tuple(t for t, spec in specs if spec.type == TensorType.FLOAT32 and len(spec.shape) > 1)
 
 
-def _rounded(model: Model, constants: tuple[int, ...], narrowed: Narrow) -> Model:
+def _round(model: Model, constants: tuple[int, ...], narrowed: Narrow) -> Model:
     for tensor in constants:
         value = view(model).constant(tensor)
         if value is not None:

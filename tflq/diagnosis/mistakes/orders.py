@@ -31,17 +31,17 @@ _MOST = 1 << 25
 
 
 def _in_order(a: list[Floats], b: list[Floats]) -> Array:
-    return _added([x * y for x, y in zip(a, b, strict=True)])
+    return _add([x * y for x, y in zip(a, b, strict=True)])
 
 
-def _added(terms: list[Array]) -> Array:
+def _add(terms: list[Array]) -> Array:
     total = terms[0]
     for term in terms[1:]:
         total = total + term
     return total
 
 
-def _fused(a: list[Floats], b: list[Floats]) -> Array:
+def _fuse(a: list[Floats], b: list[Floats]) -> Array:
     total = np.zeros(np.broadcast_shapes(a[0].shape, b[0].shape), np.float32)
     for x, y in zip(a, b, strict=True):
         total = fused(x, y, total)
@@ -70,7 +70,7 @@ def _pairwise(a: list[Floats], b: list[Floats]) -> Array:
 
 def _in_halves(a: list[Floats], b: list[Floats]) -> Array:
     """Return the result with products and sums in float16."""
-    return _added([(x.astype(np.float16) * y.astype(np.float16)) for x, y in zip(a, b, strict=True)])
+    return _add([(x.astype(np.float16) * y.astype(np.float16)) for x, y in zip(a, b, strict=True)])
 
 
 def _into_halves(a: list[Floats], b: list[Floats]) -> Array:
@@ -82,15 +82,15 @@ def _into_halves(a: list[Floats], b: list[Floats]) -> Array:
 
 
 def _in_doubles(a: list[Floats], b: list[Floats]) -> Array:
-    return _added([x.astype(np.float64) * y for x, y in zip(a, b, strict=True)]).astype(np.float32)
+    return _add([x.astype(np.float64) * y for x, y in zip(a, b, strict=True)]).astype(np.float32)
 
 
 #: Orders by name.
 ORDERS: dict[str, Order] = {
     "sums in order": _in_order,
-    "fused multiply-add, in order": _fused,
+    "fused multiply-add, in order": _fuse,
     **{f"sums in {lanes} lanes": _in_lanes(lanes, _in_order) for lanes in (4, 8, 16)},
-    **{f"fused multiply-add in {lanes} lanes": _in_lanes(lanes, _fused) for lanes in (4, 8, 16)},
+    **{f"fused multiply-add in {lanes} lanes": _in_lanes(lanes, _fuse) for lanes in (4, 8, 16)},
     "sums pairwise": _pairwise,
     "products and sums in float16": _in_halves,
     "sums in float16": _into_halves,

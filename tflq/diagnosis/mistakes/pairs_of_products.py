@@ -60,12 +60,12 @@ def _sums(contraction: Contraction, x: Array) -> Array:
             inside = ((rows >= 0) & (rows < x.shape[1]))[:, None] & ((columns >= 0) & (columns < x.shape[2]))
             read = x[:, rows.clip(0, x.shape[1] - 1)][:, :, columns.clip(0, x.shape[2] - 1)].astype(np.int64) + offset
             read = np.where(inside[None, :, :, None], read, zero)
-            sums += _paired(read, w[:, ky, kx], first)
+            sums += _pair(read, w[:, ky, kx], first)
     corrected: Array = sums - zero * w.reshape(len(w), -1).sum(1)
     return corrected
 
 
-def _paired(read: Array, w: Array, first: Array) -> Array:
+def _pair(read: Array, w: Array, first: Array) -> Array:
     """Return the sums of one tap, (N, out_h, out_w, O): pairs of channels, from the `first` of each group, saturate."""
     total = np.zeros((*read.shape[:3], len(w)), np.int64)
     for c in range(0, w.shape[1], 2):

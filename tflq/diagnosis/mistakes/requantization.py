@@ -77,7 +77,7 @@ def _accumulator(bits: int, *, wraps: bool) -> Mistake:
     return lambda right: lambda real: NarrowAccumulator(right(real), bits, wraps)
 
 
-def _shortened(real: Reals) -> Reals:
+def _shorten(real: Reals) -> Reals:
     """Return the multipliers with mantissas of 15 bits and a sign, rounded to nearest."""
     fraction, exponent = np.frexp(real)
     rounded: Reals = np.ldexp(np.rint(fraction * 2**15), exponent - 15)
@@ -137,14 +137,14 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
         yield f"multiplier of 24 bits, rounds {name}", _rounding(fixed(name, mantissa=24))
         both = f"two multiplications, of 24 and of 16 bits, each rounds {name}"
         yield both, _rounding(fixed(name, name, mantissa=24))
-    yield "multiplier of 16 bits", _multiplier(_shortened)
+    yield "multiplier of 16 bits", _multiplier(_shorten)
     yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)
     for cut in (False, True):
         for name in DIVISIONS:
             ending = f"{', cut off' if cut else ''}, rounds {name}"
             yield f"multiplier of 16 bits{ending}", _rounding(fixed(name, mantissa=15, cut=cut))
     yield "multiplier of 16 bits, below 1, rounds half up", _rounding(WideRounding.of)
-    yield "multiplier of 16 bits, rounds twice", _rounding(lambda real: DoubleRounding.of(_shortened(_reals(real))))
+    yield "multiplier of 16 bits, rounds twice", _rounding(lambda real: DoubleRounding.of(_shorten(_reals(real))))
     yield "shift of 32 or more to the left gives 0", _multiplier(_without_far_shifts)
     yield "shift to the left taken modulo 32", _multiplier(_shift_modulo_32)
     yield "shift off by one to the left", _multiplier(lambda real: real * 2)

@@ -22,10 +22,10 @@ _LIMITS: dict[str, Callable[[Array], Array]] = {
 def mistaken_results(profile: Profile) -> Iterator[Mistaken]:
     """Yield limits of the results at 0 and -1."""
     for name, limit in _LIMITS.items():
-        yield name, _limited(profile, limit)
+        yield name, _limit(profile, limit)
 
 
-def _limited(profile: Profile, limit: Callable[[Array], Array]) -> Device:
+def _limit(profile: Profile, limit: Callable[[Array], Array]) -> Device:
     def device(alone: Part) -> Values:
         values = alone.run(alone.plan(profile))
         return {t: limit(v) if t in alone.got and v.dtype.kind in "if" else v for t, v in values.items()}

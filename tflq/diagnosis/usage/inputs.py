@@ -24,14 +24,14 @@ def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Ite
     """Yield mistakes and what a device is fed by them. The first that reproduces a device's input is its cause."""
     if has_scale(spec):
         yield from _of_other_sign(spec, samples, scaling)
-        yield from _rounded(spec, samples, scaling)
+        yield from _round(spec, samples, scaling)
         yield from _as_codes(spec, samples, scaling)
     for even in (False, True) if has_scale(spec) else (False,):
-        for name, moved in _moved(samples):
+        for name, moved in _move(samples):
             expected = prepared(spec, moved, scaling, even=even)
             if expected is not None:
                 yield name, expected
-        yield from _scaled(spec, samples, even=even)
+        yield from _scale(spec, samples, even=even)
 
 
 def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -51,7 +51,7 @@ def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) 
         yield name, [saturated(spec, v.astype(np.int16)) for v in samples]
 
 
-def _moved(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
+def _move(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
     """Yield orders of elements and of samples."""
     shape = samples[0].shape
     if len(shape) == 4 and shape[-1] == 3:
@@ -65,7 +65,7 @@ def _moved(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
         yield "off by one sample: the one before was fed", [samples[-1], *samples[:-1]]
 
 
-def _rounded(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+def _round(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
     """Yield other roundings of the division by the scale in the host's code."""
     real = real_values(spec, samples, scaling)
     if real is None:
@@ -90,7 +90,7 @@ def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> It
         yield "float values fed as codes", [saturated(spec, rounding(v)) for v in real]
 
 
-def _scaled(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:
+def _scale(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:
     """Yield other means and standard deviations."""
     channels = samples[0].shape[-1] if samples[0].ndim else 1
     for mean, std in _SCALINGS:

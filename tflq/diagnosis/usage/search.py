@@ -120,7 +120,7 @@ def find_mistake(
                 return replace(found, scaling=stated)
             samples = _with(samples, tensor, right)
     read = _tried(model, samples, corrected(model, samples), profile, Side.DUMP)
-    return read or _reused(model, samples, profile)
+    return read or _reuse(model, samples, profile)
 
 
 def near_mistakes(
@@ -177,7 +177,7 @@ def _plain(numbers: tuple[float, ...]) -> float | tuple[float, ...]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _reused(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistake | None:
+def _reuse(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistake | None:
     """Return the mistake of reading a tensor after a later one took its memory; None if no tensor shows it."""
     try:
         located = localize_samples(model, [dump_of(model, one) for one in samples[:_SAMPLES]], profile)
@@ -189,10 +189,10 @@ def _reused(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistak
     tensor, other = next(iter(taken.items()))
     elements = sum(one[t].size for one in samples for t in taken if t in one)
     name = f"reused arena memory: the dump holds tensor {other} in place of tensor {tensor}"
-    return Mistake(name, Side.DUMP, elements, 0, elements, (), _skipped(model, tensor, other))
+    return Mistake(name, Side.DUMP, elements, 0, elements, (), _skip(model, tensor, other))
 
 
-def _skipped(model: Model, tensor: int, other: int) -> tuple[str, ...]:
+def _skip(model: Model, tensor: int, other: int) -> tuple[str, ...]:
     """Return the rival where both hold the same bytes: an operator that was skipped left its input unchanged."""
     graph = view(model)
     maker = graph.maker(other)

@@ -52,7 +52,7 @@ def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
     path = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else ""
     if isinstance(source, (str, os.PathLike)):
         file, section = split_path(path)
-        data: mmap.mmap | bytes | memoryview = _mapped(file, mapped_from)
+        data: mmap.mmap | bytes | memoryview = _map(file, mapped_from)
     else:
         (file, section), data = ("", None), _frozen(source)
     try:
@@ -60,7 +60,7 @@ def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
             from tflq.engine.api.packages import package_of
 
             _refuse_foreign(data, path)
-            return _packed(package_of(data, file), section)
+            return _pack(package_of(data, file), section)
         data = _of_source(data, section)
     except FormatError as error:
         raise error.of(path) from error
@@ -110,7 +110,7 @@ def split_path(path: str) -> tuple[str, str | None]:
     return path, None
 
 
-def _packed(package: Package, section: str | None) -> tuple[Model, memoryview]:
+def _pack(package: Package, section: str | None) -> tuple[Model, memoryview]:
     """Return a model of a package, with its external buffers, and its bytes as a file of its own."""
     data = package.model(section)
     model = read(data)
@@ -131,7 +131,7 @@ def package(path: str | os.PathLike[str]) -> Package | None:
     """
     if split_path(os.fsdecode(path))[1] is not None:
         return None
-    data = _mapped(os.fspath(path))
+    data = _map(os.fspath(path))
     if not _is_package(data):
         return None
     from tflq.engine.api.packages import package_of
@@ -152,7 +152,7 @@ def _refuse_foreign(data: mmap.mmap | bytes | memoryview, path: str) -> None:
         raise FormatError(kind.text, path=path)
 
 
-def _mapped(path: str | bytes, mapped_from: int = 0) -> mmap.mmap | bytes:
+def _map(path: str | bytes, mapped_from: int = 0) -> mmap.mmap | bytes:
     """Return the bytes of a file: a read-only map, or plain bytes if it is small or cannot be mapped."""
     kind = kind_of_folder(os.fsdecode(path)) if os.path.isdir(path) else None
     if kind is not None:

@@ -48,7 +48,7 @@ class _Node:
 
 def products(graph: GraphView, profile: Profile) -> frozenset[int]:
     """Return the operators that multiply a tensor of codes by itself inside a chain."""
-    return frozenset(_chained(graph, profile))
+    return frozenset(_chain(graph, profile))
 
 
 def computed_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ def together(graph: GraphView, profile: Profile) -> dict[int, tuple[int, ...]]:
     """Return, by operator, those before it with which a profile computes it in one go, with other bits than alone."""
     if profile.runtime.resolver != XNNPACK:
         return {}
-    chained = _chained(graph, profile)
+    chained = _chain(graph, profile)
     codes = matrices_of_codes(graph, profile)
     found = {
         op.index: (
@@ -79,7 +79,7 @@ def _maker(graph: GraphView, tensor: int) -> int:
     return maker.index
 
 
-def _chained(graph: GraphView, profile: Profile) -> Mapping[int, tuple[int, ...]]:
+def _chain(graph: GraphView, profile: Profile) -> Mapping[int, tuple[int, ...]]:
     """Return, by the index of a square of codes in a chain, the operators before it there."""
     if not _FUSES.holds(profile.runtime) or not any(_is_square(graph, op) for op in graph.ops):
         return {}

@@ -39,7 +39,7 @@ def node_of(
         index=op.index,
         inputs=tuple(operands[t] if t >= 0 else None for t in op.inputs),
         outputs=tuple(operands[t] for t in op.outputs if t >= 0),
-        options=_converted(op.options or NO_OPTIONS),
+        options=_convert(op.options or NO_OPTIONS),
         intermediates=tuple(operands[t] for t in op.record.intermediates or () if t >= 0),
         custom_options=bytes(op.record.custom_options or b""),
         surroundings=around,
@@ -51,7 +51,7 @@ def node_of(
 _ACTIVATION, _FUNCTIONS = "fused_activation_function", range(6)
 
 
-def _converted(options: Record) -> Record:
+def _convert(options: Record) -> Record:
     """Return the options with an unknown activation as none. Source: flatbuffer_conversions.cc ConvertActivation."""
     function = options.fields.get(_ACTIVATION)
     if function is None or int(function) in _FUNCTIONS:

@@ -36,7 +36,7 @@ def places_of(plan: Plan, given: Mapping[int, Array]) -> tuple[dict[int, Array],
         return None  # strings, or tensors that are given, made or kept more than once
     lives = {tensor: life for tensor, life in _lives(plan).items() if tensor not in given and tensor not in handles}
     sizes = {t: dtypes[t].itemsize * int(np.prod(plan.operands[t].shape)) for t in lives}
-    starts, total = _packed(lives, sizes)
+    starts, total = _pack(lives, sizes)
     kept = sum(value.nbytes for value in given.values()) + sum(size_of(o, o.shape) for o in own.values())
     if total + kept > plan.limits.memory:
         return None
@@ -78,7 +78,7 @@ def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
     return lives
 
 
-def _packed(lives: Mapping[int, tuple[int, int]], sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
+def _pack(lives: Mapping[int, tuple[int, int]], sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
     """Return starts in a block of memory, and its size.
 
     Larger tensors come first, each at the lowest place that is free during its life.

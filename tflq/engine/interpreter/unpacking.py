@@ -75,10 +75,10 @@ def unpackable_tensors(
         return frozenset()
     known: dict[int, Operand] = {} if operands is None else operands
     ops = (op for op in graph.ops if op.name in UNPACKING)
-    return frozenset(t for op in ops for t in _unpacked(graph, op, known))
+    return frozenset(t for op in ops for t in _unpack(graph, op, known))
 
 
-def _unpacked(graph: GraphView, op: OperatorView, operands: dict[int, Operand]) -> Iterator[int]:
+def _unpack(graph: GraphView, op: OperatorView, operands: dict[int, Operand]) -> Iterator[int]:
     """Yield the result of an operator that unpacks a constant; `operands` gets its operands."""
     if op.name not in UNPACKING or len(op.outputs) != 1 or len(op.inputs) != 1:
         return

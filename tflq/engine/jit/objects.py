@@ -120,7 +120,7 @@ class _Layout:
         for number, section in enumerate(source.sections):
             if section.flags & _ALLOCATED and not source.name(section).startswith(_IGNORED):
                 block = self.data if section.flags & _WRITABLE else self.code
-                offset = _padded(block, section.alignment)
+                offset = _pad(block, section.alignment)
                 end = section.offset + section.size
                 block += bytes(section.size) if section.kind == _EMPTY else source.content[section.offset : end]
                 self.at[number] = section.flags & _WRITABLE != 0, offset
@@ -131,12 +131,12 @@ class _Layout:
         for number in sorted(used):
             symbol = self.source.symbols[number]
             if symbol.section == _UNDEFINED:
-                self.slots[symbol.name] = _padded(self.data, 8)
+                self.slots[symbol.name] = _pad(self.data, 8)
                 self.data += bytes(8)
-                self._stubs[symbol.name] = _padded(self.code, 16)
+                self._stubs[symbol.name] = _pad(self.code, 16)
                 self.code += bytes(16)
             elif symbol.section == _COMMON:
-                self._common[symbol.name] = _padded(self.data, max(1, symbol.value))
+                self._common[symbol.name] = _pad(self.data, max(1, symbol.value))
                 self.data += bytes(symbol.size)
         self.start = -(-len(self.code) // PAGE) * PAGE
         write = _STUBS[self.source.machine]
@@ -194,7 +194,7 @@ def link(content: bytes, entry: str) -> Image:
     return Image(bytes(layout.code), bytes(layout.data), entries[0], slots, tuple(layout.moved))
 
 
-def _padded(block: bytearray, alignment: int) -> int:
+def _pad(block: bytearray, alignment: int) -> int:
     block += bytes(-len(block) % max(1, alignment))
     return len(block)
 

@@ -128,26 +128,26 @@ def stamp() -> str:
 
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
     made_by = [metadata.version(name) for name in ("numba", "llvmlite")]
-    return repr((machine(), _described(), made_by, [each for each in settings if each[0] != "NUMBA_CACHE_DIR"]))
+    return repr((machine(), _describe(), made_by, [each for each in settings if each[0] != "NUMBA_CACHE_DIR"]))
 
 
 @cache
 def _own() -> frozenset[str]:
     """Return the features of the processor at hand."""
-    if names := _listed("flags", "Features"):
+    if names := _list("flags", "Features"):
         return frozenset(_ELSEWHERE.get(name, name) for name in names.split())
     codegen = import_whole("numba.core.codegen")
     return _split(codegen.get_host_cpu_features())
 
 
-def _described() -> str:
+def _describe() -> str:
     """Return a description of the processor that differs if a compiler may treat it differently."""
-    said = [_listed(*names) for names in (("flags", "Features"), ("model name", "CPU part"), ("cpu family",))]
+    said = [_list(*names) for names in (("flags", "Features"), ("model name", "CPU part"), ("cpu family",))]
     return repr(said) if any(said) else repr((platform.processor(), sorted(_own())))
 
 
 @cache
-def _listed(*names: str) -> str:
+def _list(*names: str) -> str:
     """Return a line of Linux's description of the first processor, or ""."""
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
         for line in file:

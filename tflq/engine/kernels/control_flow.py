@@ -97,13 +97,13 @@ def prepare_while(node: Node, arithmetic: Arithmetic) -> Prepared:
     node.check(len(node.outputs) == len(arguments), "number of outputs", expected=len(arguments), got=len(node.outputs))
     for y, result in zip(node.outputs, body.outputs, strict=True):
         require_same_type(node, result, y)
-    fixed = _fixed(node, body)
-    data = WhileData(cond_index, body_index, _forwarded(body), fixed)
+    fixed = _fix(node, body)
+    data = WhileData(cond_index, body_index, _forward(body), fixed)
     shapes = tuple(outside for _, outside in fixed) if fixed else (None,) * len(arguments)
     return Prepared(shapes, data, eval_while)
 
 
-def _fixed(node: Node, body: Callee) -> tuple[tuple[Shape, Shape], ...]:
+def _fix(node: Node, body: Callee) -> tuple[tuple[Shape, Shape], ...]:
     pairs = []
     for operand, computed in zip(body.inputs, body.shapes, strict=True):
         declared = operand.shape
@@ -116,7 +116,7 @@ def _fixed(node: Node, body: Callee) -> tuple[tuple[Shape, Shape], ...]:
     return tuple(pairs)
 
 
-def _forwarded(body: Callee) -> tuple[int, ...]:
+def _forward(body: Callee) -> tuple[int, ...]:
     position = {operand.index: i for i, operand in enumerate(body.inputs)}
     return tuple(position.get(operand.index, -1) for operand in body.outputs)
 

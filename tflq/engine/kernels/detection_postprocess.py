@@ -130,16 +130,14 @@ def eval_detections(data: OpData, encodings: Array, scores: Array, anchors: Arra
 
 def decoded(data: OpData, encodings: Array, anchors: Array) -> Array:
     """Return corners (top, left, bottom, right). Source: DecodeCenterSizeBoxes."""
-    code, anchor = (
-        _centred(q, x).astype(np.float64) for q, x in ((data.encodings, encodings), (data.anchors, anchors))
-    )
+    code, anchor = (_centre(q, x).astype(np.float64) for q, x in ((data.encodings, encodings), (data.anchors, anchors)))
     size = anchor[:, 2:]
     centre = (code[:, :2] / data.scales[:2] * size + anchor[:, :2]).astype(np.float32)
     half = (0.5 * exp(code[:, 2:] / data.scales[2:]) * size).astype(np.float32)
     return np.concatenate([centre - half, centre + half], axis=1)
 
 
-def _centred(codes: Codes, x: Array) -> Array:
+def _centre(codes: Codes, x: Array) -> Array:
     """Source: Dequantizer. One float32 product."""
     return x if x.dtype == np.float32 else (x.astype(np.float32) - np.float32(codes.zero_point)) * codes.scale
 

@@ -149,7 +149,7 @@ def _transform(data: OpData, a: Array) -> None:
     transform_columns(z, data.width // 2, data.columns, data.leaf)
 
 
-def _mirrored(a: Array) -> tuple[Array, Array]:
+def _mirror(a: Array) -> tuple[Array, Array]:
     """Return rows 1 to half, and those that hold the negative frequencies of each."""
     half = a.shape[0] // 2
     return a[1:half], a[:half:-1][: max(half - 1, 0)]
@@ -157,7 +157,7 @@ def _mirrored(a: Array) -> tuple[Array, Array]:
 
 def _untangle(a: Array) -> None:
     """Separate frequencies 0 and FW/2, which went through the columns as one complex number. Source: rdft2d_sub."""
-    low, high = _mirrored(a)
+    low, high = _mirror(a)
     high[:, 0] = 0.5 * (low[:, 0] - high[:, 0])
     low[:, 0] -= high[:, 0]
     high[:, 1] = 0.5 * (low[:, 1] + high[:, 1])
@@ -167,7 +167,7 @@ def _untangle(a: Array) -> None:
 def _unpack(a: Array) -> None:
     """Give frequency FW/2 its own column, and every row its value. Source: Rfft2dReorder, except for the last signs."""
     half, last = a.shape[0] // 2, a.shape[1] - 2
-    low, high = _mirrored(a)
+    low, high = _mirror(a)
     real, imaginary = high[:, 0].copy(), high[:, 1].copy()
     high[:, last], high[:, last + 1] = imaginary, real
     low[:, last], low[:, last + 1] = imaginary, -real

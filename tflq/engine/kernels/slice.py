@@ -51,7 +51,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def prepare_declared(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Refuse an output whose declared shape is whole and another one: it is not resized."""
-    prepared, declared = prepare(node, arithmetic), _declared(node)
+    prepared, declared = prepare(node, arithmetic), _declare(node)
     if declared is not None and declared != prepared.shapes[0]:
         node.reject("declared shape", node.outputs[0], expected=list(prepared.shapes[0] or ()), got=list(declared))
     return prepared
@@ -59,13 +59,13 @@ def prepare_declared(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def prepare_unchecked(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Raise for an output whose declared shape is whole and another one: it is written as if it were resized."""
-    prepared, declared = prepare(node, arithmetic), _declared(node)
+    prepared, declared = prepare(node, arithmetic), _declare(node)
     if declared is not None and declared != prepared.shapes[0]:
         raise UndefinedResultError(node.op, "the output keeps a declared shape that is another one")
     return prepared
 
 
-def _declared(node: Node) -> tuple[int, ...] | None:
+def _declare(node: Node) -> tuple[int, ...] | None:
     """Return the output's declared shape; None if it has no dimension, or one that is open."""
     y = node.outputs[0]
     return y.shape if y.shape and not y.is_open else None

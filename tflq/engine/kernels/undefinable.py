@@ -147,11 +147,11 @@ def refusing(row: Kernel, runtime: Runtime) -> Kernel:
     move = MOVES.get(row.op)
     if move is None or not xnnpack(move.since).holds(runtime) or not row.signature.makes(*codes_known(runtime)):
         return row
-    return replace(row, prepare=_guarded(row.prepare, row.op, codes_known(runtime)))
+    return replace(row, prepare=_guard(row.prepare, row.op, codes_known(runtime)))
 
 
 @cache
-def _guarded(inner: Prepare, op: str, types: tuple[TensorType, ...]) -> Prepare:
+def _guard(inner: Prepare, op: str, types: tuple[TensorType, ...]) -> Prepare:
     """Return one function for each `inner`, so that tables which share a row still share it."""
     move = MOVES[op]
 

@@ -53,11 +53,11 @@ def eval_unique(index_type: np.dtype[np.generic], x: Array) -> tuple[Array, Arra
     which = np.empty(x.size, index_type)
     _number(keys, 0, slots, values, first, which, state, _STEPS * (x.size + 100))
     if state[1] > _STEPS * (x.size + 100):
-        return _sorted(index_type, x)
+        return _sort(index_type, x)
     return x[first[: state[0]]], which
 
 
-def _sorted(index_type: np.dtype[np.generic], x: Array) -> tuple[Array, Array]:
+def _sort(index_type: np.dtype[np.generic], x: Array) -> tuple[Array, Array]:
     """Return the same by sorting, which takes the same time for any values."""
     _, first, which = np.unique(x, return_index=True, return_inverse=True)
     order = np.argsort(first)

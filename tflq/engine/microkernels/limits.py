@@ -40,7 +40,7 @@ def limits() -> dict[str, dict[str, str | float]]:
             found[kind] = {"form": form.name, "rate": rate_of_form(form)}
     if found:
         lanes = float_tiles.chosen().lanes
-        found["floats"] = {"form": f"float32 x {lanes}", "rate": _rate(lanes, lanes, FLOAT, FLOAT, _multiplied)}
+        found["floats"] = {"form": f"float32 x {lanes}", "rate": _rate(lanes, lanes, FLOAT, FLOAT, _multiply)}
     return found
 
 
@@ -50,7 +50,7 @@ def rate_of_form(form: Form) -> float:
     return _rate(form.lanes, form.lanes * form.group, I32, weights.element, DOTS[form.dot])
 
 
-def _multiplied(v: Vectors, sums: Value, row: Value, weights: Value) -> Value:
+def _multiply(v: Vectors, sums: Value, row: Value, weights: Value) -> Value:
     """Emit a product that is rounded before it is added, as in the reference kernels."""
     return v.builder.fadd(sums, v.builder.fmul(row, weights))
 

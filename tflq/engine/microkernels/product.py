@@ -54,7 +54,7 @@ class IntegerProduct:
         return self.run.bound(out.view(np.uint8), first_row, self._read(codes), geometry, *self.constants)
 
     def _read(self, codes: Array) -> Array:
-        """Return codes as the packer reads them: modulo 2**8 if packed values have 8 bits, see `_bound`."""
+        """Return codes as the packer reads them: modulo 2**8 if packed values have 8 bits, see `_bind`."""
         return codes if self.kernel.tile.form.is_wide else codes.view(np.uint8)
 
 
@@ -75,7 +75,7 @@ def fused(
         scaling = Scaling.of(pipeline.stage, largest)
         if scaling is None:
             return ()
-        bound = _bound(codes, matrix, at, rows, bias[at], scaling, limits, pipeline.dtype.name, form)
+        bound = _bind(codes, matrix, at, rows, bias[at], scaling, limits, pipeline.dtype.name, form)
         if bound is None:
             return ()
         products.append(bound)
@@ -92,7 +92,7 @@ def summed(
         if accumulator != np.int32 and _largest_sum(codes, matrix) >= 2**31:
             return ()
         bias = np.zeros(matrix.shape[1], np.int32)
-        bound = _bound(codes, matrix, at, rows, bias, Scaling((), ()), (0, -(2**31), 2**31 - 1), "int32", form)
+        bound = _bind(codes, matrix, at, rows, bias, Scaling((), ()), (0, -(2**31), 2**31 - 1), "int32", form)
         if bound is None:
             return ()
         products.append(bound)
@@ -104,7 +104,7 @@ def _largest_sum(codes: Codes, matrix: Array) -> int:
     return packing.largest_column(matrix) * codes.largest
 
 
-def _bound(
+def _bind(
     codes: Codes,
     matrix: Array,
     columns: slice,

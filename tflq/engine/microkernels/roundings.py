@@ -165,7 +165,7 @@ def _float32(stage: FloatRoundingEven, largest: int) -> Scaling | None:
     return Scaling((FLOAT32_HALF_EVEN,), (real,)) if np.all(np.isfinite(real)) else None
 
 
-def _unscaled(stage: Unscaled, largest: int) -> Scaling | None:
+def _unscale(stage: Unscaled, largest: int) -> Scaling | None:
     return Scaling((), ())
 
 
@@ -194,6 +194,6 @@ _SCALINGS: Mapping[type, Callable[[Any, int], Scaling | None]] = {
     ShortHalfUp: _short,
     FloatRounding: _float64,
     FloatRoundingEven: _float32,
-    Unscaled: _unscaled,
+    Unscaled: _unscale,
     BlockTail: _in_blocks,
 }

@@ -74,12 +74,12 @@ def _intrinsic() -> Any:
     return run_into
 
 
-def _emitted(function: Compiled[..., None]) -> EmittedRun:
+def _emit(function: Compiled[..., None]) -> EmittedRun:
     """Go above `@compiled`, whose function is the definition."""
     return EmittedRun(function.python)
 
 
-@_emitted
+@_emit
 @compiled
 def run_into(source: Array, begin: Int, less: Int, out: Array, at: Int) -> None:
     """Write RUN elements of `source` from `begin` on, less `less` in the type of `out`, from out[at] on.

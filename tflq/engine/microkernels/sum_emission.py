@@ -71,10 +71,10 @@ def _emit(builder: ir.IRBuilder, kernel: SumKernel, at: SumOperands) -> None:
     builder.position_at_end(loop)
     step = builder.phi(I64)
     start = builder.mul(step, ir.Constant(I64, kernel.lanes))
-    first = _scaled(v, _centred(v, kernel, at.first, start, centring[0]), kernel.first, inputs[0])
-    second = _scaled(v, _centred(v, kernel, at.second, start, centring[1]), kernel.second, inputs[1])
+    first = _scale(v, _centre(v, kernel, at.first, start, centring[0]), kernel.first, inputs[0])
+    second = _scale(v, _centre(v, kernel, at.second, start, centring[1]), kernel.second, inputs[1])
     total = builder.add(first, second) if kernel.sign > 0 else builder.sub(first, second)
-    codes = v.clamp(builder.add(_scaled(v, total, kernel.steps, scaling), zero_point), low, high)
+    codes = v.clamp(builder.add(_scale(v, total, kernel.steps, scaling), zero_point), low, high)
     narrow = builder.trunc(codes, ir.VectorType(ELEMENTS[kernel.code], kernel.lanes))
     v.store(narrow, builder.gep(at.out, [builder.mul(start, ir.Constant(I64, SIZES[kernel.code]))]))
     next_step = builder.add(step, ir.Constant(I64, 1))
@@ -85,7 +85,7 @@ def _emit(builder: ir.IRBuilder, kernel: SumKernel, at: SumOperands) -> None:
     builder.position_at_end(after)
 
 
-def _centred(v: Vectors, kernel: SumKernel, place: Value, start: Value, constants: list[Value]) -> Value:
+def _centre(v: Vectors, kernel: SumKernel, place: Value, start: Value, constants: list[Value]) -> Value:
     """Emit (code - zero point) * 2**left for a register of codes."""
     zero_point, left = constants
     address = v.builder.gep(place, [v.builder.mul(start, ir.Constant(I64, SIZES[kernel.left]))])
@@ -94,7 +94,7 @@ def _centred(v: Vectors, kernel: SumKernel, place: Value, start: Value, constant
     return v.shift_left(v.builder.sub(codes, zero_point), left)
 
 
-def _scaled(v: Vectors, value: Value, steps: Iterable[Step], constants: list[list[Value]]) -> Value:
+def _scale(v: Vectors, value: Value, steps: Iterable[Step], constants: list[list[Value]]) -> Value:
     for step, own in zip(steps, constants, strict=True):
         value = getattr(v, step.name)(value, *own)
     return value

@@ -55,7 +55,7 @@ def _emit(builder: ir.IRBuilder, kernel: TapKernel, at: LineOperands) -> None:
     phase.add_incoming(at.first, before)
     constants = builder.gep(at.constants, [builder.mul(phase, _number(words))])
     sums = _sums(v, kernel, at, step, phase, constants)
-    codes = _scaled(v, kernel, sums, constants, zero_point, (at.low, at.high))
+    codes = _scale(v, kernel, sums, constants, zero_point, (at.low, at.high))
     v.store(codes, builder.gep(at.out, [builder.mul(step, _number(kernel.width * SIZES[kernel.code]))]))
     next_step, following = builder.add(step, _number(1)), builder.add(phase, _number(1))
     step.add_incoming(next_step, builder.block)
@@ -111,7 +111,7 @@ def _seen(v: Vectors, kernel: TapKernel, codes: Value, offsets: Value, pair: Val
     return widen(narrow, ir.VectorType(I16, width))
 
 
-def _scaled(
+def _scale(
     v: Vectors, kernel: TapKernel, sums: list[Value], constants: Value, zero_point: Value, limits: tuple[Value, Value]
 ) -> Value:
     """Emit the steps on both registers, and return one vector of codes, of 16 bits at most, in the order of the line.

@@ -55,7 +55,7 @@ def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     """
     (count, length), units = rows.codes.shape, len(weights.codes)
     sums = np.zeros((count, units, _LANES), np.float32)
-    sums[..., 0] = _packed(weights) * rows.zero_point.astype(np.float32)[:, None]
+    sums[..., 0] = _pack(weights) * rows.zero_point.astype(np.float32)[:, None]
     for block in range(length // weights.size):
         inputs = slice(block * weights.size, (block + 1) * weights.size)
         codes, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
@@ -75,7 +75,7 @@ def summed_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     """
     codes = rows.codes.astype(np.float64) + 128
     zero_point = (rows.zero_point.astype(np.int64) + 128).astype(np.float32)
-    total = _packed(weights) * zero_point[:, None]
+    total = _pack(weights) * zero_point[:, None]
     for block in range(codes.shape[1] // weights.size):
         inputs = slice(block * weights.size, (block + 1) * weights.size)
         exact = (codes[:, inputs] @ weights.codes[:, inputs].T.astype(np.float64)).astype(np.float32)
@@ -83,7 +83,7 @@ def summed_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     return np.asarray(total * rows.scale[:, None] + bias[None, :])
 
 
-def _packed(weights: Blocks) -> Floats:
+def _pack(weights: Blocks) -> Floats:
     """Return the amount that a zero point of 1 subtracts from each result, (O,)."""
     total = np.zeros(len(weights.codes), np.float32)
     for first in range(0, weights.codes.shape[1], _PACKED):

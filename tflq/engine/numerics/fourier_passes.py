@@ -25,7 +25,7 @@ def _times_i(z: Complex) -> Complex:
 
 
 @compiled
-def _flipped(z: Complex) -> Complex:
+def _flip(z: Complex) -> Complex:
     return complex(z.imag, z.real)
 
 
@@ -94,8 +94,8 @@ def _pass_shifted(z: Points, w: Points, c: Real) -> None:
             y1, y3 = x1, _times_i(_times_eighth(c, x3))
         elif e == middle:
             turn = w[e, EVEN_1]
-            y0, y2 = turn * x0, _flipped(turn) * x2
-            y1, y3 = _flipped(turn) * x1, -(turn * x3)
+            y0, y2 = turn * x0, _flip(turn) * x2
+            y1, y3 = _flip(turn) * x1, -(turn * x3)
         else:
             y0, y2 = w[e, EVEN_1] * x0, w[e, ODD_1] * x2
             y1, y3 = conjugate(w[e, EVEN_3]) * x1, conjugate(w[e, ODD_3]) * x3
@@ -115,14 +115,14 @@ def _plain_16(z: Points, turn: Complex, c: Real) -> None:
     y0, y4, y8, y12 = x0 + x2, x0 - x2, x1 + _times_i(x3), x1 - _times_i(x3)
     x0, x1, x2, x3 = z[1] + z[9], z[1] - z[9], z[5] + z[13], z[5] - z[13]
     y1, y5 = x0 + x2, x0 - x2
-    y9, y13 = turn * (x1 + _times_i(x3)), _flipped(turn) * (x1 - _times_i(x3))
+    y9, y13 = turn * (x1 + _times_i(x3)), _flip(turn) * (x1 - _times_i(x3))
     x0, x1, x2, x3 = z[2] + z[10], z[2] - z[10], z[6] + z[14], z[6] - z[14]
     y2, y6 = x0 + x2, x0 - x2
     y10, x1 = _times_eighth(c, x1 + _times_i(x3)), x1 - _times_i(x3)
     y14 = complex(c * (x1.real + x1.imag), c * (x1.imag - x1.real))
     x0, x1, x2, x3 = z[3] + z[11], z[3] - z[11], z[7] + z[15], z[7] - z[15]
     y3, y7 = x0 + x2, x0 - x2
-    y11, y15 = _flipped(turn) * (x1 + _times_i(x3)), turn * (x1 - _times_i(x3))
+    y11, y15 = _flip(turn) * (x1 + _times_i(x3)), turn * (x1 - _times_i(x3))
     _combine(z[12:], y12 - y14, y12 + y14, y13 - y15, y13 + y15)
     _combine(z[8:], y8 + y10, y8 - y10, y9 + y11, y9 - y11)
     x2, x3 = _times_eighth(c, y5 + _times_i(y7)), _times_eighth(c, y5 - _times_i(y7))
@@ -141,17 +141,17 @@ def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
     y0, y4 = x0 + x1, x0 - x1
     x0, x1 = z[0] - _times_i(z[8]), _times_eighth(c, z[4] - _times_i(z[12]))
     y8, y12 = x0 + _times_i(x1), x0 - _times_i(x1)
-    x0, x1 = one * (z[1] + _times_i(z[9])), _flipped(three) * (z[5] + _times_i(z[13]))
+    x0, x1 = one * (z[1] + _times_i(z[9])), _flip(three) * (z[5] + _times_i(z[13]))
     y1, y5 = x0 + x1, x0 - x1
     x0, x1 = three * (z[1] - _times_i(z[9])), conjugate(one) * (z[5] - _times_i(z[13]))
     y9, y13 = x0 - x1, x0 + x1
-    x0, x1 = two * (z[2] + _times_i(z[10])), _flipped(two) * (z[6] + _times_i(z[14]))
+    x0, x1 = two * (z[2] + _times_i(z[10])), _flip(two) * (z[6] + _times_i(z[14]))
     y2, y6 = x0 + x1, x0 - x1
-    x0, x1 = _flipped(two) * (z[2] - _times_i(z[10])), two * (z[6] - _times_i(z[14]))
+    x0, x1 = _flip(two) * (z[2] - _times_i(z[10])), two * (z[6] - _times_i(z[14]))
     y10, y14 = x0 - x1, x0 + x1
-    x0, x1 = three * (z[3] + _times_i(z[11])), _flipped(one) * (z[7] + _times_i(z[15]))
+    x0, x1 = three * (z[3] + _times_i(z[11])), _flip(one) * (z[7] + _times_i(z[15]))
     y3, y7 = x0 + x1, x0 - x1
-    x0, x1 = conjugate(_flipped(one)) * (z[3] - _times_i(z[11])), _flipped(three) * (z[7] - _times_i(z[15]))
+    x0, x1 = conjugate(_flip(one)) * (z[3] - _times_i(z[11])), _flip(three) * (z[7] - _times_i(z[15]))
     y11, y15 = x0 + x1, x0 - x1
     _combine(z, y0 + y2, y0 - y2, y1 + y3, y1 - y3)
     x0, x1 = _times_eighth(c, y5 + _times_i(y7)), _times_eighth(c, y5 - _times_i(y7))
@@ -184,8 +184,8 @@ def _shifted_8(z: Points, turn: Complex, c: Real) -> None:
     """
     y0, y1 = z[0] + _times_i(z[4]), z[0] - _times_i(z[4])
     y2, y3 = _times_eighth(c, z[2] + _times_i(z[6])), _times_eighth(c, z[2] - _times_i(z[6]))
-    y4, y5 = turn * (z[1] + _times_i(z[5])), _flipped(turn) * (z[1] - _times_i(z[5]))
-    y6, y7 = _flipped(turn) * (z[3] + _times_i(z[7])), turn * (z[3] - _times_i(z[7]))
+    y4, y5 = turn * (z[1] + _times_i(z[5])), _flip(turn) * (z[1] - _times_i(z[5]))
+    y6, y7 = _flip(turn) * (z[3] + _times_i(z[7])), turn * (z[3] - _times_i(z[7]))
     _combine(z, y0 + y2, y0 - y2, y4 + y6, y4 - y6)
     _combine(z[4:], y1 + _times_i(y3), y1 - _times_i(y3), y5 - y7, y5 + y7)
 

@@ -28,7 +28,7 @@ def turns(count: int) -> Points:
     size = count
     while size > 16:
         table = np.zeros((size // 4, 6), np.complex128)
-        _fill_plain(table, _interpolated(size) if size == count else _direct(size))
+        _fill_plain(table, _interpolate(size) if size == count else _direct(size))
         _fill_shifted(table, size)
         tables.append(table)
         size //= 4
@@ -61,7 +61,7 @@ def _turn(angle: float) -> complex:
     return complex(cos(angle), sin(angle))
 
 
-def _swapped(z: complex) -> complex:
+def _swap(z: complex) -> complex:
     return complex(z.imag, z.real)
 
 
@@ -76,7 +76,7 @@ def _direct(size: int) -> list[tuple[complex, complex]]:
     return [_group(step, 4 * e) for e in range(1, size // 8)]
 
 
-def _interpolated(size: int) -> list[tuple[complex, complex]]:
+def _interpolate(size: int) -> list[tuple[complex, complex]]:
     """Return the first pass's twiddle factors: a table of half the length, odd elements from their two neighbours."""
     step = _QUARTER_PI / (size // 4)
     one, three = 0.5 / cos(step * 2), 0.5 / cos(step * 6)
@@ -85,12 +85,12 @@ def _interpolated(size: int) -> list[tuple[complex, complex]]:
     factors = []
     for i in range(size // 16):
         (a, b), (c, d) = known[i], known[i + 1]
-        factors.append((_scaled(one, a + c), _scaled(three, b + d)))
+        factors.append((_scale(one, a + c), _scale(three, b + d)))
         factors.append(known[i + 1])
     return factors[:-1]
 
 
-def _scaled(factor: float, z: complex) -> complex:
+def _scale(factor: float, z: complex) -> complex:
     return complex(factor * z.real, factor * z.imag)
 
 
@@ -98,7 +98,7 @@ def _fill_plain(table: Points, first: list[tuple[complex, complex]]) -> None:
     """Fill the rows of plain blocks: those of the second eighth are the first, mirrored."""
     for e, (one, three) in enumerate(first, 1):
         table[e, PLAIN_1], table[e, PLAIN_3] = one, three
-        table[-e, PLAIN_1], table[-e, PLAIN_3] = _swapped(one), _swapped(three)
+        table[-e, PLAIN_1], table[-e, PLAIN_3] = _swap(one), _swap(three)
 
 
 def _fill_shifted(table: Points, size: int) -> None:
@@ -107,6 +107,6 @@ def _fill_shifted(table: Points, size: int) -> None:
     for e in range(1, size // 8):
         even_1, even_3 = _group(step, 4 * e)
         far_1, far_3 = _group(step, size - 4 * e)
-        table[e, EVEN_1:] = even_1, _swapped(far_1), even_3, _swapped(far_3)
-        table[-e, EVEN_1:] = far_1, _swapped(even_1), far_3, _swapped(even_3)
+        table[e, EVEN_1:] = even_1, _swap(far_1), even_3, _swap(far_3)
+        table[-e, EVEN_1:] = far_1, _swap(even_1), far_3, _swap(even_3)
     table[size // 8, EVEN_1] = _group(step, size // 2)[0]

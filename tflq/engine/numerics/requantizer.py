@@ -178,7 +178,7 @@ class Requantizer:
             product = np.where(far, np.sign(product) * _WIDE, product)
             bits = np.maximum(bits, 0)
         else:
-            shifted = _shifted_left(total, left) if self.left == "saturates" else _wrapped(total << (left & 31))
+            shifted = _shifted_left(total, left) if self.left == "saturates" else _wrap(total << (left & 31))
             product = shifted * mantissa
         last = OF_HARDWARE[self.last]
         if self.first != "none":
@@ -208,7 +208,7 @@ def limited(total: Ints, accumulator: str) -> Ints:
     return np.asarray(np.clip(total, -half, half - 1))
 
 
-def _wrapped(total: Ints) -> Ints:
+def _wrap(total: Ints) -> Ints:
     return np.asarray(total.astype(np.int32).astype(np.int64))
 
 

@@ -40,7 +40,7 @@ def _estimate(x: Real) -> Real:
 
 
 @compiled
-def _refined(x: Real) -> Real:
+def _refine(x: Real) -> Real:
     """Return the estimate after one Newton step, no two operations fused."""
     estimate = _estimate(x)
     error = subtract(multiply(x, multiply(estimate, estimate)), np.float32(1))
@@ -53,7 +53,7 @@ def rsqrt(value: Real) -> Real:
     x = read(value)
     if not x > np.float32(0):
         return np.float32(np.nan)
-    return np.float32(0) if x == np.float32(np.inf) else _refined(x)
+    return np.float32(0) if x == np.float32(np.inf) else _refine(x)
 
 
 @compiled
@@ -62,4 +62,4 @@ def sqrt(value: Real) -> Real:
     x = read(value)
     if x == np.float32(0) or x == np.float32(np.inf):
         return x
-    return multiply(x, _refined(x)) if x > np.float32(0) else np.float32(np.nan)
+    return multiply(x, _refine(x)) if x > np.float32(0) else np.float32(np.nan)

@@ -96,7 +96,7 @@ def elu_avx512(value: Real) -> Real:
     p = fma(p, t, np.float32(_E4))
     p = fma(p, t, np.float32(_E3))
     p = multiply(fma(p, t, np.float32(_E2)), t)
-    return _combined(p, t, s)
+    return _combine(p, t, s)
 
 
 @compiled
@@ -115,11 +115,11 @@ def elu_avx2(value: Real) -> Real:
     t = fma(subtract(n, np.float32(_MAGIC_4)), np.float32(-_LN2), z)
     p = fma(np.float32(_L4), t, np.float32(_L3))
     p = multiply(fma(p, t, np.float32(_L2)), t)
-    return _combined(p, t, s)
+    return _combine(p, t, s)
 
 
 @compiled
-def _combined(p: Real, t: Real, s: Real) -> Real:
+def _combine(p: Real, t: Real, s: Real) -> Real:
     """Return s * (1 + t + p * t) - 1."""
     t = multiply(t, s)
     return add(fma(p, t, t), subtract(s, np.float32(1)))

@@ -57,10 +57,10 @@ def _figures(row: Row) -> str:
 @cache
 def _kernels(runtime: Runtime, figures: str) -> KernelTable:
     table = kernels_of(runtime)
-    return table.each(_measured(figures)) if figures else table
+    return table.each(_measure(figures)) if figures else table
 
 
-def _measured(name: str) -> Callable[[Kernel], Kernel]:
+def _measure(name: str) -> Callable[[Kernel], Kernel]:
     """Return the change that gives rows which promise to be close the figures measured for the profile `name`.
 
     `tools/measure_close.py` measures them (`schemas/measured_ulp.json`) and lists the rows that have none.

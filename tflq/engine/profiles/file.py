@@ -60,11 +60,11 @@ def load_profile(path: str) -> Profile:
         version = status.st_mtime_ns, status.st_size, status.st_ino
     except (OSError, ValueError):
         version = None  # reading it raises, with the reason
-    return _loaded(path, version)
+    return _load(path, version)
 
 
 @cache
-def _loaded(path: str, _version: object) -> Profile:
+def _load(path: str, _version: object) -> Profile:
     document = read_document(path)
     try:
         return _profile(path, document)

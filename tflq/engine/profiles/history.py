@@ -85,7 +85,7 @@ def changes_between(one: str, other: str, op: str, types: Collection[str]) -> tu
             forms.setdefault(change.types, []).append(change)
     found = (replace(steps[-1], before=steps[0].before, last=steps[0].last) for steps in forms.values())
     net = [change for change in found if change.before != change.after]
-    return tuple(net) if low == RELEASES.index(first) else tuple(map(_turned, net))
+    return tuple(net) if low == RELEASES.index(first) else tuple(map(_turn, net))
 
 
 def _split(profile: str) -> tuple[str, str]:
@@ -100,7 +100,7 @@ def _is_about(change: Change, types: Collection[str]) -> bool:
     return not named or any(word in types for word in named)
 
 
-def _turned(change: Change) -> Change:
+def _turn(change: Change) -> Change:
     return replace(change, before=change.after, after=change.before)
 
 

@@ -67,7 +67,7 @@ def parts(model: Model, *, drop_unknown: bool = False, max_inside: int = MAX_INS
     if not outside.chunks:
         return [tables]
     # The size of the tables does not depend on the offsets in them; now that it is known, write the offsets.
-    outside = _Outside(all_buffers=outside.all_buffers, start=_aligned(len(tables)))
+    outside = _Outside(all_buffers=outside.all_buffers, start=_align(len(tables)))
     tables = _build(model, outside, room, drop_unknown)
     return [tables, bytes(outside.start - len(tables)), *outside.chunks, bytes(_TAIL)]
 
@@ -131,7 +131,7 @@ class _Outside:
         key = array.__array_interface__["data"][0], array.size
         if key not in self.places:
             self.places[key] = self.start + self.size
-            padded = _aligned(array.size)
+            padded = _align(array.size)
             self.chunks += [array.data, bytes(padded - array.size)]
             self.size += padded
         return self.places[key], array.size
@@ -297,7 +297,7 @@ def _unknown_number(unknown: UnknownField) -> int:
     return int.from_bytes(unknown.inline[:8], "little")
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 

@@ -21,7 +21,7 @@ def with_external_buffers(model: Model, data: bytes | memoryview) -> Model:
     used = {tensor.external_buffer for graph in model.subgraphs for tensor in graph.tensors if tensor.external_buffer}
     places = {number: len(model.buffers) + k for k, number in enumerate(sorted(used))}
     added = tuple(_buffer(known, number, memoryview(data)) for number in places)
-    graphs = tuple(_attached(graph, places) for graph in model.subgraphs)
+    graphs = tuple(_attach(graph, places) for graph in model.subgraphs)
     return replace(
         model, subgraphs=graphs, buffers=(*model.buffers, *added), external_buffers=None, external_buffer_groups=None
     )
@@ -38,7 +38,7 @@ def _buffer(known: Mapping[int, Record], number: int, data: memoryview) -> Buffe
     return Buffer(np.frombuffer(data[begin : begin + size], np.uint8))
 
 
-def _attached(graph: Subgraph, places: Mapping[int, int]) -> Subgraph:
+def _attach(graph: Subgraph, places: Mapping[int, int]) -> Subgraph:
     def attached(tensor: TensorSpec) -> TensorSpec:
         if not tensor.external_buffer:
             return tensor

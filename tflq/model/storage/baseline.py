@@ -53,10 +53,10 @@ def read_baseline(path: PathLike, today: date) -> Baseline:
     if len(keys) != len(entries):
         raise InputError("accepts the same thing twice", name=str(path))
     accepted = {e.key: e for e in entries if date.fromisoformat(e.expires) >= today}
-    return Baseline(accepted, _compared(document.get("compared"), str(path)))
+    return Baseline(accepted, _compare(document.get("compared"), str(path)))
 
 
-def _compared(value: object, path: str) -> dict[str, int]:
+def _compare(value: object, path: str) -> dict[str, int]:
     if not isinstance(value, Mapping) or not all(type(n) is int and n > 0 for n in value.values()):
         got = f"{value!r:.80}"
         raise InputError("does not list what was compared", name=path, expected="compared: numbers by name", got=got)

@@ -77,7 +77,7 @@ def _store(source: str, stack: ExitStack) -> Store:
     return ZipStore(source, raw)
 
 
-def _refused(path: PathLike, error: OSError | ValueError) -> TflqError:
+def _refuse(path: PathLike, error: OSError | ValueError) -> TflqError:
     """Return the error as one of this package, with the path; its own errors are returned unchanged."""
     return (
         error if isinstance(error, TflqError) else FileAccessError(path, getattr(error, "strerror", None) or str(error))
@@ -151,7 +151,7 @@ def _new_folder(path: str, index: str) -> Iterator[str]:
                 os.rename(place, old)
             os.rename(new, place)
     except OSError as error:
-        raise _refused(path, error) from error
+        raise _refuse(path, error) from error
 
 
 class _Folder:

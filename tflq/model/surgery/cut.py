@@ -28,10 +28,10 @@ def cut(model: Model, operators: Sequence[int]) -> tuple[Model, tuple[int, ...]]
     tensors = (*used, *dict.fromkeys(s for t in used for s in _scales(graph.tensors[t]) if s not in used))
     number = {tensor: position for position, tensor in enumerate(tensors)}
     part = Subgraph(
-        tensors=tuple(_rescaled(graph.tensors[t], number) for t in tensors),
+        tensors=tuple(_rescale(graph.tensors[t], number) for t in tensors),
         inputs=tuple(number[t] for t in dict.fromkeys(_read_from_outside(graph, chosen))),
         outputs=tuple(number[t] for t in dict.fromkeys(_given_out(graph, set(operators)))),
-        operators=tuple(_renumbered(operator, number) for operator in chosen),
+        operators=tuple(_renumber(operator, number) for operator in chosen),
         name=graph.record.name,
     )
     return replace(with_graph(model, part), signature_defs=None), tensors
@@ -60,7 +60,7 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
 
 def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
     """Return the operators of the first subgraph that words name; see `extract`."""
-    return frozenset(index for word in words for index in _named(model, word))
+    return frozenset(index for word in words for index in _name(model, word))
 
 
 def compacted(model: Model) -> Model:
@@ -102,7 +102,7 @@ def _scales(spec: TensorSpec) -> tuple[int, ...]:
     return tuple(int(t) for t in named if t is not None and int(t) >= 0)
 
 
-def _rescaled(spec: TensorSpec, number: dict[int, int]) -> TensorSpec:
+def _rescale(spec: TensorSpec, number: dict[int, int]) -> TensorSpec:
     """Return a tensor with the new numbers of the tensors that hold its scales."""
     if spec.quantization is None or spec.quantization.details is None or not _scales(spec):
         return spec
@@ -127,7 +127,7 @@ def _given_out(graph: GraphView, chosen: set[int]) -> Iterator[int]:
         yield from (t for t in graph.op(index).outputs if t >= 0 and (t in outside or t not in inside))
 
 
-def _renumbered(operator: Operator, number: dict[int, int]) -> Operator:
+def _renumber(operator: Operator, number: dict[int, int]) -> Operator:
     def of(tensors: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(number.get(t, -1) for t in tensors)
 
@@ -147,7 +147,7 @@ def _is_computed(graph: GraphView, tensor: int) -> bool:
     return tensor in graph.inputs or graph.data(tensor) is None
 
 
-def _named(model: Model, word: str) -> Sequence[int]:
+def _name(model: Model, word: str) -> Sequence[int]:
     first, dots, last = word.partition("..")
     if dots:
         start, end = _one(model, first), _one(model, last)

@@ -140,10 +140,10 @@ def eval_blocks(data: OpData, a: Array, b: Array) -> Array:
         0,
         accumulator.reshape(-1, data.run),
     )
-    return _wrapped(data, accumulator) if data.wraps else rest.pipeline(accumulator)
+    return _wrap(data, accumulator) if data.wraps else rest.pipeline(accumulator)
 
 
-def _wrapped(data: OpData, accumulator: Array) -> Array:
+def _wrap(data: OpData, accumulator: Array) -> Array:
     """Return the codes of sums that blocks keep in 16 bits. Source: vmovn_s32, vaddq_s16."""
     pipeline = data.rest.pipeline
     codes = pipeline(accumulator).reshape(-1, data.run)

@@ -70,7 +70,7 @@ class OpData:
     products: Products | None = field(init=False)  # of all groups, bound to all of the above
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "products", None if self.weights is None else _bound(self, self.weights))
+        object.__setattr__(self, "products", None if self.weights is None else _bind(self, self.weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +112,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), data, eval_variable if data.weights is None else eval_quantized)
 
 
-def _bound(data: OpData, w: Array) -> Products:
+def _bind(data: OpData, w: Array) -> Products:
     """Return the products with one matrix a group, of (KH * KW * C/G, O/G) each."""
     weights = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
     matrix = weights.reshape(weights.shape[0], -1).T

@@ -79,7 +79,7 @@ class OpData:
     taps: TapSums | None = field(init=False)  # bound to all of the above, where the processor has a kernel for it
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "taps", _bound(self) if self.weights.size else None)
+        object.__setattr__(self, "taps", _bind(self) if self.weights.size else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +122,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), replace(data, weights=weights(data, w.value)), eval_quantized)
 
 
-def _bound(data: OpData) -> TapSums | None:
+def _bind(data: OpData) -> TapSums | None:
     channels, taps = data.shape[3], data.window.taps
     return tap_sums(
         np.dtype(data.codes),

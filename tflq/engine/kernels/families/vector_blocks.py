@@ -45,7 +45,7 @@ def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
         first, second = second, first
     pairs = list(zip(first, second, strict=True))
     folds = []
-    for take in (_shared, _first_repeated, _shared, _second_repeated, _shared):
+    for take in (_share, _first_repeated, _share, _second_repeated, _share):
         size = 1
         while pairs and take(*pairs[-1]):
             size *= max(pairs.pop())
@@ -55,7 +55,7 @@ def run_of(a: Shape, b: Shape) -> tuple[int, bool]:
     return (folds[0], False) if folds[0] > 1 else (folds[1], True)
 
 
-def _shared(first: int, second: int) -> bool:
+def _share(first: int, second: int) -> bool:
     return first == second
 
 

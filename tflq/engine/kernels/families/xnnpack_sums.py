@@ -104,11 +104,11 @@ def _sum(values: Array, registers: Array, squared: Int, fused: Int) -> Real:
     for block in range(blocks):
         register = registers[block % count if block < rounds else block - rounds]
         for i in range(lanes):
-            register[i] = _added(values[block * lanes + i], register[i], squared, fused)
+            register[i] = _add(values[block * lanes + i], register[i], squared, fused)
     _fold(registers)
     first = registers[0]
     for i in range(values.size - blocks * lanes):
-        first[i] = _added(values[blocks * lanes + i], first[i], squared, fused)
+        first[i] = _add(values[blocks * lanes + i], first[i], squared, fused)
     half = lanes // 2
     while half:
         for i in range(half):
@@ -131,7 +131,7 @@ def _fold(registers: Array) -> None:
 
 
 @compiled
-def _added(value: Real, total: Real, squared: Int, fused: Int) -> Real:
+def _add(value: Real, total: Real, squared: Int, fused: Int) -> Real:
     """Return the total with one value more, or with its square."""
     if not squared:
         return add(value, total)

@@ -51,7 +51,7 @@ class OpData:
     products: Products | None = field(init=False)  # bound to all of the above
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "products", None if self.weights is None else _bound(self, self.weights))
+        object.__setattr__(self, "products", None if self.weights is None else _bind(self, self.weights))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ def _stage(
     return (arithmetic.requantize_dense if accumulator == np.int32 else arithmetic.requantize_dense_wide)(real)
 
 
-def _bound(data: OpData, w: Array) -> Products:
+def _bind(data: OpData, w: Array) -> Products:
     """Return the products with the weights (O, K), centred, as a matrix (K, O)."""
     count = int(np.prod(data.shape[:-1]))
     rows = PlainRows(data.input_zero_point, count, w.shape[1])

@@ -165,10 +165,10 @@ def eval_hybrid_rows(data: HybridData, out: Array, x: Array, w: Array, bias: Arr
         out.reshape(-1, units),
         undefined,
     )
-    return partial(_checked, multiply, undefined)
+    return partial(_check, multiply, undefined)
 
 
-def _checked(multiply: Call, undefined: Array) -> None:
+def _check(multiply: Call, undefined: Array) -> None:
     multiply()
     if undefined[0]:
         undefined[0] = 0

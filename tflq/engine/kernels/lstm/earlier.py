@@ -33,15 +33,15 @@ def prepare_half_away(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def prepare_negated(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare LSTM like later releases, with the other sign."""
-    return _negated(reference.prepare_step(node, arithmetic))
+    return _negate(reference.prepare_step(node, arithmetic))
 
 
 def prepare_negated_sequence(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare UNIDIRECTIONAL_SEQUENCE_LSTM like later releases, with the other sign."""
-    return _negated(reference.prepare_sequence(node, arithmetic))
+    return _negate(reference.prepare_sequence(node, arithmetic))
 
 
-def _negated(later: Prepared) -> Prepared:
+def _negate(later: Prepared) -> Prepared:
     """Negate the zero point; if a projection follows, later releases do the same."""
     data = later.data
     if not isinstance(data, lstm_integer.OpData) or data.projection is not None:

@@ -69,7 +69,7 @@ def over_image(special: Prepare, otherwise: Prepare) -> Prepare:
 
 def prepare_rounded(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Round the input's part of the bias half away: zero point * scale / scale in float32."""
-    shifted = _shifted(node)
+    shifted = _shift(node)
     half = np.float32(0.5)
     offset = int(float_to_int32(np.trunc(shifted + half if shifted > 0 else shifted - half)))
     return _prepare_biased(node, arithmetic, int(wrap_int32(node.outputs[0].zero_point - offset)))
@@ -77,10 +77,10 @@ def prepare_rounded(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def prepare_truncated(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Round the input's part of the bias towards zero."""
-    return _prepare_biased(node, arithmetic, node.outputs[0].zero_point - int(_shifted(node)))
+    return _prepare_biased(node, arithmetic, node.outputs[0].zero_point - int(_shift(node)))
 
 
-def _shifted(node: Node) -> np.float32:
+def _shift(node: Node) -> np.float32:
     x, y = node.input(0), node.outputs[0]
     return np.float32(x.zero_point) * x.scale / y.scale
 

@@ -101,20 +101,20 @@ def eval_pool(data: PoolData, x: Array, axes: Array) -> Array:
     return codes.reshape(data.reduced.shape)
 
 
-def _taken(rows: tuple[Kernel, ...], rule: Callable[[Node], bool] = takes) -> tuple[Kernel, ...]:
+def _take(rows: tuple[Kernel, ...], rule: Callable[[Node], bool] = takes) -> tuple[Kernel, ...]:
     return tuple(delegate(row, rule) for row in rows)
 
 
 KERNELS = (
     *valid(
         xnnpack("litert-2.1"),
-        *_taken(mean_rows(prepare_mean, "uint8", "int8")),
-        *_taken(sum_rows(prepare_sum, "uint8", "int8")),
+        *_take(mean_rows(prepare_mean, "uint8", "int8")),
+        *_take(sum_rows(prepare_sum, "uint8", "int8")),
     ),
     *valid(
         xnnpack("litert-1.4", "litert-2.0"),
-        *_taken(mean_rows(_MEAN_OF_CODES.prepare, "uint8", "int8")),
-        *_taken(sum_rows(_SUM_OF_CODES.prepare, "uint8", "int8")),
+        *_take(mean_rows(_MEAN_OF_CODES.prepare, "uint8", "int8")),
+        *_take(sum_rows(_SUM_OF_CODES.prepare, "uint8", "int8")),
     ),
-    *valid(xnnpack(until="litert-1.0"), *_taken(mean_rows(prepare_pool, "uint8", "int8"), takes_image)),
+    *valid(xnnpack(until="litert-1.0"), *_take(mean_rows(prepare_pool, "uint8", "int8"), takes_image)),
 )

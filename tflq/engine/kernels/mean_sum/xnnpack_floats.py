@@ -42,8 +42,8 @@ def evaluate(sums: Sums, x: Array, axes: Array, *, shape: Shape) -> Array:
     return sums.of(x).reshape(shape)
 
 
-def _taken(rows: Callable[..., tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
+def _take(rows: Callable[..., tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
     return tuple(replace(delegate(row, takes), sums_squares=True) for row in rows(prepare, "float32"))
 
 
-KERNELS = valid(xnnpack("litert-2.1", cpu="x86-64"), *_taken(mean_rows), *_taken(sum_rows))
+KERNELS = valid(xnnpack("litert-2.1", cpu="x86-64"), *_take(mean_rows), *_take(sum_rows))

@@ -82,13 +82,13 @@ def squares(data: SquareData) -> Array:
     Rounding: the real value, its square, the scaled square, and that with the zero point are float32; then half to
     even. LiteRT 2.1.0 and 2.1.1 round half away there. Overflow: saturates.
     """
-    return _coded(data, _scaled(data) + np.float32(data.zero_point))
+    return _encode(data, _scale(data) + np.float32(data.zero_point))
 
 
 def fused_squares(data: SquareData) -> Array:
     """Return the codes if a compiler fuses the last product with the sum, which then round once."""
     exact = _square(data).astype(np.float64) * np.float64(data.per_unit) + float(data.zero_point)
-    return _coded(data, exact.astype(np.float32))
+    return _encode(data, exact.astype(np.float32))
 
 
 def _square(data: SquareData) -> Array:
@@ -98,12 +98,12 @@ def _square(data: SquareData) -> Array:
         return np.asarray(real * real)
 
 
-def _scaled(data: SquareData) -> Array:
+def _scale(data: SquareData) -> Array:
     with np.errstate(all="ignore"):
         return np.asarray(_square(data) * data.per_unit)
 
 
-def _coded(data: SquareData, values: Array) -> Array:
+def _encode(data: SquareData, values: Array) -> Array:
     rounded = np.rint(np.where(np.isnan(values), np.float32(0), values))
     return np.clip(rounded, *data.clamp).astype(data.dtype)
 

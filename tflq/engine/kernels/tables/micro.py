@@ -39,7 +39,7 @@ def accepted(row: Kernel) -> Kernel | None:
     words = OPERATORS[row.op].micro.split()
     if "-hybrid" in words and signature.is_float and signature.reads(*_CODES):
         return None
-    first = signature.inputs[0].without(_refused(words)) if signature.inputs else None
+    first = signature.inputs[0].without(_refuse(words)) if signature.inputs else None
     if signature.inputs and first is None:
         return None
     left: Signature | None = signature if first is None else replace(signature, inputs=(first, *signature.inputs[1:]))
@@ -48,17 +48,17 @@ def accepted(row: Kernel) -> Kernel | None:
     return None if left is None else row.taking(left)
 
 
-def _refused(words: list[str]) -> list[TensorType]:
+def _refuse(words: list[str]) -> list[TensorType]:
     """Return the types of the first operand that the operator refuses when it runs."""
     return [TensorType[word[1:].upper()] for word in words if word.startswith("-") and word != "-hybrid"]
 
 
 def of_forms(rows: Rows) -> Rows:
     """Return the rows in the forms that are taken, for every version, as its interpreter prepares them."""
-    return tuple(prepared(replace(row, versions=_VERSIONS)) for row in _narrowed(rows))
+    return tuple(prepared(replace(row, versions=_VERSIONS)) for row in _narrow(rows))
 
 
-def _narrowed(rows: Rows) -> Iterator[Kernel]:
+def _narrow(rows: Rows) -> Iterator[Kernel]:
     """Yield the rows with the types of every form of their operator; whole if all of its forms are taken."""
     for row in rows:
         forms = FORMS.get(row.op)
@@ -106,11 +106,11 @@ def _both(slot: Slot, limit: Slot) -> Slot | None:
 
 def prepared(row: Kernel) -> Kernel:
     """Return the row, prepared as the interpreter presents its operands, without what it refuses."""
-    return replace(row, prepare=_presented(row.prepare, row.op == "FULLY_CONNECTED"))
+    return replace(row, prepare=_present(row.prepare, row.op == "FULLY_CONNECTED"))
 
 
 @cache
-def _presented(inner: Prepare, is_dense: bool) -> Prepare:
+def _present(inner: Prepare, is_dense: bool) -> Prepare:
     """Return one function for each `inner`, so that tables which share a row still share it."""
     bound = any_activation(inner) if is_dense else inner
 

@@ -107,7 +107,7 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
 
     def ours(op: str) -> Rows:
         taken = [over(row, base) for row in _winning(runtime, op, change, only_delegated=True)]
-        rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _shared(op))))
+        rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _share(op))))
         return tuple(row for row in rows if row is not None)
 
     operators = filter(partial(_has, runtime), OPERATORS)
@@ -120,7 +120,7 @@ def _has(runtime: Runtime, op: str) -> bool:
     return not since or xnnpack(since).holds(runtime)
 
 
-def _shared(op: str) -> Rows:
+def _share(op: str) -> Rows:
     return tuple(row for row in rows_of(op, Runtime()) if row.when.libraries is None)
 
 
@@ -133,15 +133,15 @@ def _winning(runtime: Runtime, op: str, change: Change, only_delegated: bool = F
     found: list[Kernel] = []
     for _, layer in layers:
         replaced = {row.signature for row in found}
-        found += [row for row in _checked(op, layer, change) if row.signature not in replaced]
-    return tuple(_promised(row, runtime) for row in found)
+        found += [row for row in _check(op, layer, change) if row.signature not in replaced]
+    return tuple(_promise(row, runtime) for row in found)
 
 
-def _checked(op: str, layer: Iterable[Kernel], change: Change) -> Rows:
+def _check(op: str, layer: Iterable[Kernel], change: Change) -> Rows:
     changed = [change(row) if row.when.libraries is None else row for row in layer]
     return table(row for row in changed if row is not None).get(op, ())
 
 
-def _promised(row: Kernel, runtime: Runtime) -> Kernel:
+def _promise(row: Kernel, runtime: Runtime) -> Kernel:
     is_shared = runtime.cpu.startswith("arm64") and not row.when.cpus and row.takes is None
     return _FUSED(row) if is_shared else row

@@ -49,7 +49,7 @@ def declared(node: Node) -> tuple[Window, Shape]:
     return at._replace(out_h=x.shape[1], out_w=x.shape[2]), (*y.shape[:3], w.shape[0])
 
 
-def _cropped(whole: Callable[[Node, Arithmetic, Geometry], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
+def _crop(whole: Callable[[Node, Arithmetic, Geometry], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         prepared = whole(node, arithmetic, declared)
         shape = node.outputs[0].shape
@@ -72,8 +72,8 @@ def refuse_int32_bias(node: Node, arithmetic: Arithmetic) -> NoReturn:
     raise UndefinedResultError(node.op, "16-bit activations with a 32-bit bias, which is read as 64 bits")
 
 
-prepare_quantized = _cropped(reference.prepare_quantized)
-prepare_float = _cropped(reference.prepare_float)
+prepare_quantized = _crop(reference.prepare_quantized)
+prepare_float = _crop(reference.prepare_float)
 
 _INTEGERS = (
     Kernel("TRANSPOSE_CONV", "int32 int8 int8 int32? -> int8", prepare_quantized, (1, 5)),
