@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.diagnosis.mistakes.stages import NarrowAccumulator, fixed, real
+from tflq.diagnosis.mistakes.stages import NarrowAccumulator, fix, real
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.divisions import OF_HARDWARE, ROUNDINGS
 from tflq.engine.numerics.stages import OutputPipeline, SingleRounding
@@ -63,7 +63,7 @@ def mantissa_and_shift(real: float, bits: int, *, cut: bool) -> tuple[int, int]:
 def test_one_division_is_exact(name: str, bits: int, cut: bool) -> None:
     reals = [0.0123456, 0.75, 1.5, 0.00390625]
     totals = [-70001, -12345, -1, 0, 1, 255, 12345, 70001]
-    stage = fixed(name, mantissa=bits, cut=cut)(reals)
+    stage = fix(name, mantissa=bits, cut=cut)(reals)
     got = stage(np.repeat(np.array(totals, np.int32)[:, None], len(reals), axis=1))
     for c, one in enumerate(reals):
         mantissa, shift = mantissa_and_shift(one, bits, cut=cut)
@@ -76,7 +76,7 @@ def test_one_division_is_exact(name: str, bits: int, cut: bool) -> None:
 def test_two_divisions_are_made_one_after_the_other(first: str, last: str) -> None:
     factor, totals = 0.0037, list(range(-5000, 5000, 37))
     mantissa, shift = mantissa_and_shift(factor, 31, cut=False)
-    stage = fixed(last, first)(factor)
+    stage = fix(last, first)(factor)
     expected = [rounded(Fraction(rounded(Fraction(t * mantissa, 2**31), first), 2**-shift), last) for t in totals]
     assert stage(np.array(totals, np.int32)).tolist() == expected
 

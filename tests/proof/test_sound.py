@@ -15,7 +15,7 @@ from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, TensorType
 from tflq.proof import Verdict, Word, prove
 from tflq.proof.codes import _with_both_sums
-from tflq.proof.places import joined, kinds, rounds_for, shown
+from tflq.proof.places import join, kinds, rounds_for, show
 
 Shape = tuple[int, ...]
 
@@ -139,8 +139,8 @@ def test_places_of_one_kind_lie_alike_in_all_runs(shape: Shape) -> None:
 
 
 def test_every_label_shows_every_number() -> None:
-    labels = joined([np.array([0, 0, 1, 0, 1, 2]), np.array([5, 5, 5, 7, 5, 5])])
-    fed = np.array(list(shown(labels, 11)))
+    labels = join([np.array([0, 0, 1, 0, 1, 2]), np.array([5, 5, 5, 7, 5, 5])])
+    fed = np.array(list(show(labels, 11)))
     assert len(fed) == rounds_for(labels, 11) == 11
     for label in np.unique(labels):
         assert set(fed[:, labels == label].reshape(-1).tolist()) == set(range(11))

@@ -18,7 +18,7 @@ from tflq.engine.numerics.stages import (
     OutputPipeline,
     SingleRounding,
     WideRounding,
-    repeated,
+    repeat,
 )
 from tflq.proof.steps import breakpoints, codes_of, compared, never_falls
 
@@ -41,7 +41,7 @@ def output(name: str, real: np.ndarray = REAL, bias: tuple[int, ...] = (100, -3,
     make, accumulator = STAGES[name]
     clamp = Clamp(-100, 127)
     pipeline = OutputPipeline(make(real), ZeroPoint(zero_point), clamp, np.dtype(np.int8))
-    return Output(repeated(np.array(bias, accumulator)), pipeline)
+    return Output(repeat(np.array(bias, accumulator)), pipeline)
 
 
 def everything(made: Output, channel: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +100,7 @@ def test_a_multiplier_that_was_rounded_up_can_wrap() -> None:
     high = int((2.0**31 - 8) / real)
     clamp, dtype = Clamp(-(2**15), 2**15 - 1), np.dtype(np.int16)
     stage = WideRounding.of(np.array([real]))
-    made = Output(repeated(np.zeros(1, np.int64)), OutputPipeline(stage, ZeroPoint(0), clamp, dtype))
+    made = Output(repeat(np.zeros(1, np.int64)), OutputPipeline(stage, ZeroPoint(0), clamp, dtype))
     low, ends = np.zeros(1, np.int64), np.array([[high // 2], [high]], np.int64)
     below, top = codes_of(made, ends)[:, 0]
     assert top < below

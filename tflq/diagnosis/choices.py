@@ -36,7 +36,7 @@ def choice(tensor: int, expected: Array, got: Array) -> Choice:
     return Choice(tensor, len(before), len(rows), first)
 
 
-def added(one: Choice | None, other: Choice) -> Choice:
+def add(one: Choice | None, other: Choice) -> Choice:
     """Return the counts of two samples of one output together; `first` is counted from the first sample's rows."""
     if one is None:
         return other

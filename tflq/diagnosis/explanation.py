@@ -26,7 +26,7 @@ from tflq.diagnosis.mistakes.device import raising
 from tflq.diagnosis.outcomes import Fault, Results, digest, results, score
 from tflq.diagnosis.pairs import pairs, under_profiles
 from tflq.diagnosis.placement import Places, places
-from tflq.diagnosis.probes import shuffled
+from tflq.diagnosis.probes import shuffle
 from tflq.diagnosis.subsampling import Thinner, thinned
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile, by_name
@@ -66,14 +66,14 @@ def explain_operator(
     else:
         groups = search.of_profiles() if defect.kind == DefectKind.NOTHING else []
     evidence = evidence_of(list(zip((alone, *rest), bases, strict=True)), search.tried)
-    parts = (separated(g, alone) if g.matching == elements else [g] for g in groups)
+    parts = (separate(g, alone) if g.matching == elements else [g] for g in groups)
     causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
     places = _where([(base, one.got) for base, one in zip(bases, (alone, *rest), strict=True)])
     faults = tuple(search.faults.values())
     return Explanation(index, profile.name, matching, elements, causes, evidence, places, faults=faults, defect=defect)
 
 
-def proved(explanation: Explanation, alone: Part) -> Explanation:
+def prove(explanation: Explanation, alone: Part) -> Explanation:
     """Return the explanation; if the only cause lacks a proof that its names are one function, try one."""
     if len(explanation.exact) != 1 or explanation.exact[0].is_told:
         return explanation
@@ -203,10 +203,10 @@ def _hopeless(thinner: Thinner | None, profile: Profile) -> set[str]:
     return {name for name, matching in scores.items() if matching < elements and matching not in best}
 
 
-def separated(group: Group, alone: Part) -> list[Group]:
+def separate(group: Group, alone: Part) -> list[Group]:
     """Return the parts of a group that inputs with the same values in another order distinguish."""
     parts: dict[tuple[bytes | None, ...], Group] = {}
-    others = list(shuffled(alone)) if len(group.members) > 1 else []
+    others = list(shuffle(alone)) if len(group.members) > 1 else []
     for member in group.members:
         key = tuple(digest(results(member.device, other), alone) for other in others)
         parts.setdefault(key, Group(group.matching)).members.append(member)

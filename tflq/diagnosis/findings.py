@@ -15,7 +15,7 @@ from tflq.diagnosis.amplification import Amplification, amplify
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
-from tflq.diagnosis.explanation import explain_operator, proved
+from tflq.diagnosis.explanation import explain_operator, prove
 from tflq.diagnosis.faults import Defect, case_of, defect_after, shown_defect
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trusted
@@ -220,7 +220,7 @@ def _explained(
     alone = operator_alone(model, dump, index, profile)
     if explanation is not None:
         with _note(faults, "a proof that causes are one function"):
-            explanation = proved(explanation, alone)
+            explanation = prove(explanation, alone)
     divergence = _divergence(model, alone, profile)
     worked = growth = None
     tensor = _first_result(alone) if divergence is None else divergence.tensor

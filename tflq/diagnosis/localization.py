@@ -25,10 +25,10 @@ BySample: TypeAlias = "tuple[tuple[Located, ...], ...]"
 
 def localize(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLATED) -> tuple[Located, ...]:
     """Compute every operator, end to end or on the dump's inputs if it has them, and compare."""
-    return tuple(located(model, dump, profile, mode))
+    return tuple(locate(model, dump, profile, mode))
 
 
-def located(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLATED) -> Iterator[Located]:
+def locate(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLATED) -> Iterator[Located]:
     """Localize an operator at a time."""
     return (row[0] for row in _localizer(model, profile, mode).operators((dump,)))
 

@@ -15,7 +15,7 @@ from tflq.typing import Array
 _ORDERS = 4
 
 
-def shuffled(alone: Part, seed: int = 0) -> Iterator[Part]:
+def shuffle(alone: Part, seed: int = 0) -> Iterator[Part]:
     """Yield the operator on its inputs' own values in other orders."""
     rng = np.random.default_rng(seed)
     for _ in range(_ORDERS):

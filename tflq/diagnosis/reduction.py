@@ -12,14 +12,14 @@ from tflq.comparison.inspection.difference import difference, unequal
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.results import Located
 from tflq.diagnosis.crop import narrowings
-from tflq.diagnosis.localization import located, operator_alone, trusted
+from tflq.diagnosis.localization import locate, operator_alone, trusted
 from tflq.display import displayed_by
 from tflq.engine.api.part import Part
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
 from tflq.errors import InputError, TflqError
 from tflq.model.ir import Model, view, with_graph
-from tflq.model.surgery.cut import compacted, cut
+from tflq.model.surgery.cut import compact, cut
 from tflq.typing import Array
 
 Sample: TypeAlias = "tuple[Array, ...]"
@@ -51,7 +51,7 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
         InputError: No operator whose results the dump holds differs.
     """
     compared: list[Located] = []
-    for one in located(model, dump, profile):
+    for one in locate(model, dump, profile):
         compared.append(one)
         if one.differs:
             alone = operator_alone(model, trusted(dump, compared), one.index, profile)
@@ -67,7 +67,7 @@ def _whole(alone: Part, profile: Profile) -> Reduced:
     part = with_graph(alone.model, replace(graph.record, outputs=kept))
     sample = tuple(alone.inputs[t] for t in graph.inputs)
     got = tuple(alone.got[alone.tensors[t]] for t in kept)
-    return Reduced(compacted(part), (alone.index,), sample, outputs_of(part, profile, sample), got)
+    return Reduced(compact(part), (alone.index,), sample, outputs_of(part, profile, sample), got)
 
 
 def _at_one_element(whole: Reduced, profile: Profile) -> Reduced:
@@ -86,7 +86,7 @@ def _at_one_element(whole: Reduced, profile: Profile) -> Reduced:
                 continue
             device = _device_of(expected[selection], got[selection], result[0])
             if device is not None and not difference(result[0], device).same:
-                best = Reduced(compacted(model), whole.operators, sample, result, (device,))
+                best = Reduced(compact(model), whole.operators, sample, result, (device,))
         if best.expected[0].size == 1:
             break
     return best
@@ -140,8 +140,8 @@ def _operators(
             if not all(numbers[t] in values for t in view(part).inputs):
                 continue
             fed = tuple(values[numbers[t]] for t in view(part).inputs)
-            if check(compacted(part), fed):
-                chosen, best = tuple(candidate), (compacted(part), fed)
+            if check(compact(part), fed):
+                chosen, best = tuple(candidate), (compact(part), fed)
                 break
         else:
             break
@@ -158,8 +158,8 @@ def _narrow_checked(model: Model, sample: Sample, profile: Profile, check: Check
     for flat in np.unique(np.linspace(0, max(size - 1, 0), 8).astype(np.int64)):
         element = tuple(int(i) for i in np.unravel_index(int(flat), shape))
         for smaller, fed, _ in narrowings(model, sample, _box(element)):
-            if _outputs_or_none(smaller, profile, fed) is not None and check(compacted(smaller), fed):
-                return compacted(smaller), fed
+            if _outputs_or_none(smaller, profile, fed) is not None and check(compact(smaller), fed):
+                return compact(smaller), fed
     return model, sample
 
 
@@ -174,7 +174,7 @@ def _quarter(model: Model, sample: Sample, profile: Profile, check: Check) -> tu
             (slice(0, 1), y, x, slice(0, 1)) for r in rims for y in _halves(shape[1], r) for x in _halves(shape[2], r)
         ]
         ways = ((m, fed) for box in boxes for m, fed, _ in narrowings(model, sample, box))
-        less = ((compacted(m), fed) for m, fed in ways if _is_less(m, fed, profile, shape))
+        less = ((compact(m), fed) for m, fed in ways if _is_less(m, fed, profile, shape))
         narrower = next(((m, fed) for m, fed in less if check(m, fed)), None)
         if narrower is None:
             return model, sample

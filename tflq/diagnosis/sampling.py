@@ -69,7 +69,7 @@ def _differing(operator: Located) -> int:
     return sum(d.elements if d.problem else d.differing for d in operator.differences.values())
 
 
-def confirmed(
+def confirm(
     model: Model, dumps: Sequence[Dump], by_sample: BySample, profile: Profile, fitted: Fit, findings: Findings
 ) -> tuple[Fit, Findings] | None:
     """Return what some samples show, confirmed by all; None if it is not certain, or not true of all.

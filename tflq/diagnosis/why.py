@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.evidence.inputs import has_scale, prepared
+from tflq.comparison.verification.evidence.inputs import has_scale, prepare
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.answers import Answer, Fault, Weight
 from tflq.diagnosis.certainty import Certainty
@@ -16,7 +16,7 @@ from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.localization import BySample, localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
-from tflq.diagnosis.sampling import confirmed, selections
+from tflq.diagnosis.sampling import confirm, selections
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.interpreter.arrays import admit, open_shape
@@ -109,7 +109,7 @@ def _plainly(model: Model, dumps: tuple[Dump, ...], profile: Profile, progress: 
         if len(chosen) == len(dumps):
             return Answer(profile.name, fitted, findings, None, _weight(findings), len(dumps))
         progress(f"the answer of {here}, on all", 0, 0)
-        on_all = confirmed(model, dumps, by_sample, profile, fitted, findings)
+        on_all = confirm(model, dumps, by_sample, profile, fitted, findings)
         if on_all is not None:
             fitted, findings = on_all
             weight = _weight(findings)
@@ -154,7 +154,7 @@ def _complete(
     name = spec.name or "input"
     if len(given) != len(dumps):
         raise InputError("number of samples of the inputs", expected=len(dumps), got=len(given))
-    right = prepared(spec, given, scaling)
+    right = prepare(spec, given, scaling)
     if right is None:
         expected = CARRIER[TensorType(spec.type)]
         raise TypeMismatchError(name, expected, given[0].dtype).advising("--mean and --std convert stored numbers")

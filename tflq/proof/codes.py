@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.proof.operator import Bound, compare
-from tflq.proof.places import joined, kinds, rounds_for, shown
+from tflq.proof.places import join, kinds, rounds_for, show
 from tflq.proof.verdicts import Verdict, Word
 from tflq.typing import Array
 
@@ -123,12 +123,12 @@ def _codes(bound: Bound, domains: Mapping[int, Array], at_once: int = 256) -> In
     name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes") + _limited(bound)
     dealt = [tensor for tensor in bound.inputs if count > at_once and bound.shape(tensor) == output]
     filled = [tensor for tensor in bound.inputs if tensor not in dealt]
-    labels = joined([kinds(output), *_varying(bound, output)]) if dealt else np.zeros(size, np.int64)
+    labels = join([kinds(output), *_varying(bound, output)]) if dealt else np.zeros(size, np.int64)
     numbers = _combinations(domains, dealt), _combinations(domains, filled)
     feeds = (
         {**_split(bound, domains, filled, np.full(1, number)), **_split(bound, domains, dealt, at)}
         for number in range(numbers[1])
-        for at in shown(labels, numbers[0])
+        for at in show(labels, numbers[0])
     )
     rounds = rounds_for(labels, numbers[0]) * numbers[1]
     fits = rounds * size <= _MOST and rounds <= _MOST_RUNS
@@ -212,7 +212,7 @@ def _sums(bound: Bound) -> Inputs | None:
     back = np.argsort([*reduced, *kept])
 
     def feeds() -> Iterator[dict[int, Array]]:
-        for at in shown(labels, count):
+        for at in show(labels, count):
             codes = _with_both_sums(at, terms).astype(np.int8).view(dtype) if both else _with_sum(at, terms) + low
             yield {tensor: np.ascontiguousarray(codes.astype(dtype).reshape(sizes).transpose(back))}
 

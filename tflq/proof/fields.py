@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tflq.engine.kernels.conv_2d import reference as conv_2d
 from tflq.engine.kernels.depthwise_conv_2d import reference as depthwise_conv_2d
-from tflq.engine.kernels.families.contraction import centred, weights_read_as_int8
+from tflq.engine.kernels.families.contraction import centre, weights_read_as_int8
 from tflq.engine.kernels.fully_connected import dense as fully_connected
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Node
@@ -62,14 +62,14 @@ def _depthwise(node: Node, data: depthwise_conv_2d.OpData) -> tuple[Array, Field
 
 
 def _dense(node: Node, data: fully_connected.OpData) -> tuple[Array, Fields]:
-    w = centred(node.constant(1), data.weight_zero_point)
+    w = centre(node.constant(1), data.weight_zero_point)
     every = np.arange(w.shape[1])
     return w, lambda channel: [ReceptiveField(every, every)]
 
 
 def _transpose(node: Node, data: transpose_conv.OpData) -> tuple[Array, Fields]:
     """Return weights (O, KH * KW * C); each output pixel sees the taps that some input pixel spreads to it."""
-    w = centred(node.constant(1), data.weight_zero_point)
+    w = centre(node.constant(1), data.weight_zero_point)
     filters, _, _, depth = w.shape
     at, channels = data.window, np.arange(depth)
     rows = _largest([_spread_to(at, y, 0) for y in range(at.height)])
@@ -87,7 +87,7 @@ def _over_channels(elements: Ints, taps: Ints, channels: Ints) -> ReceptiveField
 
 def _weights(node: Node, data: conv_2d.OpData | depthwise_conv_2d.OpData) -> Array:
     w = node.constant(1)
-    return centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
+    return centre(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
 
 
 #: How sums are read, by the type of the prepared data.

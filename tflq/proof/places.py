@@ -38,7 +38,7 @@ def kinds(shape: Sequence[int], *, last_apart: bool = False) -> Ints:
     return found
 
 
-def joined(labels: Sequence[Array]) -> Ints:
+def join(labels: Sequence[Array]) -> Ints:
     """Return one number per place that differs if any of the labels differs."""
     joint: Ints = np.zeros(len(labels[0]), np.int64)
     for label in labels:
@@ -53,7 +53,7 @@ def rounds_for(labels: Ints, count: int) -> int:
     return -(-count // int(sizes[sizes > 0].min()))
 
 
-def shown(labels: Ints, count: int) -> Iterator[Ints]:
+def show(labels: Ints, count: int) -> Iterator[Ints]:
     """Yield numbers below `count`, one per place, until each label has had each number at one of its places."""
     sizes = np.bincount(labels)
     order = np.argsort(labels, kind="stable")

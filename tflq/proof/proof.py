@@ -26,7 +26,7 @@ from tflq.proof.bindings import Bindings
 from tflq.proof.certificate import Certificate, certificate_of
 from tflq.proof.coverage import Coverage, coverage_of
 from tflq.proof.operator import Held, Refusal, bind
-from tflq.proof.selection import ALL, Selection, selected
+from tflq.proof.selection import ALL, Selection, select
 from tflq.proof.surroundings import Surroundings
 from tflq.proof.verdicts import OperatorProof, Verdict, Word
 
@@ -96,7 +96,7 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile] | str = ALL, 
         >>> proof.word.value
         'differs'
     """
-    return proof_of(subject(model), partial(selected, profiles), signature)
+    return proof_of(subject(model), partial(select, profiles), signature)
 
 
 def proof_of(target: Subject, choose: Callable[[Sequence[Model]], Selection], signature: str | None = None) -> Proof:

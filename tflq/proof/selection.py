@@ -29,7 +29,7 @@ def runtimes() -> tuple[Profile, ...]:
     return tuple(p for p in PROFILES.values() if p.runtime.library != SPEC)
 
 
-def selected(profiles: Sequence[str | Profile] | str, parts: Sequence[Model]) -> Selection:
+def select(profiles: Sequence[str | Profile] | str, parts: Sequence[Model]) -> Selection:
     """Return the named profiles; for "all", or a list that begins with it, those of them that take every subgraph.
 
     Raises:

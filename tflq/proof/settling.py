@@ -14,7 +14,7 @@ from tflq.proof.proof import contrast
 from tflq.proof.verdicts import Word
 
 
-def settled(model: Source | Model, effects: Effects) -> Effects:
+def settle(model: Source | Model, effects: Effects) -> Effects:
     """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
     target = subject(model).model
     parts = dict(rooted_subgraphs(target))

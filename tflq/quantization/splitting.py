@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.comparison.inspection.layout import groups_of, layout_of, merged
+from tflq.comparison.inspection.layout import groups_of, layout_of, merge
 from tflq.errors import ModelError
 from tflq.model.ir import GraphView, Model, OperatorView, view, with_graph
 
@@ -51,7 +51,7 @@ def _parts(graph: GraphView, tensor: int) -> list[int]:
     if maker is None or maker.builtin != "CONCATENATION" or graph.readers(tensor) or _has_activation(maker):
         return [tensor]
     parts = list(dict.fromkeys(maker.inputs))
-    whole = all(graph.maker(part) is not None and len(merged(groups_of(graph, 0, part))) == 1 for part in parts)
+    whole = all(graph.maker(part) is not None and len(merge(groups_of(graph, 0, part))) == 1 for part in parts)
     return parts if whole and len(parts) > 1 else [tensor]
 
 

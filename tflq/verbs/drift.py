@@ -11,12 +11,12 @@ from tflq.comparison.inspection.difference import Difference, difference, merged
 from tflq.comparison.verification.changes import known_changes
 from tflq.comparison.verification.counterpart import counterpart, own_profile
 from tflq.comparison.verification.curation import differing_input, same
-from tflq.comparison.verification.golden import Golden, Observation, Stored, fitted
+from tflq.comparison.verification.golden import Golden, Observation, Stored, fit
 from tflq.comparison.verification.goldens import load_golden, require_model
 from tflq.comparison.verification.results import Status, Verdict
 from tflq.comparison.verification.signed import named
 from tflq.comparison.verification.verifying import verify
-from tflq.diagnosis.choices import Choice, added, choice, chooses
+from tflq.diagnosis.choices import Choice, add, choice, chooses
 from tflq.diagnosis.findings import Findings
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
@@ -210,7 +210,7 @@ def _of_part(
                 continue
             outputs[position] = merged([*filter(None, [outputs.get(position)]), difference(a, b, k)])
             if chooses(a, b):
-                choices[position] = added(choices.get(position), choice(graph.outputs[position], a, b))
+                choices[position] = add(choices.get(position), choice(graph.outputs[position], a, b))
         values = _values(part.model, one), _values(part.model, other)
         for op in graph.ops:
             results = [t for t in op.writes if graph.tensors[t].type not in OPAQUE]
@@ -240,7 +240,7 @@ def _fitted(target: Subject, golden: Golden, fed: Golden, path: str) -> Golden:
         pairs = zip(golden.observations, fed.observations, strict=False)
         golden = replace(golden, observations=tuple(replace(seen, inputs=fed.inputs) for seen, fed in pairs))
     require_model(path, golden.model_sha256, target.facts.sha256)
-    return fitted(golden, signed(target.model))
+    return fit(golden, signed(target.model))
 
 
 def _values(model: Model, observation: Observation) -> dict[int, Array]:

@@ -12,7 +12,7 @@ from support.graphs import Graph, Op, build
 from support.pythons import fake_python
 from support.single_op import T
 from tflq.comparison.benchmark import Benchmark
-from tflq.comparison.benchmark.race import compared
+from tflq.comparison.benchmark.race import compare
 from tflq.comparison.benchmark.results import Side, ratio
 from tflq.errors import FileAccessError, OptionError, RuntimeFailed, RuntimeMissing, UnknownNameError, UnsupportedError
 
@@ -104,12 +104,12 @@ def test_a_model_without_elements_and_without_a_file() -> None:
 
 def test_only_equal_bits_are_the_same() -> None:
     one, other = np.zeros(3, np.float32), -np.zeros(3, np.float32)
-    assert compared([{"0": one}], [{"0": one.copy()}]) == ("same", "")
-    assert compared([{"0": one}], [{"0": other}]) == ("differs", "1 of 1 outputs differ")
-    assert compared([{"0": one}], [{"0": one.astype(np.float64)}])[0] == "differs"
-    assert compared([{"0": one}], [{"0": one[None]}])[0] == "differs"
-    assert compared([{"0": one, "1": one}], [{"0": one}])[0] == "not compared"
-    assert compared([{}], [{}])[0] == "not compared"
+    assert compare([{"0": one}], [{"0": one.copy()}]) == ("same", "")
+    assert compare([{"0": one}], [{"0": other}]) == ("differs", "1 of 1 outputs differ")
+    assert compare([{"0": one}], [{"0": one.astype(np.float64)}])[0] == "differs"
+    assert compare([{"0": one}], [{"0": one[None]}])[0] == "differs"
+    assert compare([{"0": one, "1": one}], [{"0": one}])[0] == "not compared"
+    assert compare([{}], [{}])[0] == "not compared"
 
 
 def test_a_ratio_is_that_of_turns() -> None:

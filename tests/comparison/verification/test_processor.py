@@ -8,29 +8,29 @@ import pytest
 import tflq
 from support.single_op import T, build
 from tflq.comparison.verification.counterpart import counterpart
-from tflq.comparison.verification.processor import matched
+from tflq.comparison.verification.processor import match
 from tflq.engine.profiles import PROFILES
 
 HERE = {"platform": "Linux x86_64", "vectors": "AVX-512 VNNI", "first_level_cache": 49152}
 
 
 def test_the_first_level_cache_is_the_runtimes() -> None:
-    profile, note = matched(PROFILES["litert-opt"], HERE)
+    profile, note = match(PROFILES["litert-opt"], HERE)
     assert (profile.arithmetic.first_level_cache, note) == (49152, "")
     assert PROFILES["litert-opt"].arithmetic.first_level_cache == 32768
 
 
 def test_another_vector_extension_is_noted_where_it_matters() -> None:
-    assert "AVX2; here: AVX-512 VNNI" in matched(PROFILES["litert-xnnpack-avx2"], HERE)[1]
-    assert matched(PROFILES["litert-xnnpack-avx2"], {**HERE, "vectors": "AVX2"})[1] == ""
-    assert matched(PROFILES["litert-xnnpack"], HERE)[1] == ""
-    assert matched(PROFILES["litert-xnnpack"], {})[1] == ""
-    assert matched(PROFILES["litert-ref"], HERE)[1] == ""
+    assert "AVX2; here: AVX-512 VNNI" in match(PROFILES["litert-xnnpack-avx2"], HERE)[1]
+    assert match(PROFILES["litert-xnnpack-avx2"], {**HERE, "vectors": "AVX2"})[1] == ""
+    assert match(PROFILES["litert-xnnpack"], HERE)[1] == ""
+    assert match(PROFILES["litert-xnnpack"], {})[1] == ""
+    assert match(PROFILES["litert-ref"], HERE)[1] == ""
 
 
 @pytest.mark.parametrize("name", ["litert-opt-arm64", "tflm", "spec"])
 def test_profiles_of_other_processors_stay_as_they_are(name: str) -> None:
-    assert matched(PROFILES[name], HERE) == (PROFILES[name], "")
+    assert match(PROFILES[name], HERE) == (PROFILES[name], "")
 
 
 def test_deep_float_products_are_verified_on_any_processor() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from support.usage import Planted, coloured, device, pictures, planted
 from tflq.comparison.verification.evidence.dumps import dump_of
-from tflq.comparison.verification.evidence.inputs import expected_scaling, prepared
+from tflq.comparison.verification.evidence.inputs import expected_scaling, prepare
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.usage.search import Side, find_mistake
 from tflq.diagnosis.why import Fault, answer
@@ -56,7 +56,7 @@ def test_no_mistake_is_named_where_none_was_made(whole: bool, even: bool) -> Non
     """Host code may round halves either way."""
     model, stored = coloured(), pictures(3, 1)
     spec = view(model).tensors[view(model).inputs[0]]
-    fed = prepared(spec, stored, None, even=even)
+    fed = prepare(spec, stored, None, even=even)
     assert fed is not None
     assert find_mistake(model, device(model, fed, "litert-ref", whole=whole), REF, stored) is None
 
@@ -64,7 +64,7 @@ def test_no_mistake_is_named_where_none_was_made(whole: bool, even: bool) -> Non
 def test_other_inputs_than_the_given_ones_are_named_as_such() -> None:
     model, stored = coloured(), pictures(2, 1)
     spec = view(model).tensors[view(model).inputs[0]]
-    fed = prepared(spec, pictures(2, 7), None)
+    fed = prepare(spec, pictures(2, 7), None)
     assert fed is not None
     found = find_mistake(model, device(model, fed, "litert-ref", whole=True), REF, stored)
     assert found is not None
@@ -74,7 +74,7 @@ def test_other_inputs_than_the_given_ones_are_named_as_such() -> None:
 def test_a_device_that_computes_wrongly_made_no_mistake_of_the_user() -> None:
     model, stored = coloured(), pictures(2, 1)
     spec = view(model).tensors[view(model).inputs[0]]
-    fed = prepared(spec, stored, None)
+    fed = prepare(spec, stored, None)
     assert fed is not None
     samples = device(model, fed, "litert-ref", whole=True)
     for one in samples:

@@ -14,7 +14,7 @@ import pytest
 
 from support.tiles import has_arm_tools
 from tflq.engine.jit import images, native, shipped, targets
-from tflq.engine.jit.arguments import UnknownArgument, packed, results, typed
+from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, results
 from tflq.engine.jit.building import build
 from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlocked, writes
 from tflq.engine.jit.images import Code, unpacked
@@ -107,7 +107,7 @@ def test_results_of_several_numbers(a: int) -> None:
 )
 def test_a_number_comes_back(value: Any) -> None:
     assert _single(value) == value
-    assert typed((value,)) in ("b", "i8", "u8", "f8", "f4", "i1", "u1", "i2")
+    assert add_types((value,)) in ("b", "i8", "u8", "f8", "f4", "i1", "u1", "i2")
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_names_and_defaults() -> None:
 
 def test_what_only_numba_can_pass_or_return() -> None:
     with pytest.raises(UnknownArgument):
-        typed(([1, 2],))
+        add_types(([1, 2],))
     assert _single("text") == "text"
     assert _array_of(3).tolist() == [0, 0, 0]
     with pytest.raises(NotBuildable, match="result"):
@@ -160,13 +160,13 @@ def test_a_bound_call_sees_its_arrays() -> None:
 def test_words_and_types() -> None:
     x = np.zeros((2, 3), np.float32)
     args = (x, 1.0, np.float32(1), True, (2, -3), None, 2**64 - 1)
-    assert packed(args)[1] == [id(x), 0x3FF0000000000000, 0x3F800000, 1, 2, -3, 0, -1]
-    assert packed((2**63,))[0] != packed((2**63 - 1,))[0]
-    assert packed((x,))[0] != packed((x.T,))[0]
+    assert pack(args)[1] == [id(x), 0x3FF0000000000000, 0x3F800000, 1, 2, -3, 0, -1]
+    assert pack((2**63,))[0] != pack((2**63 - 1,))[0]
+    assert pack((x,))[0] != pack((x.T,))[0]
     readonly, transposed = x.copy(), x.T
     readonly.flags.writeable = False
-    assert typed((x, readonly, transposed, x[:, ::2])) == "<f4:2C,<f4:2Cr,<f4:2F,<f4:2A"
-    assert typed(((1, 2.0), Size(1, 2))).endswith("Size(i8,i8)")
+    assert add_types((x, readonly, transposed, x[:, ::2])) == "<f4:2C,<f4:2Cr,<f4:2F,<f4:2A"
+    assert add_types(((1, 2.0), Size(1, 2))).endswith("Size(i8,i8)")
     assert results("(u1,i2,f4)").unpack(np.array([-1, -300, 0x3F800000]).tobytes()) == (255, -300, 1.0)
     assert results("n").size == results("()").size == 0
 
@@ -211,7 +211,7 @@ def test_llvm_loads_object_files_where_images_cannot_be(monkeypatch: pytest.Monk
     made = build(_several.linkable(), (1, 1.0))
     assert isinstance(made.body, bytes)
     entry = native.Entry(unpacked(made.packed()), False)
-    memory = entry.words_of(packed((4, 3.0))[1])
+    memory = entry.words_of(pack((4, 3.0))[1])
     assert entry.call(memory) == 0
     assert entry.result.unpack_from(memory, 24) == (5, 1.5, True)
 
@@ -337,7 +337,7 @@ def test_images_of_aarch64_compute_under_emulation(tmp_path: Path) -> None:
         memory[: len(body.code)], memory[body.start :] = body.code, body.data
         (tmp_path / "image").write_bytes(memory)
         addresses = {id(x): 0x7777, id(out): 0x8888}
-        values = [0, *(addresses.get(word, word) for word in packed(args)[1]), *[0] * places]
+        values = [0, *(addresses.get(word, word) for word in pack(args)[1]), *[0] * places]
         (tmp_path / "words").write_bytes(np.array(values, np.int64).tobytes())
         rest = [str(len(memory)), str(body.entry), str(tmp_path / "words"), str(len(values))]
         slots = [word for name, at in body.slots.items() for word in (name, str(at))]
@@ -418,8 +418,8 @@ def test_a_function_that_writes_to_what_it_declares_as_read_is_refused() -> None
     with pytest.raises(TypingError):
         _doubled(x, out)
     assert out.tolist() == [0, 0, 0, 0]
-    assert "<f8:1Cr" in typed((out,))
-    assert typed((out,), (0,)) == "<f8:1C"
+    assert "<f8:1Cr" in add_types((out,))
+    assert add_types((out,), (0,)) == "<f8:1C"
 
 
 def test_only_parameters_can_be_declared() -> None:

@@ -25,7 +25,7 @@ from tflq.engine.microkernels import called, forms, lines, product, sums, tiles
 from tflq.engine.microkernels.driving import driver, pack_rows
 from tflq.engine.microkernels.emission import emit_function
 from tflq.engine.microkernels.kernel import Kernel
-from tflq.engine.microkernels.product import Codes, fused
+from tflq.engine.microkernels.product import Codes, fuse
 from tflq.engine.microkernels.roundings import Scaling
 from tflq.engine.microkernels.sums import Term, sums_of
 from tflq.engine.numerics.codes import Clamp, NumberClamp, ZeroPoint
@@ -56,7 +56,7 @@ def test_one_function_multiplies_by_all_kernels() -> None:
                 x = random.integers(*((-128, 128) if code == "int8" else (0, 256)), (9, 7)).astype(code)
                 w, pipeline = random.integers(-127, 128, (7, width)).astype(np.int16), _pipeline(code, stage)
                 out = np.zeros((9, width), code)
-                (bound,) = fused(Codes(x.dtype, 3, pack_rows), [w], 9, np.zeros(width, np.int32), pipeline)
+                (bound,) = fuse(Codes(x.dtype, 3, pack_rows), [w], 9, np.zeros(width, np.int32), pipeline)
                 bound(out, 0, x, 0)
                 want = pipeline((x.astype(np.int64) - 3) @ w.astype(np.int64), np.zeros(width, np.int32))
                 np.testing.assert_array_equal(out, want)
@@ -120,7 +120,7 @@ def test_pieces_have_the_bits_of_the_whole() -> None:
     """A product is cut along rows into independent pieces; each has its tile in its own words."""
     random = np.random.default_rng(1)
     x, w = random.integers(0, 256, (301, 40)).astype(np.uint8), random.integers(-127, 128, (40, 70)).astype(np.int16)
-    (bound,) = fused(Codes(x.dtype, 9, pack_rows), [w], 301, np.zeros(70, np.int32), _pipeline("int8", DoubleRounding))
+    (bound,) = fuse(Codes(x.dtype, 9, pack_rows), [w], 301, np.zeros(70, np.int32), _pipeline("int8", DoubleRounding))
     outs = [np.zeros((301, 70), np.int8) for _ in range(2)]
     bound(outs[0], 0, x, 0)
     call: Any = bound.into(outs[1], 0, x, 0)
@@ -147,7 +147,7 @@ def test_definitions_have_numbers_where_the_source_runs_as_python(monkeypatch: p
             (bound,) = product.summed(codes, [matrix], rows, np.dtype(np.int32))
             want = (x.astype(np.int64) - 5) @ w
         else:
-            (bound,) = fused(codes, [matrix], rows, np.zeros(width, np.int32), pipeline)
+            (bound,) = fuse(codes, [matrix], rows, np.zeros(width, np.int32), pipeline)
             want = pipeline((x.astype(np.int64) - 5) @ w, np.zeros(width, np.int32))
         assert bound.constants[4] < 100 + len(called._DEFINITIONS)
         out = np.zeros((rows, width), code)
@@ -176,7 +176,7 @@ def test_without_memory_for_code_plain_loops_compute(
     caplog.set_level(logging.ERROR)
     weights = np.ones((3, 4), np.int16)
     codes = Codes(np.dtype(np.int8), 0, pack_rows)
-    assert fused(codes, [weights], 9, np.zeros(4, np.int32), _pipeline("int8", DoubleRounding)) == ()
+    assert fuse(codes, [weights], 9, np.zeros(4, np.int32), _pipeline("int8", DoubleRounding)) == ()
     assert product.summed(codes, [weights], 9, np.dtype(np.int32)) == ()
     assert _added("int8", DoubleRounding) is None
     assert _convolved("int8", DoubleRounding) is None
@@ -222,7 +222,7 @@ def test_a_product_of_aarch64_calls_its_tile_by_address(level: Level, tmp_path: 
     pipeline, kernels = _pipeline("int8", DoubleRounding), []
     monkeypatch.setattr(product, "address_of", lambda kernel: kernels.append(kernel) or 0)
     codes = Codes(x.dtype, 9, pack_rows)
-    (bound,) = fused(codes, [w.astype(np.int16)], rows, np.zeros(width, np.int32), pipeline, form)
+    (bound,) = fuse(codes, [w.astype(np.int16)], rows, np.zeros(width, np.int32), pipeline, form)
     out = np.zeros((rows, width), np.int8)
     args = (out.view(np.uint8), 0, bound._read(x), 0, *bound.constants)
     caller = build(bound.run.linkable(), args, level, bound.run.reads).body

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tflq.engine.microkernels import forms
 from tflq.engine.microkernels.driving import pack_rows
-from tflq.engine.microkernels.product import Codes, fused, summed
+from tflq.engine.microkernels.product import Codes, fuse, summed
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.float32_stages import ShortHalfUp
 from tflq.engine.numerics.float_rounding import FloatRounding
@@ -39,7 +39,7 @@ def cases(draw, codes, weight_range, deepest):
 
 
 def made(weights, x, zero_point, bias, pipeline, form=None):
-    bound = fused(Codes(x.dtype, zero_point, pack_rows), [weights], len(x), bias, pipeline, form)
+    bound = fuse(Codes(x.dtype, zero_point, pack_rows), [weights], len(x), bias, pipeline, form)
     out = np.full((len(x), weights.shape[1]), 99, pipeline.dtype)
     for product in bound:
         product(out, 0, x, 0)

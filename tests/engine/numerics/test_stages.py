@@ -16,7 +16,7 @@ from tflq.engine.numerics.stages import (
     OutputPipeline,
     SingleRounding,
     WideRounding,
-    tabulated,
+    tabulate,
     type_range,
 )
 
@@ -143,4 +143,4 @@ def test_tables_are_what_the_loop_gives(stage_type, real):
     near = np.arange(-300, 300)
     values = np.concatenate([near, near + 2**31 - 301, near - 2**31 + 300, random.integers(-(2**31), 2**31, 3000)])
     stage = stage_type.of(real)
-    np.testing.assert_array_equal(tabulated(stage, values.astype(np.int32)), stage(values.astype(np.int32)))
+    np.testing.assert_array_equal(tabulate(stage, values.astype(np.int32)), stage(values.astype(np.int32)))

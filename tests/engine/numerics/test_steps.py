@@ -12,7 +12,7 @@ from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
 from tflq.engine.numerics.float_rounding import FloatRounding
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
-from tflq.engine.numerics.steps import pipeline_steps, stage_steps, wrapped
+from tflq.engine.numerics.steps import pipeline_steps, stage_steps, wrap
 from tflq.engine.numerics.unscaled import Unscaled
 
 CHANNELS = 5
@@ -70,4 +70,4 @@ def test_a_stage_that_is_not_known_is_one_step() -> None:
 
 def test_wrapping_is_a_step_of_its_own() -> None:
     steps = stage_steps(DoubleRounding.of(0.5), 2**31 + 6, 0)
-    assert {step.name: step.value for step in steps}["wrapped to 32 bits"] == wrapped(2**31 + 6) == -(2**31) + 6
+    assert {step.name: step.value for step in steps}["wrapped to 32 bits"] == wrap(2**31 + 6) == -(2**31) + 6

@@ -10,7 +10,7 @@ import tflq
 from support import suites
 from tflq.errors import InputError, ModelError, UnknownNameError
 from tflq.model.ir import Model, Root, SignatureDef, chosen_roots, input_names, output_names, rooted, roots, view
-from tflq.model.ir.signatures import called, is_plain, only_root, original_index, reached
+from tflq.model.ir.signatures import call, is_plain, only_root, original_index, reached
 
 DECODER = suites.ROOT / "golden" / "models" / "tiny_decoder_int8.tflite"
 DIGITS = suites.ROOT / "golden" / "models" / "digits_lstm_int8.tflite"
@@ -125,4 +125,4 @@ def test_calls_follow_their_subgraphs() -> None:
     step = rooted(model, Root("step", 1))
     assert reached(model, (0,)) == {0, 2}
     assert reached(step, (1,)) == {1, 2}
-    assert [k for operator in model.subgraphs[0].operators for k in called(operator)] == [2]
+    assert [k for operator in model.subgraphs[0].operators for k in call(operator)] == [2]

@@ -53,7 +53,7 @@ class Race:
             self._expected = ready.outputs
             side.bits = "same"
         else:
-            side.bits, side.reason = compared(self._expected, ready.outputs)
+            side.bits, side.reason = compare(self._expected, ready.outputs)
         self._running.append((side, ready))
         return ready
 
@@ -87,7 +87,7 @@ class Race:
             self._tell("timing", int(1000 * min(done / total, 1.0)) if total else 1000, 1000)
 
 
-def compared(expected: Sequence[Mapping[str, Array]], got: Sequence[Mapping[str, Array]]) -> tuple[str, str]:
+def compare(expected: Sequence[Mapping[str, Array]], got: Sequence[Mapping[str, Array]]) -> tuple[str, str]:
     """Return "same", "differs" or "not compared" for the outputs of all steps, and details."""
     steps = list(zip(expected, got, strict=True))
     pairs = [(one.get(name), other.get(name)) for one, other in steps for name in dict.fromkeys((*one, *other))]

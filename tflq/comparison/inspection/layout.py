@@ -98,7 +98,7 @@ def layout_of(graph: GraphView) -> Layout:
     deciding = list(dict.fromkeys(t for output in graph.outputs for t in _deciding(graph, output)))
     floats = [t for t in deciding if graph.tensors[t].type == TensorType.FLOAT32]
     tensors = tuple(floats or deciding[:1])
-    groups = [group for place, tensor in enumerate(tensors) for group in merged(groups_of(graph, place, tensor))]
+    groups = [group for place, tensor in enumerate(tensors) for group in merge(groups_of(graph, place, tensor))]
     return Layout(tensors, tuple(replace(group, judge=_judge(groups, group)) for group in groups))
 
 
@@ -147,7 +147,7 @@ def input_size(graph: GraphView) -> tuple[int, int]:
     return 1, 1
 
 
-def merged(groups: Sequence[Group]) -> list[Group]:
+def merge(groups: Sequence[Group]) -> list[Group]:
     """Return the groups of one tensor with neighbours merged: scores, and coordinates that make up one box."""
     found: list[Group] = []
     for group in groups:

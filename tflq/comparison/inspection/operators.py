@@ -32,7 +32,7 @@ from tflq.model.ir import (
     with_graph,
 )
 from tflq.model.ir.schema import in_words
-from tflq.model.ir.signatures import called, original_index, reached
+from tflq.model.ir.signatures import call, original_index, reached
 from tflq.model.surgery.tap import single_operator
 
 #: Operators that run one of several subgraphs.
@@ -143,7 +143,7 @@ def _with_inner(target: Subject, part: Signed, profile: Profile) -> Inspection:
     """Inspect a signature, and the subgraphs that its operators run."""
     callers: dict[int, list[str]] = {}
     for op in view(part.model).ops:
-        for index in sorted(reached(part.model, set(called(op.record)))):
+        for index in sorted(reached(part.model, set(call(op.record)))):
             callers.setdefault(index, []).append(f"{op.index} {op.name}")
     inner = []
     for index, names in callers.items():
@@ -206,7 +206,7 @@ def _tensor(graph: GraphView, index: int, spec: TensorSpec) -> TensorFacts:
 
 def _operator(op: OperatorView, profile: Profile, *, is_inner: bool) -> OperatorFacts:
     constants, promise, reason = None, None, ""
-    if not (is_inner and any(True for _ in called(op.record))):  # what runs others is bound by the outermost operator
+    if not (is_inner and any(True for _ in call(op.record))):  # what runs others is bound by the outermost operator
         constants, promise, reason = _prepared(op.graph.model, op.index, profile)
     return OperatorFacts(
         index=op.index,
@@ -295,7 +295,7 @@ def macs_with_calls(op: OperatorView) -> int:
 def _macs_of_calls(op: OperatorView, known: dict[int, int]) -> int:
     """Return the multiply-accumulates of the subgraphs that an operator runs; `known` are those of some subgraphs."""
     inside, model = [], op.graph.model
-    for index in called(op.record):
+    for index in call(op.record):
         if index not in known and 0 <= index < len(model.subgraphs):
             known[index] = 0  # a subgraph that runs itself counts once
             known[index] = sum(macs_of(one) + _macs_of_calls(one, known) for one in view(model, index).ops)

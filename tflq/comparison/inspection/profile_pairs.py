@@ -160,7 +160,7 @@ def label(kernel: Kernel | None) -> str:
     if kernel is None:
         return NONE
     row = _delegate(kernel)
-    return described(row.prepare) + ("" if row.takes is None else f", if {_short(row.takes)}")
+    return describe(row.prepare) + ("" if row.takes is None else f", if {_short(row.takes)}")
 
 
 def _delegate(kernel: Kernel) -> Kernel:
@@ -171,7 +171,7 @@ def _delegate(kernel: Kernel) -> Kernel:
 
 
 @cache
-def described(function: Callable[..., Any]) -> str:
+def describe(function: Callable[..., Any]) -> str:
     """Return a function of the kernels package as text: room, file, name, and what it is bound to."""
     module = unwrapped(function).__module__ or ""  # functions made by exec have none
     return f"{module.removeprefix(_PACKAGE)}.{_with_bound(function)}"

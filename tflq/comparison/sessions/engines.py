@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tflq.engine.api.files import save
-from tflq.engine.api.steps import Stepper, taken
+from tflq.engine.api.steps import Stepper, take
 from tflq.engine.api.subject import Subject
 from tflq.engine.interpreter.limits import current_limits
 from tflq.engine.profiles import Profile
@@ -99,7 +99,7 @@ class RuntimeEngine:
         latest: dict[str, Array] = {}
         for k, (step, outputs) in enumerate(zip(steps, stepped.outputs[0][0], strict=True)):
             held = {name: value for name, value in outputs.items() if value is not None}
-            inputs = {**step.inputs, **taken(step, latest)}
+            inputs = {**step.inputs, **take(step, latest)}
             latest.update(held)
             results: dict[int, Array] = {}
             if names:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tflq.model.ir import GraphView, Model, OperatorView, view
-from tflq.model.ir.signatures import called
+from tflq.model.ir.signatures import call
 
 #: Operators that pass values on: the positions of the operands that do, None for all.
 _PASSES: Mapping[str, tuple[int, ...] | None] = MappingProxyType(
@@ -92,7 +92,7 @@ def _passed(
     passing = _PASSES.get(op.builtin, ())
     if passing is not None and position not in passing:
         return
-    for index in called(op.record):
+    for index in call(op.record):
         inputs = view(model, index).inputs if 0 <= index < len(model.subgraphs) else ()
         yield from ((index, t) for k, t in enumerate(inputs) if k == position)
     if op.builtin != "STABLEHLO_COMPOSITE":

@@ -208,7 +208,7 @@ def prefix(signature: str | None) -> str:
     return "" if signature is None else quote(signature, safe="", errors="surrogateescape") + "/"
 
 
-def fitted(golden: Golden, parts: Sequence[Signed]) -> Golden:
+def fit(golden: Golden, parts: Sequence[Signed]) -> Golden:
     """Return `golden` with its arrays in the types and shapes that kernels use for the signatures' tensors.
 
     Shapes of results are not checked here: some are known only at run time.

@@ -9,7 +9,7 @@ from tflq.engine.runtimes import Description
 from tflq.statements import Statement
 
 
-def matched(profile: Profile, runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
+def match(profile: Profile, runtime: Description | Mapping[str, object]) -> tuple[Profile, str]:
     """Return the profile with the first-level cache of the runtime's processor, and a note on another vector extension.
 
     `runtime` is the description of a run, or that in a golden file. The note is empty if the extensions are the same,

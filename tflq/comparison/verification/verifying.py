@@ -17,13 +17,13 @@ from tflq.comparison.verification.counterpart import counterpart, own_profile
 from tflq.comparison.verification.coverage import apart
 from tflq.comparison.verification.evidence.dumps import golden_at
 from tflq.comparison.verification.feeding import Feed, Feeds, make_feeds
-from tflq.comparison.verification.golden import Golden, Tolerance, fitted
+from tflq.comparison.verification.golden import Golden, Tolerance, fit
 from tflq.comparison.verification.goldens import check_golden_output, load_golden, require_model, save_golden
 from tflq.comparison.verification.guards import guards
 from tflq.comparison.verification.inputs import InputSource, make_inputs
 from tflq.comparison.verification.observation import observe
 from tflq.comparison.verification.preparation import Numbers, Preparation, preparation
-from tflq.comparison.verification.processor import matched
+from tflq.comparison.verification.processor import match
 from tflq.comparison.verification.report import Report
 from tflq.comparison.verification.results import Mode, OperatorResult, Status, TensorResult, Verdict
 from tflq.comparison.verification.signed import runnable
@@ -104,13 +104,13 @@ def verify(
     every, parts = signed(target.model), signed(target.model, signature)
     golden, path = _expectation(target, parts, against, inputs, samples, seed, python, report_progress, how)
     require_model(path or "golden", golden.model_sha256, target.facts.sha256)
-    golden, note = fitted(golden, every), ""
+    golden, note = fit(golden, every), ""
     late = _late(golden.tolerances, date.today())
     allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}
     tolerances = {**allowed, **(tolerances or {})}
     if chosen is None:
         chosen, note = counterpart(golden.runtime)
-    chosen, processor_note = matched(chosen, golden.runtime)
+    chosen, processor_note = match(chosen, golden.runtime)
     fed = Mode(mode or (Mode.ISOLATED if golden.tensors else Mode.CUMULATIVE))
     if fed == Mode.ISOLATED and not golden.tensors:
         raise GoldenError(

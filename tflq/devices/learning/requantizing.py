@@ -12,7 +12,7 @@ from tflq.devices.conformance.draft import CODES, Draft
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.probes import LARGEST, MARGIN, Probe, drawn, extreme, inner_codes, is_per_channel, wide
 from tflq.devices.learning.space import Space, equal_at_every_edge
-from tflq.engine.numerics.requantizer import ACCUMULATORS, LEFT, RESULTS, Requantizer, limited
+from tflq.engine.numerics.requantizer import ACCUMULATORS, LEFT, RESULTS, Requantizer, limit
 from tflq.engine.numerics.requantizer_points import canonical, points, variants
 
 #: A course of questions: it yields batches, is sent their answers, and returns its finding.
@@ -116,7 +116,7 @@ def _widths(kind: str, told: Sequence[tuple[Probe, Answer]]) -> list[str]:
     for accumulator in ACCUMULATORS:
         is_near = True
         for probe, answer in told:
-            scaled = limited(probe.total, accumulator) * probe.scales.real
+            scaled = limit(probe.total, accumulator) * probe.scales.real
             ideal = np.clip(scaled + probe.zero_out, low, high)
             least, most = inner_codes(probe.zero_out, kind)
             inside = (scaled >= least) & (scaled <= most)

@@ -14,7 +14,7 @@ from tflq.engine.kernels.families.float_sum import COUNTED, TO_OUTPUT
 from tflq.engine.kernels.families.through_floats import SCALED
 from tflq.engine.numerics.code_ranges import TO_CODES
 from tflq.engine.numerics.multipliers_of_scales import Scales
-from tflq.engine.numerics.requantizer import BY_RANGE, NAMED, Requantizer, limited, point_of
+from tflq.engine.numerics.requantizer import BY_RANGE, NAMED, Requantizer, limit, point_of
 
 #: How reals become codes, by the product.
 _BY_SCALE = {
@@ -166,7 +166,7 @@ def worked_out(found: Requantized) -> tuple[Step, ...]:
     total = np.array([int(np.asarray(bias.value).reshape(-1)[at]) + step * int(np.asarray(w.value).reshape(-1)[0])])
     factors = point.factors(s.real, s)
     steps = [Step("accumulator acc", f"{int(total[0]):,}")]
-    kept = limited(total, point.accumulator)
+    kept = limit(total, point.accumulator)
     if int(kept[0]) != int(total[0]):
         steps.append(Step(f"in {point.accumulator}", f"{int(kept[0]):,}"))
     steps.append(Step("scales a, b, y", ", ".join(repr(float(v[0])) for v in (s.a, s.b, s.y) if v is not None)))

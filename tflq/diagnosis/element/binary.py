@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Read, Site, Tap, Working, aligned, zero_point_of
+from tflq.diagnosis.element.steps import Read, Site, Tap, Working, align, zero_point_of
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.scaled_sum import common_scale
 from tflq.engine.numerics.fixedpoint import doubling_high_mul
 from tflq.engine.numerics.rounding import divide_by_pot_half_away
 from tflq.engine.numerics.stages import OutputPipeline
-from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrap
 from tflq.typing import Array
 
 
@@ -80,7 +80,7 @@ def product(site: Site) -> Working:
     )
     value = int(first.centred) * int(second.centred)
     steps = (Step("product of centred codes", value, f"{first.centred} * {second.centred}"),)
-    return Working((Tap(first, second, value),), (*steps, *pipeline_steps(data.pipeline, wrapped(value))))
+    return Working((Tap(first, second, value),), (*steps, *pipeline_steps(data.pipeline, wrap(value))))
 
 
 def narrow_product(site: Site) -> Working:
@@ -113,7 +113,7 @@ def sloped(site: Site) -> Working:
         steps = [Step("product of centred codes", centred * slope, f"{centred} * {slope}")]
         steps += stage_steps(data.negative, centred * slope, 0)
     scaled = int(steps[-1].value)
-    moved = wrapped(scaled + data.output_zero_point)
+    moved = wrap(scaled + data.output_zero_point)
     steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
     return Working((Tap(x, alpha, centred * slope),), (*steps, clamp_step(moved, *data.clamp)))
 
@@ -129,4 +129,4 @@ def plain(site: Site) -> Working:
 
 def _broadcast_read(site: Site, operand: int) -> Read:
     shape = site.operand(operand).shape
-    return site.read(operand, aligned(site.index, shape), zero_point_of(site, operand))
+    return site.read(operand, align(site.index, shape), zero_point_of(site, operand))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Index, Read, Site, Tap, Tracer, Working, aligned, total_of
+from tflq.diagnosis.element.steps import Index, Read, Site, Tap, Tracer, Working, align, total_of
 from tflq.engine.kernels.families.contraction import weights_read_as_int8
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.geometry.windows import Window
@@ -117,7 +117,7 @@ def matrix_product(site: Site) -> Working:
 
 def _repeat(leading: list[int], matrices: Array) -> Index:
     """Return the leading dimensions of the output's index in an operand that may repeat some of them."""
-    return aligned(tuple(leading), matrices.shape[:-2])
+    return align(tuple(leading), matrices.shape[:-2])
 
 
 def _finish(site: Site, taps: list[Tap], outside: int = 0) -> Working:

@@ -20,7 +20,7 @@ MOVES: Mapping[str, tuple[int, ...] | None] = {
 Element = Callable[[Sequence[Array | None]], object]
 
 
-def moved(site: Site, element: Element) -> Working | None:
+def move(site: Site, element: Element) -> Working | None:
     """Return the element that the output element copies; none for a fill value.
 
     The result is None if the operator does more than move elements.

@@ -11,7 +11,7 @@ from tflq.engine.kernels.families.pooling import average_half_away
 from tflq.engine.kernels.families.reduction import Reduced
 from tflq.engine.numerics.rounding import float_to_int32, round_half_away
 from tflq.engine.numerics.stages import type_range
-from tflq.engine.numerics.steps import Step, clamp_step, double_rounding_steps, pipeline_steps, wrapped
+from tflq.engine.numerics.steps import Step, clamp_step, double_rounding_steps, pipeline_steps, wrap
 
 
 def averaged(site: Site) -> Working:
@@ -49,7 +49,7 @@ def mean(site: Site) -> Working:
     data = site.data
     taps = _summands(site, data.reduced)
     total = total_of(taps, "sum")
-    centred = wrapped(wrapped(int(total.value)) - data.zeros)
+    centred = wrap(wrap(int(total.value)) - data.zeros)
     steps = [total, Step("zero points subtracted", centred, f"{total.value} - {data.zeros}")]
     steps += double_rounding_steps(centred, *data.multiplier)
     moved = int(steps[-1].value) + data.zero_point
@@ -61,7 +61,7 @@ def mean_by_pipeline(site: Site) -> Working:
     """Trace MEAN over height and width by vector code: the raw sum scaled, both zero points in one bias."""
     taps = _summands(site, site.data.reduced)
     total = total_of(taps, "sum")
-    steps = pipeline_steps(site.data.pipeline, wrapped(int(total.value)), channel=site.index[-1])
+    steps = pipeline_steps(site.data.pipeline, wrap(int(total.value)), channel=site.index[-1])
     return Working(taps, (total, *steps))
 
 
@@ -70,7 +70,7 @@ def summed(site: Site) -> Working:
     data = site.data
     taps = _summands(site, data.reduced, data.read_as)
     total = total_of(taps, "sum")
-    centred = wrapped(int(total.value) - data.zeros)
+    centred = wrap(int(total.value) - data.zeros)
     steps = [total, Step("zero points subtracted", centred, f"{total.value} - {data.zeros}")]
     steps += pipeline_steps(data.pipeline, centred)
     code = int(np.array(steps[-1].value, data.read_as).view(site.operand(0).dtype))
@@ -86,7 +86,7 @@ def summed_in_float32(site: Site) -> Working:
     steps = [*_in_float32(taps, data.scale, data.bias)]
     whole = int(float_to_int32(round_half_away(float(steps[-1].value))))
     steps.append(Step("rounded half away from zero", whole))
-    moved = wrapped(whole + data.zero_point)
+    moved = wrap(whole + data.zero_point)
     steps.append(Step("output zero point added", moved, f"{whole} + {data.zero_point}"))
     return Working(taps, (*steps, clamp_step(moved, *type_range(data.dtype))))
 
@@ -103,7 +103,7 @@ def scaled_in_float32(site: Site) -> Working:
 
 def _in_float32(taps: Sequence[Tap], scale: np.float32, offset: np.float32) -> tuple[Step, Step, Step]:
     total = total_of(taps, "sum")
-    scaled = np.float32(wrapped(int(total.value))) * scale
+    scaled = np.float32(wrap(int(total.value))) * scale
     return (
         total,
         Step("multiplied in float32", float(scaled), f"{total.value} * {float(scale)!r}"),

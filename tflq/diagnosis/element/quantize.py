@@ -8,7 +8,7 @@ from tflq.diagnosis.element.steps import Site, Tap, Working
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.quantize.optimized import BLOCK
 from tflq.engine.numerics.rounding import float_to_int32, round_half_away, round_half_even
-from tflq.engine.numerics.steps import Step, clamp_step, wrapped
+from tflq.engine.numerics.steps import Step, clamp_step, wrap
 
 
 def by_quotient(site: Site) -> Working:
@@ -40,9 +40,9 @@ def by_blocks(site: Site) -> Working:
     steps = (
         Step("multiplied by 1 / scale, in float32", product, f"{_given(site)!r} * {float(inverse)!r}"),
         Step("rounded half to even", whole),
-        Step("output zero point added", wrapped(whole + zero_point), f"{whole} + {zero_point}"),
+        Step("output zero point added", wrap(whole + zero_point), f"{whole} + {zero_point}"),
     )
-    return _working(site, (*steps, clamp_step(wrapped(whole + zero_point), *data.clamp)))
+    return _working(site, (*steps, clamp_step(wrap(whole + zero_point), *data.clamp)))
 
 
 def by_product(site: Site) -> Working:
@@ -64,7 +64,7 @@ def by_product(site: Site) -> Working:
 
 def _rounded_away(site: Site, quotient: Step, zero_point: int) -> Working:
     whole = int(float_to_int32(round_half_away(float(quotient.value))))
-    moved = wrapped(whole + zero_point)
+    moved = wrap(whole + zero_point)
     steps = (
         quotient,
         Step("rounded half away from zero", whole),

@@ -105,7 +105,7 @@ def zero_point_of(site: Site, operand: int) -> int:
     return 0 if x is None else x.zero_point
 
 
-def aligned(index: Index, shape: Index) -> Index:
+def align(index: Index, shape: Index) -> Index:
     """Return the index into a broadcast operand for an index of the whole."""
     tail = index[len(index) - len(shape) :]
     return tuple(0 if size == 1 else i for i, size in zip(tail, shape, strict=True))

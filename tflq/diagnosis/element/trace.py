@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.diagnosis.element.movement import moved
+from tflq.diagnosis.element.movement import move
 from tflq.diagnosis.element.registry import TRACERS
 from tflq.diagnosis.element.steps import Index, Site, Working
 from tflq.engine.interpreter import Plan, State, run
@@ -75,4 +75,4 @@ def _worked_out(plan: Plan, values: Sequence[Array | None], output: int, index: 
     trace = TRACERS.get(prepared.eval)
     if trace is not None:
         return trace(site)
-    return moved(site, lambda operands: evaluate(prepared, step, operands)[output][index])
+    return move(site, lambda operands: evaluate(prepared, step, operands)[output][index])

@@ -14,7 +14,7 @@ from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.leaky_relu import reference as leaky_relu
 from tflq.engine.kernels.quantize import reference as quantize
 from tflq.engine.numerics.sigmoid_int16 import scale_to_table
-from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrapped
+from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrap
 from tflq.typing import Array
 
 
@@ -122,7 +122,7 @@ def _dequantize(data: dequantize.OpData, read: Read, flat: int = 0) -> list[Step
 def _requantize(data: quantize.RequantizeData, read: Read) -> list[Step]:
     centred = int(read.code) - data.zero_point
     first = Step("input zero point subtracted", centred, f"{read.code} - {data.zero_point}")
-    return [first, *pipeline_steps(data.pipeline, wrapped(centred))]
+    return [first, *pipeline_steps(data.pipeline, wrap(centred))]
 
 
 def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
@@ -134,7 +134,7 @@ def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
         steps += stage_steps(data.negative, centred, 0)
         steps.append(Step("sign of alpha", data.negative_sign * int(steps[-1].value)))
     scaled = int(steps[-1].value)
-    moved = wrapped(scaled + data.output_zero_point)
+    moved = wrap(scaled + data.output_zero_point)
     steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
     return [*steps, clamp_step(moved, *data.clamp)]
 

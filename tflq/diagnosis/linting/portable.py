@@ -96,7 +96,7 @@ def product_scales(site: Site) -> Iterator[Breach]:
         yield Breach(site.output(), required, f"{known[0] * known[1] / known[2]:.6g}")
 
 
-def requantized(site: Site) -> Iterator[Breach]:
+def requantize(site: Site) -> Iterator[Breach]:
     """Yield a QUANTIZE between integers whose scales differ."""
     one, other = site.activation(site.input(0)), site.activation(site.output())
     if site.op == "QUANTIZE" and one is not None and other is not None and one[0] != other[0]:
@@ -133,6 +133,6 @@ RULES = (
     Rule("portable-dense", Level.NOTE, "releases up to 2.9 read scales of channels as 0", dense_channels),
     Rule("portable-sum", Level.NOTE, "scales of sums a power of two apart", sum_scales),
     Rule("portable-product", Level.NOTE, "scales of products a power of two apart", product_scales),
-    Rule("portable-requantize", Level.NOTE, "codes that are moved need no rounding", requantized),
+    Rule("portable-requantize", Level.NOTE, "codes that are moved need no rounding", requantize),
     Rule("portable-form", Level.NOTE, "runtimes compute this operator in different ways", other_form),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Under
-from tflq.diagnosis.mistakes.stages import fixed
+from tflq.diagnosis.mistakes.stages import fix
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.families import pooling
@@ -61,8 +61,8 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 
 #: The multiplication of a mean's sum: one division of the product, or one of the product and one of the shift.
-_ONCE: dict[str, StageOf] = {f"rounded once, {name}": fixed(name) for name in DIVISIONS}
-_TWICE: dict[str, StageOf] = {"rounded twice": fixed("half away from zero", "half up")}
+_ONCE: dict[str, StageOf] = {f"rounded once, {name}": fix(name) for name in DIVISIONS}
+_TWICE: dict[str, StageOf] = {"rounded twice": fix("half away from zero", "half up")}
 #: Treatments of sums that exceed 16 bits.
 _WIDTHS: dict[str, Callable[[Ints], Ints]] = {name: SUMS[f"16 bits that {name}"] for name in ("wraps", "saturates")}
 #: Roundings of quotients by a reciprocal in floats.

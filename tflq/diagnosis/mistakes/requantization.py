@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from tflq.comparison.inspection.parts import Part as Place
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.multipliers import reals_of
-from tflq.diagnosis.mistakes.stages import NarrowAccumulator, at_point, fixed, real
+from tflq.diagnosis.mistakes.stages import NarrowAccumulator, at_point, fix, real
 from tflq.engine.api.part import Part
 from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.divisions import DIVISIONS, OF_HARDWARE, ROUNDINGS
@@ -113,7 +113,7 @@ _FIRST = ("towards minus infinity", "towards zero", "half up")
 
 def _mistakes() -> Iterator[tuple[str, Mistake]]:
     for name in OF_HARDWARE:
-        yield f"rounds {name}, in fixed point", _rounding(fixed(name))
+        yield f"rounds {name}, in fixed point", _rounding(fix(name))
     for name in ROUNDINGS:
         yield f"rounds {name}, in float64", _rounding(real(name))
     yield "multiplies in float32", _rounding(FloatRoundingEven.of)
@@ -125,24 +125,24 @@ def _mistakes() -> Iterator[tuple[str, Mistake]]:
     for first in OF_HARDWARE:
         for last in DIVISIONS if first in _FIRST else (first,):
             mode = f" (RISC-V's vxrm {_MODES[first]})" if first == last and first in _MODES else ""
-            yield f"rounds twice: the product {first}, the shift {last}{mode}", _rounding(fixed(last, first))
+            yield f"rounds twice: the product {first}, the shift {last}{mode}", _rounding(fix(last, first))
     yield "multiplier rounded to float32", _multiplier(lambda real: real.astype(np.float32).astype(np.float64))
     for name in ("half to even", "half up", "half away from zero"):
         narrow = f"multiplier rounded to float16, multiplies in float32, rounds {name}"
         yield narrow, _changed(_in_float16, real(name, "float32"))
     for way, change in _POWERS.items():
         for name in ("half up", "towards minus infinity"):
-            yield f"multiplier {way} to a power of two, rounds {name}", _changed(change, fixed(name))
+            yield f"multiplier {way} to a power of two, rounds {name}", _changed(change, fix(name))
     for name in ("half up", "towards minus infinity"):
-        yield f"multiplier of 24 bits, rounds {name}", _rounding(fixed(name, mantissa=24))
+        yield f"multiplier of 24 bits, rounds {name}", _rounding(fix(name, mantissa=24))
         both = f"two multiplications, of 24 and of 16 bits, each rounds {name}"
-        yield both, _rounding(fixed(name, name, mantissa=24))
+        yield both, _rounding(fix(name, name, mantissa=24))
     yield "multiplier of 16 bits", _multiplier(_shorten)
     yield "multiplier of 16 bits, cut off", _multiplier(_cut_short)
     for cut in (False, True):
         for name in DIVISIONS:
             ending = f"{', cut off' if cut else ''}, rounds {name}"
-            yield f"multiplier of 16 bits{ending}", _rounding(fixed(name, mantissa=15, cut=cut))
+            yield f"multiplier of 16 bits{ending}", _rounding(fix(name, mantissa=15, cut=cut))
     yield "multiplier of 16 bits, below 1, rounds half up", _rounding(WideRounding.of)
     yield "multiplier of 16 bits, rounds twice", _rounding(lambda real: DoubleRounding.of(_shorten(_reals(real))))
     yield "shift of 32 or more to the left gives 0", _multiplier(_without_far_shifts)

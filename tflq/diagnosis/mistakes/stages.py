@@ -16,7 +16,7 @@ from tflq.engine.numerics.stages import OutputStage, Reals, StageOf
 from tflq.typing import Array
 
 
-def fixed(last: str, first: str = "none", mantissa: int = 31, *, cut: bool = False) -> StageOf:
+def fix(last: str, first: str = "none", mantissa: int = 31, *, cut: bool = False) -> StageOf:
     """Return stages in fixed point: a mantissa of `mantissa` bits, then one rounding or two.
 
     Accumulators that are shifted to the left saturate in 32 bits.

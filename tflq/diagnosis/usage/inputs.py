@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepared, real_values, saturated, scale_of
+from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepare, real_values, saturate, scale_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
 from tflq.typing import Array
@@ -28,7 +28,7 @@ def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Ite
         yield from _as_codes(spec, samples, scaling)
     for even in (False, True) if has_scale(spec) else (False,):
         for name, moved in _move(samples):
-            expected = prepared(spec, moved, scaling, even=even)
+            expected = prepare(spec, moved, scaling, even=even)
             if expected is not None:
                 yield name, expected
         yield from _scale(spec, samples, even=even)
@@ -43,12 +43,12 @@ def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) 
     if carrier == np.uint8:
         name = "int8 fed where uint8 is expected"
     for even in (False, True):
-        right = prepared(spec, samples, scaling, even=even)
+        right = prepare(spec, samples, scaling, even=even)
         if right is not None:
             yield name, [(v.view(np.uint8) ^ flip).view(carrier) for v in right]
     if samples[0].dtype == np.uint8 and carrier == np.int8:
         yield name, [v.view(np.int8) for v in samples]
-        yield name, [saturated(spec, v.astype(np.int16)) for v in samples]
+        yield name, [saturate(spec, v.astype(np.int16)) for v in samples]
 
 
 def _move(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
@@ -72,13 +72,13 @@ def _round(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Itera
         return
     scale, zero = scale_of(spec)
     quotients = [v.astype(np.float32) / np.float32(scale) for v in real]
-    yield "truncated instead of rounded in host code", [saturated(spec, np.trunc(q) + zero) for q in quotients]
-    yield "truncated instead of rounded in host code", [saturated(spec, np.trunc(q + zero)) for q in quotients]
+    yield "truncated instead of rounded in host code", [saturate(spec, np.trunc(q) + zero) for q in quotients]
+    yield "truncated instead of rounded in host code", [saturate(spec, np.trunc(q + zero)) for q in quotients]
     yield (
         "rounded down instead of to the nearest in host code",
-        [saturated(spec, np.floor(q) + zero) for q in quotients],
+        [saturate(spec, np.floor(q) + zero) for q in quotients],
     )
-    yield "the zero point was left out", [saturated(spec, np.rint(q)) for q in quotients]
+    yield "the zero point was left out", [saturate(spec, np.rint(q)) for q in quotients]
 
 
 def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -87,7 +87,7 @@ def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> It
     for rounding in (np.trunc, np.rint):
         if real is None:
             return
-        yield "float values fed as codes", [saturated(spec, rounding(v)) for v in real]
+        yield "float values fed as codes", [saturate(spec, rounding(v)) for v in real]
 
 
 def _scale(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tflq.comparison.verification.evidence.dumps import Dump, dump_of
-from tflq.comparison.verification.evidence.inputs import prepared, scaling_of
+from tflq.comparison.verification.evidence.inputs import prepare, scaling_of
 from tflq.comparison.verification.results import Located, Status, status_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.usage.inputs import mistaken, scaling_text
-from tflq.diagnosis.usage.values import corrected
+from tflq.diagnosis.usage.values import correct
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
@@ -106,7 +106,7 @@ def find_mistake(
         spec, tensor = graph.tensors[graph.inputs[0]], graph.inputs[0]
         used = scaling_of(spec, given, scaling)
         stated = "" if used is None else scaling_text(_plain(used.mean), _plain(used.std))
-        rights = [right for even in (False, True) if (right := prepared(spec, given, scaling, even=even)) is not None]
+        rights = [right for even in (False, True) if (right := prepare(spec, given, scaling, even=even)) is not None]
         trials = mistaken(spec, given, scaling)
         if all(tensor in one for one in samples):
             found = _of_known_input([one[tensor] for one in samples], rights, trials)
@@ -119,7 +119,7 @@ def find_mistake(
             if found is not None:
                 return replace(found, scaling=stated)
             samples = _with(samples, tensor, right)
-    read = _tried(model, samples, corrected(model, samples), profile, Side.DUMP)
+    read = _tried(model, samples, correct(model, samples), profile, Side.DUMP)
     return read or _reuse(model, samples, profile)
 
 
@@ -135,17 +135,17 @@ def near_mistakes(
     What differs then is for others to explain: another profile, or a mistake of the device.
     """
     graph = view(model)
-    side, trials = Side.DUMP, corrected(model, samples)
+    side, trials = Side.DUMP, correct(model, samples)
     plain, rights = samples, list[Array]()
     if given and len(graph.inputs) == 1 and len(given) == len(samples):
         spec, tensor = graph.tensors[graph.inputs[0]], graph.inputs[0]
-        right = prepared(spec, given, scaling)
+        right = prepare(spec, given, scaling)
         if right is not None and not any(tensor in one for one in samples):
             plain, rights = _with(samples, tensor, right), right
             fed = _distinct(mistaken(spec, given, scaling))
             both = ((name, _with(samples, tensor, values)) for name, values in fed)
             yield from _nearest(model, plain, both, profile, Side.INPUT, rights)
-            trials = corrected(model, plain)
+            trials = correct(model, plain)
     yield from _nearest(model, plain, trials, profile, side, rights)
 
 

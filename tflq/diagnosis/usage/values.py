@@ -18,7 +18,7 @@ Arrays = Mapping[int, Array]
 _NEAR = 0.02
 
 
-def corrected(model: Model, samples: Sequence[Arrays]) -> Iterator[tuple[str, list[dict[int, Array]]]]:
+def correct(model: Model, samples: Sequence[Arrays]) -> Iterator[tuple[str, list[dict[int, Array]]]]:
     """Yield mistakes and the arrays without them, if the arrays can hold that mistake."""
     computed = set(view(model).last_writers)
     for name, undo in _OF_TENSORS:

@@ -68,7 +68,7 @@ class Stepper:
             InputError: An input is missing, does not fit, or no earlier step has the output that it takes.
         """
         subgraph, inputs, outputs = self._names(step.signature)
-        given = {**step.inputs, **taken(step, self.latest)}
+        given = {**step.inputs, **take(step, self.latest)}
         for name in given:
             if name not in inputs:
                 raise UnknownNameError("input", name, tuple(inputs))
@@ -105,7 +105,7 @@ class Stepper:
         return root.subgraph, by_name(named.inputs), by_name(named.outputs)
 
 
-def taken(step: Step, latest: Mapping[str, Array]) -> dict[str, Array]:
+def take(step: Step, latest: Mapping[str, Array]) -> dict[str, Array]:
     """Return the inputs of a step that come from the latest outputs of earlier ones.
 
     Raises:

@@ -28,7 +28,7 @@ class UnknownArgument(TypeError):
     """A value that only numba knows how to pass."""
 
 
-def typed(args: tuple[Any, ...], reads: Collection[int] = ()) -> str:
+def add_types(args: tuple[Any, ...], reads: Collection[int] = ()) -> str:
     """Return the types of arguments, such as "<i2:2C,i8,(f8,f8)". Arrays at the positions `reads` are not written to,
     so it does not matter whether they can be.
 
@@ -61,10 +61,10 @@ def _typed(value: Any, is_read: bool = False) -> str:
     raise UnknownArgument(f"an argument of compiled code is a {kind.__name__}")
 
 
-def packed(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
+def pack(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
     """Return (key, words) of arguments.
 
-    Keys are equal only if `typed` gives the same text. Words are what compiled code reads: addresses of arrays,
+    Keys are equal only if `add_types` gives the same text. Words are what compiled code reads: addresses of arrays,
     integers, the bits of floats, 0 for None.
     """
     parts: list[Any] = []
@@ -81,7 +81,7 @@ def packed(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
             parts.append(float)
             found.append(_INTEGER.unpack(_FLOAT.pack(value))[0])
         elif isinstance(value, tuple):
-            inner, words = packed(value)
+            inner, words = pack(value)
             parts.append((kind, inner))
             found += words
         else:
@@ -122,7 +122,7 @@ _NUMBERS: Mapping[str, str] = MappingProxyType(
 
 
 def results(text: str) -> struct.Struct:
-    """Return what reads the words of a result: those types of `typed` that are numbers, a tuple of them, or n for
+    """Return what reads the words of a result: those types of `add_types` that are numbers, a tuple of them, or n for
     none."""
     parts = text.strip("()").split(",") if text not in ("n", "()") else []
     return struct.Struct("<" + "".join(_NUMBERS[part] for part in parts))

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.engine.jit.arguments import DATA, SHAPE, STRIDES, reads_arrays
 from tflq.engine.jit.images import ENTRY, Code
-from tflq.engine.jit.machines import NotBuildable, assembled
+from tflq.engine.jit.machines import NotBuildable, assemble
 from tflq.engine.jit.targets import Level
 
 #: Widths of results by numba's names.
@@ -40,16 +40,16 @@ def build(function: Any, args: tuple[Any, ...], level: Level | None = None, read
         overload = _intermediate(function, args, reads)
         result = _result(overload.signature.return_type)
         module = _whole_module(overload, args)
-    return assembled(module, level, result)
+    return assemble(module, level, result)
 
 
 def _intermediate(function: Any, args: tuple[Any, ...], reads: Collection[int]) -> Any:
     """Return numba's compile result for these arguments, without machine code."""
     import numba
 
-    from tflq.engine.jit.linking import linked
+    from tflq.engine.jit.linking import link
 
-    dispatcher = linked(function)
+    dispatcher = link(function)
     kinds = map(numba.typeof, args)
     signature = tuple(
         kind.copy(readonly=True) if i in reads and isinstance(kind, numba.types.Array) else kind

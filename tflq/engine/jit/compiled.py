@@ -169,9 +169,9 @@ class Compiled(Generic[P, R]):
             return self._inner
 
     def _linked(self) -> Any:
-        from tflq.engine.jit.linking import linked
+        from tflq.engine.jit.linking import link
 
-        return linked(self.linkable())
+        return link(self.linkable())
 
     def linkable(self) -> Any:
         """Return the function as numba compiles it, with the objects that numba finds for callees under their names."""

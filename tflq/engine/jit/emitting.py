@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tflq.engine.jit.images import ENTRY, Code
-from tflq.engine.jit.machines import assembled, target_machine
+from tflq.engine.jit.machines import assemble, target_machine
 from tflq.engine.jit.targets import Level
 
 #: Writes a function into a module (llvmlite.ir.Module) under a name. The function has no result.
@@ -31,7 +31,7 @@ def emit(write: Write, level: Level | None = None) -> Code:
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
         _optimize(parsed, machine)
-        return assembled(parsed, level, "n")
+        return assemble(parsed, level, "n")
 
 
 def _optimize(module: Any, machine: Any) -> None:

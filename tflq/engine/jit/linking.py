@@ -15,7 +15,7 @@ from typing import Any
 TESTED = tuple(f"0.{minor}" for minor in range(62, 69))
 
 
-def linked(function: Any) -> Any:
+def link(function: Any) -> Any:
     """Return a numba dispatcher of `function` for compiled callers. Python must not call it."""
     import numba
 

@@ -17,7 +17,7 @@ class NotBuildable(ValueError):
     """The function is nothing that an image can hold: its result is an array, or it needs this process."""
 
 
-def assembled(module: Any, level: Level | None, result: str) -> Code:
+def assemble(module: Any, level: Level | None, result: str) -> Code:
     """Return the machine code of an optimized module, whose entry is ENTRY and has a result of those types.
 
     Raises:

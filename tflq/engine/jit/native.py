@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tflq.engine.jit import shipped
-from tflq.engine.jit.arguments import UnknownArgument, packed, reads_arrays, results, typed
+from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, reads_arrays, results
 from tflq.engine.jit.code_cache import code_folder
 from tflq.engine.jit.compilations import listener
 from tflq.engine.jit.images import Code, load, unpacked
@@ -84,7 +84,7 @@ class Native:
     def _entry_of(self, args: tuple[Any, ...]) -> tuple[Entry | None, list[int]]:
         """Return the machine code for these arguments, made if necessary, and their words; None if only numba can call
         the function."""
-        key, words = packed(args)
+        key, words = pack(args)
         try:
             return self._known[key], words
         except KeyError:
@@ -94,7 +94,7 @@ class Native:
 
     def _found(self, args: tuple[Any, ...]) -> Entry | None:
         try:
-            types = typed(args, self._source.reads)
+            types = add_types(args, self._source.reads)
         except UnknownArgument:
             return None
         if types not in self._entries:

@@ -34,13 +34,13 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_broadcast_args(length: int, a: Array, b: Array) -> Array:
     """Broadcast shapes. Missing leading sizes are 1; a size of 1 gives way to the other."""
-    left, right = (padded(x, length) for x in (a, b))
+    left, right = (pad(x, length) for x in (a, b))
     if np.any((left != right) & (left != 1) & (right != 1)):
         raise UndefinedResultError("BroadcastArgs", f"{a.tolist()} and {b.tolist()} do not broadcast")
     return np.where(left == 1, right, left).astype(a.dtype)
 
 
-def padded(sizes: Array, length: int) -> Array:
+def pad(sizes: Array, length: int) -> Array:
     """Return sizes as int32, wrapped, behind leading ones."""
     full = np.ones(length, np.int32)
     full[length - len(sizes) :] = sizes.astype(np.int32)

@@ -115,10 +115,10 @@ def _check_shapes(node: Node, encodings: Operand, scores: Operand, anchors: Oper
 
 def eval_detections(data: OpData, encodings: Array, scores: Array, anchors: Array) -> tuple[Array, ...]:
     """Source: Eval. Boxes are decoded in float64 and rounded to float32; everything after that is float32."""
-    boxes = decoded(data, encodings[0, :, :4], anchors[: encodings.shape[1]])
+    boxes = decode(data, encodings[0, :, :4], anchors[: encodings.shape[1]])
     if np.any(boxes[:, 0] > boxes[:, 2]) or np.any(boxes[:, 1] > boxes[:, 3]):
         raise ValueError("a decoded box has a negative size")
-    of_class = dequantized(data.scores, scores[0])[:, data.background :]
+    of_class = dequantize(data.scores, scores[0])[:, data.background :]
     picked = (regular if data.regular else fast)(data, boxes, of_class)
     count = data.detections * data.classes_each
     out_boxes, out_classes = np.zeros((1, count, 4), np.float32), np.zeros((1, count), np.float32)
@@ -128,7 +128,7 @@ def eval_detections(data: OpData, encodings: Array, scores: Array, anchors: Arra
     return out_boxes, out_classes, out_scores, np.array([detected], np.float32)
 
 
-def decoded(data: OpData, encodings: Array, anchors: Array) -> Array:
+def decode(data: OpData, encodings: Array, anchors: Array) -> Array:
     """Return corners (top, left, bottom, right). Source: DecodeCenterSizeBoxes."""
     code, anchor = (_centre(q, x).astype(np.float64) for q, x in ((data.encodings, encodings), (data.anchors, anchors)))
     size = anchor[:, 2:]
@@ -142,7 +142,7 @@ def _centre(codes: Codes, x: Array) -> Array:
     return x if x.dtype == np.float32 else (x.astype(np.float32) - np.float32(codes.zero_point)) * codes.scale
 
 
-def dequantized(codes: Codes, x: Array) -> Array:
+def dequantize(codes: Codes, x: Array) -> Array:
     """Compute whole eights as scale * code - scale * zero point in float32, the rest in float64. Source: Dequantize."""
     if x.dtype == np.float32:
         return x

@@ -27,7 +27,7 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import clamp_in_place, code_range, number_range
 from tflq.engine.kernels.families.binary import Clamped, both, prepare_clamped, prepare_plain
-from tflq.engine.kernels.families.float_limits import COMPARED, NUMBERS, limited, where_equal
+from tflq.engine.kernels.families.float_limits import COMPARED, NUMBERS, limit, where_equal
 from tflq.engine.kernels.families.xnnpack_floats import computing
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
@@ -219,7 +219,7 @@ KERNELS = (
         opt(until="tf-2.3"),
         *(replace(row, prepare=refuse_div) for row in DIV if row.signature.starts_with(TensorType.INT32)),
     ),
-    *valid(tflite(until="tflite-2.14", cpu="arm64"), limited("DIV", np.divide, _LOOPS, (1, 2))),
+    *valid(tflite(until="tflite-2.14", cpu="arm64"), limit("DIV", np.divide, _LOOPS, (1, 2))),
     *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("DIV", DIV, np.divide)),
 )
 

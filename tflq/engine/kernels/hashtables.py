@@ -123,14 +123,14 @@ def prepare_lookup(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_lookup(data: None, lookup: Array, keys: Array, values: Array) -> tuple[Array, Array]:
     """Source: hashtable_lookup.cc Eval."""
-    rows = searched(lookup, keys)
+    rows = search(lookup, keys)
     hits = rows >= 0
     y = values[np.where(hits, rows, 0)]
     y[~hits] = b"" if values.dtype == object else 0
     return y, hits.astype(np.uint8)
 
 
-def searched(lookup: Array, keys: Array) -> Array:
+def search(lookup: Array, keys: Array) -> Array:
     """Return the row at which bsearch finds each element of `lookup`, or -1. All are searched at once."""
     low, high = np.zeros(lookup.shape, np.int64), np.full(lookup.shape, len(keys), np.int64)
     rows = np.full(lookup.shape, -1, np.int64)

@@ -118,11 +118,11 @@ def _emit(builder: ir.IRBuilder, kernel: Kernel, at: Operands) -> None:
             for step, values in zip(kernel.steps, own, strict=True):
                 total = getattr(v, step.name)(total, *values)
             scaled.append(builder.add(total, zero_point))
-        whole = clamped(v, scaled, kernel.code, (at.low, at.high), tile.form.saturates)
+        whole = clamp(v, scaled, kernel.code, (at.low, at.high), tile.form.saturates)
         v.store(whole, builder.gep(at.codes, [builder.mul(at.code_step, ir.Constant(I64, r))]))
 
 
-def clamped(v: Vectors, values: list[Value], code: str, limits: tuple[Value, Value], saturates: bool) -> Value:
+def clamp(v: Vectors, values: list[Value], code: str, limits: tuple[Value, Value], saturates: bool) -> Value:
     """Emit registers of int32, one behind the other, clamped to `limits` (int32, within the code's range), as codes.
 
     If a processor `saturates`, bytes are clamped after they have been narrowed, four times as many at a time.

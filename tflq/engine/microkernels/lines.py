@@ -12,7 +12,7 @@ from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.microkernels.forms import Form, chosen
 from tflq.engine.microkernels.kernel import TapKernel
-from tflq.engine.microkernels.packing import aligned
+from tflq.engine.microkernels.packing import align
 from tflq.engine.microkernels.roundings import LIMIT, Scaling
 from tflq.engine.microkernels.taps import address_of, line_into
 from tflq.engine.numerics.stages import OutputPipeline
@@ -88,14 +88,14 @@ def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
     taps[: len(weights)] = weights
     lanes = taps[:, _channels(kernel, period, weights.shape[1])]  # T, period, width
     pairs = lanes.reshape(-1, 2, period, 2, kernel.form.lanes)  # pair, tap, period, register, lane
-    return aligned(pairs.transpose(2, 0, 3, 4, 1)).reshape(period, -1, 2, kernel.width)
+    return align(pairs.transpose(2, 0, 3, 4, 1)).reshape(period, -1, 2, kernel.width)
 
 
 def packed_constants(kernel: TapKernel, values: tuple[Array, ...], channels: int, period: int) -> Array:
     """Return int32 words (period, words): biases of a pass's lanes, then its steps' constants, of length 1 or C."""
     at = _channels(kernel, period, channels)
     parts = [np.ascontiguousarray(np.broadcast_to(v, channels)[at]).view(np.int32) for v in values]
-    return aligned(np.concatenate(parts, axis=1))
+    return align(np.concatenate(parts, axis=1))
 
 
 def _channels(kernel: TapKernel, period: int, channels: int) -> Array:

@@ -97,7 +97,7 @@ def column_blocks(weights: Array, columns: int) -> Iterator[slice]:
         yield slice(first, min(first + step, width))
 
 
-def aligned(values: Array) -> Array:
+def align(values: Array) -> Array:
     """Return a copy whose memory begins with a line of the cache."""
     made = aligned_empty(values.shape, values.dtype)
     made[...] = values
@@ -120,4 +120,4 @@ def constants(tile: Tile, bias: Array, scaling: Sequence[Array], width: int) -> 
         filled = np.zeros(max(width, tile.columns), values.dtype)
         filled[:width] = values
         parts.append(filled[at].view(np.int32))
-    return aligned(np.concatenate(parts, axis=1))
+    return align(np.concatenate(parts, axis=1))

@@ -58,7 +58,7 @@ class IntegerProduct:
         return codes if self.kernel.tile.form.is_wide else codes.view(np.uint8)
 
 
-def fused(
+def fuse(
     codes: Codes, matrices: Sequence[Array], rows: int, bias: Array, pipeline: OutputPipeline, form: Form | None = None
 ) -> tuple[IntegerProduct, ...]:
     """Prepare products with centred `matrices` side by side, with all of `pipeline` done on sums in registers.

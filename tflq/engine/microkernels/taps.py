@@ -17,7 +17,7 @@ from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.microkernels import called
 from tflq.engine.microkernels.emitted import Arguments
 from tflq.engine.microkernels.kernel import TapKernel
-from tflq.engine.microkernels.tiles import unpacked
+from tflq.engine.microkernels.tiles import unpack
 from tflq.engine.numerics.rounding import clamp, wrap_int32
 from tflq.typing import Array
 
@@ -49,7 +49,7 @@ def definition(kernel: TapKernel) -> Callable[..., None]:
         read, written = codes.view(kernel.left), out.view(kernel.code)
         for step in range(passes):
             phase = (first + step) % len(weights)
-            biases, *words = unpacked(kernel.constants, width, constants[phase])
+            biases, *words = unpack(kernel.constants, width, constants[phase])
             start = at + step * width
             tapped = np.array([read[start + o : start + o + width] for o in offsets], np.int64)
             for lane, element in enumerate(kernel.order):

@@ -44,7 +44,7 @@ def definition(kernel: Kernel) -> Callable[..., None]:
         codes = out.view(kernel.code)
         out_column = out_byte // codes.itemsize
         matrix = weights[panel].reshape(-1, columns, group).transpose(0, 2, 1).reshape(-1, columns).astype(np.int64)
-        biases, *words = unpacked(kernel.constants, columns, constants[panel])
+        biases, *words = unpack(kernel.constants, columns, constants[panel])
         for r in range(tile.rows):
             sums = biases + rows[row + r, : len(matrix)].astype(np.int64) @ matrix
             if not tile.form.is_wide:
@@ -59,7 +59,7 @@ def definition(kernel: Kernel) -> Callable[..., None]:
     return define
 
 
-def unpacked(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
+def unpack(kinds: Sequence[str], columns: int, words: Array) -> list[Array]:
     """Return biases and steps' constants of `columns` columns, one array each, of these types."""
     data, at, arrays = words.tobytes(), 0, []
     for kind in map(np.dtype, kinds):

@@ -17,7 +17,7 @@ from tflq.engine.jit.compiled import Compiled, Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_up, wrap_int32
-from tflq.engine.numerics.stages import Ints32, OutputPipeline, Reals, repeated, type_range
+from tflq.engine.numerics.stages import Ints32, OutputPipeline, Reals, repeat, type_range
 from tflq.typing import Array
 
 _INT32 = np.dtype(np.int32)
@@ -40,7 +40,7 @@ class _Float32Scaled:
     def of(cls, real: ArrayLike) -> _Float32Scaled:
         """Return the stage for these real multipliers (scalar or length C), rounded to float32."""
         factors = np.atleast_1d(np.asarray(real, np.float64)).astype(np.float32)
-        return cls(factors.astype(np.float64), tuple(map(repeated, cls.constants(factors))))
+        return cls(factors.astype(np.float64), tuple(map(repeat, cls.constants(factors))))
 
     @classmethod
     def constants(cls, factors: Array) -> tuple[Array, ...]:

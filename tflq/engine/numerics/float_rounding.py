@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from numpy.typing import ArrayLike
 
 from tflq.engine.numerics.stage_loops import Ints32, Reals, float_rounding_rows
-from tflq.engine.numerics.stages import AS_INT32, NO_BIAS, OutputPipeline, as_reals, is_one_run, over, repeated
+from tflq.engine.numerics.stages import AS_INT32, NO_BIAS, OutputPipeline, as_reals, is_one_run, over, repeat
 from tflq.typing import Array
 
 
@@ -28,13 +28,13 @@ class FloatRounding:
     def of(cls, real: ArrayLike) -> FloatRounding:
         """Return the stage for int32 accumulators and these real multipliers."""
         values = as_reals(real)
-        return cls(values, repeated(values))
+        return cls(values, repeat(values))
 
     @classmethod
     def of_wide(cls, real: ArrayLike) -> FloatRounding:
         """Return the stage for int64 accumulators and these real multipliers."""
         values = as_reals(real)
-        return cls(values, repeated(values), wraps=False)
+        return cls(values, repeat(values), wraps=False)
 
     def __call__(self, accumulator: Array) -> Ints32:
         """Scale accumulators; see OutputStage.__call__."""

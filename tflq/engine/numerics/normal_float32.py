@@ -20,7 +20,7 @@ def read(x: Real) -> Real:
 
 
 @compiled
-def rounded(x: Real) -> Real:
+def round(x: Real) -> Real:
     """Round a float64 that has at least one bit more than the result needs."""
     return np.float32(np.copysign(0.0, x)) if abs(x) < ROUNDS_TO_TINY else np.float32(x)
 
@@ -28,31 +28,31 @@ def rounded(x: Real) -> Real:
 @compiled
 def add(a: Real, b: Real) -> Real:
     """Return a + b."""
-    return rounded(np.float64(a) + np.float64(b))
+    return round(np.float64(a) + np.float64(b))
 
 
 @compiled
 def subtract(a: Real, b: Real) -> Real:
     """Return a - b."""
-    return rounded(np.float64(a) - np.float64(b))
+    return round(np.float64(a) - np.float64(b))
 
 
 @compiled
 def multiply(a: Real, b: Real) -> Real:
     """Return a * b."""
-    return rounded(np.float64(a) * np.float64(b))
+    return round(np.float64(a) * np.float64(b))
 
 
 @compiled
 def divide(a: Real, b: Real) -> Real:
     """Return a / b."""
-    return rounded(np.float64(a) / np.float64(b))
+    return round(np.float64(a) / np.float64(b))
 
 
 @compiled
 def fma(a: Real, b: Real, c: Real) -> Real:
     """Return a * b + c, rounded once."""
-    return rounded(product_and_sum_to_odd(a, b, c))
+    return round(product_and_sum_to_odd(a, b, c))
 
 
 @compiled

@@ -26,7 +26,7 @@ DEPTH = 32
 _BELOW = 0xFF
 
 
-def packed(weights: Ints8, offset: int) -> NDArray[np.uint8]:
+def pack(weights: Ints8, offset: int) -> NDArray[np.uint8]:
     """Return the values (N, K) that the kernel reads from the packed weights (N, K) of an even K.
 
     With the offset 7, a -8 becomes 15, and so does the weight that shares its byte as the high half. In whole groups of
@@ -58,7 +58,7 @@ class PackedMatrix:
     @classmethod
     def of(cls, weights: Ints8, scale: Floats, offset: int) -> PackedMatrix:
         """Pack `weights` of an even K."""
-        return cls(Contraction.of(packed(weights, offset).T, (-128, 127)), scale, offset)
+        return cls(Contraction.of(pack(weights, offset).T, (-128, 127)), scale, offset)
 
     def __call__(self, x: Floats, bias: Floats | None) -> Floats:
         """Return the rows `x` (B, K) times the weights, plus bias, (B, N).

@@ -131,7 +131,7 @@ class Requantizer:
         limits = limits or Clamp(int(np.min(low)), int(np.max(high)))
         zero, low, high = (np.asarray(value, np.int64) for value in (zero_point, low, high))
         with np.errstate(all="ignore"):
-            scaled = self._scaled(limited(total, self.accumulator), factors, zero, limits)
+            scaled = self._scaled(limit(total, self.accumulator), factors, zero, limits)
         if self.result == "cut to the type":
             return np.asarray((scaled + zero - low) % (high - low + 1) + low)
         if self.result == "INT32_MIN beyond 32 bits, then clamped":
@@ -197,7 +197,7 @@ def _whole(rounded: Array) -> Ints:
     return np.clip(np.nan_to_num(rounded.astype(np.float64)), -_FAR, _FAR).astype(np.int64)
 
 
-def limited(total: Ints, accumulator: str) -> Ints:
+def limit(total: Ints, accumulator: str) -> Ints:
     """Return accumulators in their width."""
     if accumulator == "64 bits":
         return total

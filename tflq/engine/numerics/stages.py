@@ -48,7 +48,7 @@ class OutputStage(Protocol):
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """Compute out[r, c] = clamp(scale(accumulator[r, c] + bias[c]) + zero_point). All 2-D, rows by channels.
 
-        `bias` has length 1 or C, or is `repeated`, which is fastest. `out` is contiguous.
+        `bias` has length 1 or C, or is `repeat`, which is fastest. `out` is contiguous.
         """
         ...
 
@@ -92,7 +92,7 @@ _PERIOD = 1024
 NO_BIAS = np.zeros(_PERIOD, np.int32)
 
 
-def repeated(values: Array) -> Array:
+def repeat(values: Array) -> Array:
     """Repeat parameters of length 1 or C over one period, at least once. The result is writable and contiguous."""
     return np.tile(values, max(1, _PERIOD // max(1, len(values))))
 
@@ -141,7 +141,7 @@ class _FixedPoint:
 
     @classmethod
     def _made(cls, real: Reals, mantissa: Ints32, shift: Ints32) -> _FixedPoint:
-        period = tuple(map(repeated, cls.constants(mantissa, shift)))
+        period = tuple(map(repeat, cls.constants(mantissa, shift)))
         return cls(real, mantissa, shift, period, bool((shift > 0).any()))
 
     @classmethod
@@ -202,7 +202,7 @@ class DoubleRounding(_FixedPoint):
         return mantissa, left, offset, below, right
 
 
-def tabulated(stage: OutputStage, values: Array) -> Ints32:
+def tabulate(stage: OutputStage, values: Array) -> Ints32:
     """Scale a table's values (int32) by a per-tensor stage, with NumPy if possible, so that nothing is compiled."""
     if not isinstance(stage, DoubleRounding):
         return stage(values)

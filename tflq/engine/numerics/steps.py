@@ -55,7 +55,7 @@ def pipeline_steps(pipeline: OutputPipeline, accumulator: int, bias: int | None 
     steps.append(Step("output zero point added", moved, f"{scaled} + {zero_point}"))
     if not isinstance(pipeline.stage, _CLAMP_FIRST):
         steps += _held(moved)
-        moved = wrapped(moved)
+        moved = wrap(moved)
     return [*steps, clamp_step(moved, *pipeline.clamp)]
 
 
@@ -64,7 +64,7 @@ def clamp_step(value: int, low: int, high: int) -> Step:
     return Step("clamp", int(clamp(value, low, high)), f"to {low} .. {high}")
 
 
-def wrapped(value: int) -> int:
+def wrap(value: int) -> int:
     """Wrap a value modulo 2**32, as an int32 register keeps it."""
     return (value + 2**31) % 2**32 - 2**31
 
@@ -96,7 +96,7 @@ def _(stage: HalfUpTwice, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: SingleRounding, total: int, channel: int) -> list[Step]:
     mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
-    sum32 = wrapped(total)
+    sum32 = wrap(total)
     rounded = _shift_half_up("multiplied, half up, once", sum32 * mantissa, 31 - shift, f"{sum32} * {mantissa}")
     return [_multiplier(stage, channel), *_held(total), rounded, *_held(int(rounded.value))]
 
@@ -113,7 +113,7 @@ def _(stage: WideRounding, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: FloatRounding, total: int, channel: int) -> list[Step]:
     wrapping = list(_held(total)) if stage.wraps else []
-    sum32, real = wrapped(total) if stage.wraps else total, _of(stage.real, channel)
+    sum32, real = wrap(total) if stage.wraps else total, _of(stage.real, channel)
     product = float(np.float64(sum32) * np.float64(real))
     whole = int(float_to_int32(round_half_away(product)))
     return [
@@ -125,7 +125,7 @@ def _(stage: FloatRounding, total: int, channel: int) -> list[Step]:
 
 @stage_steps.register
 def _(stage: FloatRoundingEven, total: int, channel: int) -> list[Step]:
-    sum32, real = wrapped(total), np.float32(_of(stage.real, channel))
+    sum32, real = wrap(total), np.float32(_of(stage.real, channel))
     product = np.float32(np.float32(sum32) * real)
     return [
         *_held(total),
@@ -137,7 +137,7 @@ def _(stage: FloatRoundingEven, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: ExactHalfUp, total: int, channel: int) -> list[Step]:
     mantissa, shift = (_of(values, channel) for values in stage.period)
-    sum32 = wrapped(total)
+    sum32 = wrap(total)
     how = f"{sum32} * {mantissa}"
     return [*_held(total), _shift_half_up("multiplied exactly, half up, once", sum32 * mantissa, shift, how)]
 
@@ -145,7 +145,7 @@ def _(stage: ExactHalfUp, total: int, channel: int) -> list[Step]:
 @stage_steps.register
 def _(stage: ShortHalfUp, total: int, channel: int) -> list[Step]:
     mantissa, left, right = (_of(values, channel) for values in stage.period)
-    sum32 = wrapped(total)
+    sum32 = wrap(total)
     short = _shift_half_up("shifted, half up", sum32 << left, right, f"{sum32} << {left}")
     first = int(saturate_int16(int(short.value)))
     product = _shift_half_up("multiplied, half up", first * mantissa, 15, f"{first} * {mantissa}")
@@ -191,10 +191,10 @@ def double_rounding_steps(total: int, mantissa: int, shift: int) -> list[Step]:
 
 def _high_product(total: int, mantissa: int, shift: int) -> tuple[list[Step], int, int]:
     """Return the steps up to the doubling high product, its value, and the power of two still to divide by."""
-    steps, sum32 = list(_held(total)), wrapped(total)
+    steps, sum32 = list(_held(total)), wrap(total)
     if shift > 0:
         left = shift & 31
-        shifted = wrapped(sum32 << left)
+        shifted = wrap(sum32 << left)
         steps.append(Step("shifted left", shifted, f"{sum32} << {left}"))
         sum32 = shifted
     value = int(saturating_rounding_doubling_high_mul(sum32, mantissa))
@@ -209,7 +209,7 @@ def _shift_half_up(name: str, value: int, exponent: int, formula: str = "") -> S
 
 def _held(total: int) -> Iterator[Step]:
     """Yield a step that wraps a total, if an int32 register cannot hold it."""
-    if wrapped(total) != total:
+    if wrap(total) != total:
         yield Step("wrapped to 32 bits", int(wrap_int32(total)), f"{total} modulo 2^32")
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from tflq.engine.jit.compiled import Real, compiled
-from tflq.engine.numerics.normal_float32 import add, divide, fma, larger, multiply, read, rounded, subtract
+from tflq.engine.numerics.normal_float32 import add, divide, fma, larger, multiply, read, round, subtract
 
 
 def _float32(*digits: str) -> tuple[float, ...]:
@@ -79,7 +79,7 @@ def _times_power_of_two(x: Real, n: Real) -> Real:
         return np.float32(0)
     if n != n:
         return n
-    return rounded(math.ldexp(np.float64(x), int(np.floor(max(n, np.float32(-1000))))))
+    return round(math.ldexp(np.float64(x), int(np.floor(max(n, np.float32(-1000))))))
 
 
 @compiled

@@ -16,11 +16,11 @@ import numpy as np
 
 from tflq.engine.kernels.exactness import EXACT
 from tflq.engine.kernels.families import code_averages, float_sum, nearest_positions
-from tflq.engine.kernels.families.code_averages import average_of, averaged
+from tflq.engine.kernels.families.code_averages import average, average_of
 from tflq.engine.kernels.families.float_sum import float_sum_of, summed_in_floats
 from tflq.engine.kernels.families.ignored_options import ignored_of, ignoring
 from tflq.engine.kernels.families.nearest_positions import nearest_by_rule, nearest_of
-from tflq.engine.kernels.families.requantized import requantized
+from tflq.engine.kernels.families.requantized import requantize
 from tflq.engine.kernels.families.through_floats import floats_of, through_floats
 from tflq.engine.kernels.families.unary import eval_table_8bit
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
@@ -46,9 +46,9 @@ class Grammar:
 
 
 GRAMMARS: Mapping[str, Grammar] = {
-    "requantizer": Grammar(point_of, requantized),
+    "requantizer": Grammar(point_of, requantize),
     "floats": Grammar(floats_of),
-    "average": Grammar(average_of, averaged, code_averages.OPERATORS),
+    "average": Grammar(average_of, average, code_averages.OPERATORS),
     "float_sum": Grammar(float_sum_of, summed_in_floats, float_sum.OPERATORS),
     "ignores": Grammar(ignored_of, ignoring),
     "nearest": Grammar(nearest_of, nearest_by_rule, nearest_positions.OPERATORS),
@@ -67,7 +67,7 @@ class Change:
     value: Any
 
 
-def applied(
+def apply(
     table: KernelTable, changes: Sequence[Change], other: Callable[[str], KernelTable], *, alone: bool = False
 ) -> KernelTable:
     """Return the table with the changes applied in their order; `other` gives the kernels of a profile by name.

@@ -13,7 +13,7 @@ import yaml
 from tflq.engine.kernels.validity import CMSIS_NN, CMSIS_NN_SINGLE, ESP_NN, MICRO, OPT, REF, RELEASES, SPEC, XNNPACK
 from tflq.engine.profiles import VARIANTS, by_name
 from tflq.engine.profiles.building import NOT_MEASURED, profile_from
-from tflq.engine.profiles.changes import GRAMMARS, KINDS, Change, applied, signature_of
+from tflq.engine.profiles.changes import GRAMMARS, KINDS, Change, apply, signature_of
 from tflq.engine.profiles.profile import Profile, Source
 from tflq.engine.profiles.table import ALIASES, ROWS, Row
 from tflq.engine.profiles.values import names, value_of
@@ -122,7 +122,7 @@ def with_rows(profile: Profile, stated: Sequence[Mapping[str, Any]]) -> Profile:
 
 
 def _with_changes(profile: Profile, changes: Sequence[Change], stated: Sequence[Any], *, alone: bool) -> Profile:
-    changed = profile.within(lambda table: applied(table, changes, lambda name: by_name(name).kernels, alone=alone))
+    changed = profile.within(lambda table: apply(table, changes, lambda name: by_name(name).kernels, alone=alone))
     return changed.stating({**({"others": _REFUSED} if alone else {}), "rows": stated})
 
 

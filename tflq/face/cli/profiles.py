@@ -252,11 +252,11 @@ _COLUMNS = (("operators", ">"), ("can differ", ">"), ("the same under", ">"), ("
 
 def _effects(model: str, names: Sequence[str], signature: str | None, *, prove: bool) -> Any:
     from tflq.comparison.inspection.profile_effects import profile_effects
-    from tflq.proof.settling import settled
+    from tflq.proof.settling import settle
 
     base, *others = names or ("litert-ref",)
     effects = profile_effects(model, base, others or None, signature)
-    return settled(model, effects) if prove else effects
+    return settle(model, effects) if prove else effects
 
 
 def _row(path: str, names: Sequence[str], signature: str | None, *, prove: bool) -> Found:

@@ -142,7 +142,7 @@ def _names(model: Model, tensors: Sequence[int], pairs: Sequence[Sequence[tuple[
     return tuple(names)
 
 
-def called(operator: Operator) -> Iterator[int]:
+def call(operator: Operator) -> Iterator[int]:
     """Yield the indices of the subgraphs that an operator names."""
     for record in (operator.options, operator.options_2):
         for name, value in record.fields.items() if isinstance(record, Record) else ():
@@ -158,7 +158,7 @@ def reached(model: Model, subgraphs: Sequence[int] | set[int]) -> set[int]:
         index = waiting.pop()
         if index not in found and 0 <= index < len(model.subgraphs):
             found.add(index)
-            waiting += [k for operator in model.subgraphs[index].operators for k in called(operator)]
+            waiting += [k for operator in model.subgraphs[index].operators for k in call(operator)]
     return found
 
 
@@ -179,7 +179,7 @@ def is_inner_call(model: Model, subgraph: int, operator: Operator) -> bool:
 
     Their operators are listed on their own, so that it adds nothing, and binding it at every level takes long.
     """
-    return any(True for _ in called(operator)) and subgraph not in {root.subgraph for root in roots(model)}
+    return any(True for _ in call(operator)) and subgraph not in {root.subgraph for root in roots(model)}
 
 
 def place_of(subgraph: int, index: int) -> str:
@@ -192,7 +192,7 @@ def _is_call(name: str) -> bool:
 
 
 def _renumbered(graph: Subgraph, number: Mapping[int, int]) -> Subgraph:
-    if not any(k in number for operator in graph.operators for k in called(operator)):
+    if not any(k in number for operator in graph.operators for k in call(operator)):
         return graph
     return replace(graph, operators=tuple(_of_operator(operator, number) for operator in graph.operators))
 

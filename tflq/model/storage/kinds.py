@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
 
 #: Bytes at the beginning of a file that are looked at.
 HEAD = 4096
@@ -117,6 +115,9 @@ def is_text(head: bytes) -> bool:
 def _of_zip(whole: bytes | memoryview | None) -> Kind | None:
     if whole is None:
         return None
+    from io import BytesIO
+    from zipfile import BadZipFile, ZipFile
+
     try:
         with ZipFile(BytesIO(whole)) as archive:
             names = archive.namelist()[:1000]

@@ -53,7 +53,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def typed(url: str) -> Iterator[None]:
+def add_types(url: str) -> Iterator[None]:
     """Raise errors of file systems, which have many types, as FileAccessError; a missing file as FileNotFoundError."""
     try:
         yield
@@ -79,7 +79,7 @@ def check_remote(url: str, sources: Iterable[str], index: str, *, replace: bool)
     if "::" in url:
         raise OptionError(f"{url}: chained URLs can be read, not written")
     system, place = file_system(url)
-    with typed(url):
+    with add_types(url):
         if any(_is_same(system, place, source) for source in sources):
             raise FileAccessError(url, "is an input of this command; name another place")
         if not system.exists(place):
@@ -111,16 +111,16 @@ def written_url(url: str) -> Iterator[IO[bytes]]:
     folder, _, name = place.rpartition("/")
     beside = f"{folder}/.tflq-{secrets.token_hex(8)}-{name}" if folder else f".tflq-{secrets.token_hex(8)}-{name}"
     try:
-        with typed(url):
+        with add_types(url):
             if folder:
                 system.makedirs(folder, exist_ok=True)
             raw = system.open(beside, "wb")
         try:
             yield raw
         finally:
-            with typed(url):
+            with add_types(url):
                 raw.close()
-        with typed(url):
+        with add_types(url):
             system.mv(beside, place)
     finally:
         with suppress(Exception):
@@ -137,7 +137,7 @@ class RemoteStore:
 
     def size(self, name: str) -> int:
         """Return the number of bytes of a file. Raise FileNotFoundError if there is none."""
-        with typed(self._url):
+        with add_types(self._url):
             size = self._system.size(f"{self._place}/{name}")
             if size is None:
                 raise FileAccessError(self._url, f"does not report the size of {name}")
@@ -145,7 +145,7 @@ class RemoteStore:
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file at its beginning. Raise FileNotFoundError if there is none."""
-        with typed(self._url):
+        with add_types(self._url):
             return io.BytesIO(self._system.cat_file(f"{self._place}/{name}"))
 
 
@@ -158,7 +158,7 @@ class RemoteSink:
         self._top: dict[str, bytes] = {}
         self._names: set[str] = set()
         self._fresh: list[str] = []
-        with typed(url):
+        with add_types(url):
             self._old = self._files()
 
     @contextmanager
@@ -175,7 +175,7 @@ class RemoteSink:
     def finish(self) -> None:
         """Write the files at the top, and remove files of the earlier bundle."""
         earlier = {}
-        with typed(self._url):
+        with add_types(self._url):
             for name in self._old & set(self._top):
                 earlier[name] = self._system.cat_file(self._path(name))
         try:
@@ -200,7 +200,7 @@ class RemoteSink:
         path = self._path(name)
         if name not in self._old:
             self._fresh.append(name)
-        with typed(self._url):
+        with add_types(self._url):
             self._system.makedirs(posixpath.dirname(path), exist_ok=True)
             self._system.pipe_file(path, data)
 

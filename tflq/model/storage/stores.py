@@ -18,7 +18,7 @@ from typing import IO, Protocol
 from tflq.errors import FileAccessError, TflqError
 from tflq.model.storage.output import PathLike, record_output, written
 from tflq.model.storage.reading import open_file
-from tflq.model.storage.remote import RemoteSink, RemoteStore, file_system, is_url, local_path, typed, written_url
+from tflq.model.storage.remote import RemoteSink, RemoteStore, add_types, file_system, is_url, local_path, written_url
 from tflq.model.storage.zips import ZipStore
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -68,7 +68,7 @@ def _store(source: str, stack: ExitStack) -> Store:
         if not is_zip(source):
             return RemoteStore(source)
         system, place = file_system(source)
-        with typed(source):
+        with add_types(source):
             raw = stack.enter_context(system.open(place, "rb"))
     elif os.path.isdir(source):
         return _Folder(source)

@@ -55,7 +55,7 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
         if graph.tensors[position].type in OPAQUE:
             name = graph.tensors[position].name
             raise UnsupportedError("extract", reason=f"tensor {tensors[position]} {name!r} is a handle; cut elsewhere")
-    return compacted(part), tuple(chosen)
+    return compact(part), tuple(chosen)
 
 
 def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
@@ -63,7 +63,7 @@ def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
     return frozenset(index for word in words for index in _name(model, word))
 
 
-def compacted(model: Model) -> Model:
+def compact(model: Model) -> Model:
     """Return the model without unused buffers, operator codes and, if no operator calls one, subgraphs."""
     graphs = model.subgraphs
     if reached(model, (0,)) == {0}:

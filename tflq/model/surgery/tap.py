@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tflq.model.ir import GraphView, Model, Root, Subgraph, view, with_graph
-from tflq.model.ir.signatures import called, roots, signature_of
+from tflq.model.ir.signatures import call, roots, signature_of
 from tflq.model.surgery.cut import OPAQUE, cut
 
 
@@ -42,7 +42,7 @@ def tapped_signatures(model: Model) -> tuple[Model, Mapping[Root, Mapping[str, i
     or that several signatures run, keeps its outputs; the signature runs a copy.
     """
     graphs = list(model.subgraphs)
-    shared = {k for graph in graphs for operator in graph.operators for k in called(operator)}
+    shared = {k for graph in graphs for operator in graph.operators for k in call(operator)}
     signatures, names = [], {}
     for root in roots(model):
         signature = signature_of(model, root)

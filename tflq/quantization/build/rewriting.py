@@ -16,7 +16,7 @@ from tflq.engine.kernels.facts.rules import READS_SHAPES
 from tflq.engine.kernels.facts.versions import (
     MUL_BY_ONE_OR_MORE,
     dequantize_version,
-    needed,
+    need,
     quantize_version,
     structure_version,
 )
@@ -221,7 +221,7 @@ class _Writing:
         types = [None if s is None else TensorType(s.type) for s in specs]
         scales = [s.quantization.scale for s in specs if s is not None and s.quantization is not None]
         weights = [s.quantization for s in specs[1:] if s is not None]
-        version = needed(op, types, per_channel=any(q is not None and q.scale.size > 1 for q in weights))
+        version = need(op, types, per_channel=any(q is not None and q.scale.size > 1 for q in weights))
         quantization = self._draft.tensors[outputs[0]].quantization
         if op == "MUL" and quantization is not None and len(scales) == 2:
             product = float(scales[0][0]) * float(scales[1][0]) / float(quantization.scale[0])

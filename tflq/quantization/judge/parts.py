@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.comparison.inspection.layout import groups_of, merged
+from tflq.comparison.inspection.layout import groups_of, merge
 from tflq.model.ir import GraphView
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.typing import Array
@@ -46,7 +46,7 @@ def parts_of(graph: GraphView, output: int, tensor: int) -> list[Part]:
 
     Channels that the same tensors give at every anchor are one part: boxes of three scales are boxes.
     """
-    groups = merged(groups_of(graph, output, tensor))
+    groups = merge(groups_of(graph, output, tensor))
     if len(groups) < 2:
         return []
     return [Part(output, np.sort(group.places.reshape(-1)), _named(graph, group.origins[0])) for group in groups]

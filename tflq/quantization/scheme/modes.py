@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflq.engine.kernels.facts.rules import BROKEN, CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
-from tflq.engine.kernels.facts.versions import needed, needs_of
+from tflq.engine.kernels.facts.versions import need, needs_of
 from tflq.engine.kernels.table import find
 from tflq.engine.profiles import by_name
 from tflq.model.ir import TensorType
@@ -80,6 +80,6 @@ def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
         return BROKEN[op, types.data]
     inputs, outputs = operand_types(model, index, mode)
     kernels = by_name(REFERENCE_PROFILE).kernels
-    if mode == Mode.WEIGHTS or find(kernels, op, needed(op, inputs), inputs, outputs) is not None:
+    if mode == Mode.WEIGHTS or find(kernels, op, need(op, inputs), inputs, outputs) is not None:
         return None
     return f"LiteRT has no {mode.value} kernel for its operands"

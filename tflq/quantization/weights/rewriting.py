@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.engine.kernels.facts.versions import needed, structure_version
+from tflq.engine.kernels.facts.versions import need, structure_version
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
 from tflq.quantization.draft import four_bits
 from tflq.quantization.params import Params
@@ -81,7 +81,7 @@ class _Writing:
         specs = [tensors[t] if t >= 0 else None for t in operator.inputs]
         types = [None if s is None else TensorType(s.type) for s in specs]
         scales = [s.quantization.scale.size for s in specs[1:] if s is not None and s.quantization is not None]
-        version = needed(code.name, types, per_channel=any(size > 1 for size in scales))
+        version = need(code.name, types, per_channel=any(size > 1 for size in scales))
         version = max(code.version, version, structure_version(code.name, operator.options, len(operator.inputs)))
         self._operators[subgraph][index] = replace(
             operator, opcode_index=self._code(replace(code, version=version)), options=self._options(operator)

@@ -13,7 +13,7 @@ from tflq.engine.kernels.families.operand_rows import Patches, PlainRows
 from tflq.engine.kernels.geometry.windows import Axis, Window
 from tflq.engine.microkernels import forms
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, repeated
+from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, repeat
 
 pytestmark = pytest.mark.skipif(forms.chosen(False) is None, reason="no form for this machine")
 
@@ -54,7 +54,7 @@ def target(stage, channels, code, rng):
     pipeline = OutputPipeline(
         stage.of(rng.uniform(0.001, 0.01, channels)), ZeroPoint(3), Clamp(int(info.min), int(info.max)), code
     )
-    return Output(repeated(bias), pipeline), bias
+    return Output(repeat(bias), pipeline), bias
 
 
 CONVOLUTIONS = [

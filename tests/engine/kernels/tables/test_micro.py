@@ -11,7 +11,7 @@ import pytest
 from support.single_op import T, build
 from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.kernels.signature import Signature
-from tflq.engine.kernels.tables.micro import narrowed
+from tflq.engine.kernels.tables.micro import narrow
 from tflq.engine.kernels.tables.micro_forms import CONSTANT, FORMS, RANK
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError, UnsupportedError
@@ -145,7 +145,7 @@ def test_the_data_name_operators_that_are_registered() -> None:
 
 def test_narrowed() -> None:
     def of(signature: str, form: str) -> str:
-        return str(narrowed(Signature.parse(signature), Signature.parse(form)))
+        return str(narrow(Signature.parse(signature), Signature.parse(form)))
 
     assert of("int8|int16 int32|int64 -> any", "float32|int8 int32 -> any") == "int8 int32 -> any"
     assert of("int8 -> int8", "float32 -> any") == "None"

@@ -120,12 +120,12 @@ def codes(spec: TensorSpec, real: Array, *, even: bool = False) -> Array:
     """
     scale, zero = scale_of(spec)
     if even:
-        return saturated(spec, np.rint(real.astype(np.float32) / np.float32(scale)) + zero)
+        return saturate(spec, np.rint(real.astype(np.float32) / np.float32(scale)) + zero)
     type_ = TensorType(spec.type)
     return affine_codes(real.astype(np.float32), np.float32(scale), zero, code_limits(type_)).astype(CARRIER[type_])
 
 
-def prepared(spec: TensorSpec, samples: Samples, scaling: Scaling | None, *, even: bool = False) -> list[Array] | None:
+def prepare(spec: TensorSpec, samples: Samples, scaling: Scaling | None, *, even: bool = False) -> list[Array] | None:
     """Return what the model expects for the user's numbers; None if that is unknown.
 
     Numbers 0 to 255 are scaled by `scaling`, or by what scale and zero point imply. Numbers of the input's own type
@@ -160,7 +160,7 @@ def real_values(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> 
     return None if chosen is None else [chosen.apply(v) for v in samples]
 
 
-def saturated(spec: TensorSpec, values: Array) -> Array:
+def saturate(spec: TensorSpec, values: Array) -> Array:
     """Return values as codes of the tensor's type, saturated."""
     low, high = code_limits(TensorType(spec.type))
     return np.clip(values, low, high).astype(CARRIER[TensorType(spec.type)])

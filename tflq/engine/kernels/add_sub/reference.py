@@ -25,7 +25,7 @@ from tflq.engine.kernels.families.float_limits import (
     NUMBERS,
     Loops,
     in_vectors,
-    limited,
+    limit,
     of_equals,
     of_sums,
     where_equal,
@@ -89,7 +89,7 @@ SUB = (
 
 
 def _rows(add: Loops, sub: Loops) -> tuple[Kernel, ...]:
-    return limited("ADD", np.add, add, (1, 6)), limited("SUB", np.subtract, sub, (1, 5))
+    return limit("ADD", np.add, add, (1, 6)), limit("SUB", np.subtract, sub, (1, 5))
 
 
 KERNELS = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.engine.kernels.batch_matmul import reference
-from tflq.engine.kernels.batch_matmul.reference import UNFOLDED, prepare_quantized, prepare_sums, unfolded
+from tflq.engine.kernels.batch_matmul.reference import UNFOLDED, prepare_quantized, prepare_sums, unfold
 from tflq.engine.kernels.batch_matmul.shapes import shapes
 from tflq.engine.kernels.families.contraction import code_span
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
@@ -36,7 +36,7 @@ def prepare_centred_sums(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 _FLOATS = unclaimed_floats(reference.ROWS)
-_BY_RUY = Kernel("BATCH_MATMUL", "int8 int8 -> int8", unfolded(requantizing(prepare_quantized, gemm)), (1, 4))
+_BY_RUY = Kernel("BATCH_MATMUL", "int8 int8 -> int8", unfold(requantizing(prepare_quantized, gemm)), (1, 4))
 _OTHERS = tuple(row for row in UNFOLDED if row.signature.makes(TensorType.INT16, TensorType.INT32))
 
 KERNELS = (
@@ -46,7 +46,7 @@ KERNELS = (
     *valid(
         opt(until="litert-1.0"),
         _BY_RUY,
-        Kernel("BATCH_MATMUL", "int8 int8 -> int32", unfolded(prepare_centred_sums), (1, 4)),
+        Kernel("BATCH_MATMUL", "int8 int8 -> int32", unfold(prepare_centred_sums), (1, 4)),
     ),
     *valid(opt(until="tflite-2.9"), _BY_RUY, *_OTHERS),
 )

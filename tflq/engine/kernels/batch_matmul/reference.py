@@ -142,7 +142,7 @@ def eval_float(data: FloatData, x: Array, y: Array) -> Array:
 Prepare = Callable[[Node, Arithmetic], Prepared]
 
 
-def unfolded(prepare: Prepare) -> Prepare:
+def unfold(prepare: Prepare) -> Prepare:
     """Return a prepare that refuses operands whose dimensions the release folds wrongly."""
 
     def checked(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -167,7 +167,7 @@ ROWS = (
     Kernel("BATCH_MATMUL", "int8 int8 -> int32", prepare_sums, _VERSIONS),
     Kernel("BATCH_MATMUL", "int16 int8|int16 -> int16", prepare_quantized, _VERSIONS),
 )
-UNFOLDED = tuple(replace(row, prepare=unfolded(row.prepare)) for row in ROWS)
+UNFOLDED = tuple(replace(row, prepare=unfold(row.prepare)) for row in ROWS)
 
 #: Up to LiteRT 1.0.
 _ONE_SCALE = tuple(replace(row, prepare=one_scale(row.prepare)) for row in hybrid.ROWS)

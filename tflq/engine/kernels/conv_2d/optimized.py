@@ -40,7 +40,7 @@ from tflq.engine.numerics.stages import StageOf
 from tflq.typing import Array
 
 
-def multiplied(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
+def multiply(scaling: Callable[[Arithmetic], StageOf]) -> Prepare:
     """Return a prepare whose sums are scaled by `scaling`, except for grouped convolutions."""
     otherwise = requantizing(prepare_quantized, scaling)
 
@@ -144,14 +144,14 @@ def rows(scaling: Scaling) -> tuple[Kernel, ...]:
 KERNELS = (
     *valid(
         opt(),
-        Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiplied(gemm), (1, 8)),
+        Kernel("CONV_2D", "int8 int8|int4 int32 -> int8", multiply(gemm), (1, 8)),
         *unclaimed_floats(beside_dense(reference.ROWS)),
         Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare_by_eigen, (1, 8)),
     ),
     *valid(
         opt("litert-1.0"),
-        Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", multiplied(gemm), (1, 8)),
-        Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiplied(gemm), (1, 8)),
+        Kernel("CONV_2D", "uint8 uint8 int32 -> uint8", multiply(gemm), (1, 8)),
+        Kernel("CONV_2D", "int16 int8|int4|int16 int32|int64 -> int16", multiply(gemm), (1, 8)),
         Kernel("CONV_2D", "float32 int8|uint8|int4 float32 -> float32", prepare_hybrid, (1, 8)),
     ),
     *valid(opt("litert-1.0", cpu="arm64"), *rows(ruy)),

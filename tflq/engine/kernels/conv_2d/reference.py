@@ -29,7 +29,7 @@ from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.contraction import (
     Output,
     accumulator_16x8,
-    centred,
+    centre,
     filter_zero_point,
     multipliers,
     output,
@@ -114,7 +114,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def _bind(data: OpData, w: Array) -> Products:
     """Return the products with one matrix a group, of (KH * KW * C/G, O/G) each."""
-    weights = centred(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
+    weights = centre(weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w, data.weight_zero_point)
     matrix = weights.reshape(weights.shape[0], -1).T
     count = int(np.prod(data.shape[:3]))
     rows: Rows = Patches(data.input_zero_point, data.window, matrix.shape[0] // data.window.taps)

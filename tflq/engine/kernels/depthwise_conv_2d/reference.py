@@ -30,7 +30,7 @@ from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
 from tflq.engine.kernels.families.contraction import (
     Output,
-    centred,
+    centre,
     code_span,
     filter_zero_point,
     multipliers,
@@ -143,7 +143,7 @@ def weights(data: OpData, w: Array) -> Array:
     """Return weights (taps, pixels * C * M), centred, int16, in whole passes, repeated over a run of pixels."""
     codes = weights_read_as_int8(w) if data.output.pipeline.dtype == np.int16 else w
     taps = np.zeros((len(data.offsets), data.shape[3]), np.int16)
-    taps[: data.window.taps] = centred(codes, data.weight_zero_point).reshape(-1, data.shape[3])
+    taps[: data.window.taps] = centre(codes, data.weight_zero_point).reshape(-1, data.shape[3])
     return np.tile(taps, (1, max(1, min(data.window.out_w, _RUN // data.shape[3]))))
 
 

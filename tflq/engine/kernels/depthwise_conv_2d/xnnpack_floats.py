@@ -11,7 +11,7 @@ import numpy as np
 from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static, of_one_width
 from tflq.engine.kernels.depthwise_conv_2d import reference
 from tflq.engine.kernels.depthwise_conv_2d.shapes import shapes
-from tflq.engine.kernels.families.fused_convolution import OpData, convolved
+from tflq.engine.kernels.families.fused_convolution import OpData, convolve
 from tflq.engine.kernels.families.fused_products import open_range
 from tflq.engine.kernels.families.negative_padding import unread
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, promising, valid
@@ -46,7 +46,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def evaluate(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Rounding: one for each product and sum, from the bias on."""
-    return convolved(data, x, np.asarray(w).transpose(3, 1, 2, 0), np.ascontiguousarray(bias))
+    return convolve(data, x, np.asarray(w).transpose(3, 1, 2, 0), np.ascontiguousarray(bias))
 
 
 _ROW = delegate(Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32 -> float32", prepare, (1, 6)), takes)

@@ -20,7 +20,7 @@ def needs_of(op: str) -> Needs:
     return OPERATORS[op].needs if op in OPERATORS else Needs()
 
 
-def needed(op: str, types: Sequence[TensorType | None], *, per_channel: bool = False) -> int:
+def need(op: str, types: Sequence[TensorType | None], *, per_channel: bool = False) -> int:
     """Return the version that an operator with inputs of those types needs, by types and number of scales."""
     data = next((t for t in types if t in (TensorType.INT8, TensorType.INT16, TensorType.UINT8)), None)
     needs = needs_of(op)

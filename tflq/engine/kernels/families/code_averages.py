@@ -93,7 +93,7 @@ class OpData:
     dtype: np.dtype[Any]
 
 
-def averaged(row: Kernel, point: Average) -> Kernel:
+def average(row: Kernel, point: Average) -> Kernel:
     """Return the row of AVERAGE_POOL_2D with another quotient."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -16,7 +16,7 @@ from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Range, centred_range
-from tflq.engine.numerics.stages import OutputPipeline, OutputStage, Reals, repeated, type_range
+from tflq.engine.numerics.stages import OutputPipeline, OutputStage, Reals, repeat, type_range
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER, TensorType
 from tflq.typing import Array
@@ -34,7 +34,7 @@ class Output:
 
     def with_bias(self, bias: Array | None, channels: int) -> Output:
         """Return a copy with another bias."""
-        return replace(self, bias=repeated(bias_of(bias, channels, self.bias.dtype)))
+        return replace(self, bias=repeat(bias_of(bias, channels, self.bias.dtype)))
 
     def into(self, accumulators: Array, out: Array) -> None:
         """Fill `out` (R, C) with the codes of `accumulators` (R, C)."""
@@ -48,7 +48,7 @@ def output(
     """Return the output of an operator with a fused activation; an absent bias is zero."""
     dtype = CARRIER[y.type]
     pipeline = OutputPipeline(stage, y.zero_point, code_range(node, y, dtype), dtype)
-    return Output(repeated(bias_of(bias, channels, accumulator)), pipeline)
+    return Output(repeat(bias_of(bias, channels, accumulator)), pipeline)
 
 
 def bias_of(bias: Array | None, channels: int, accumulator: DTypeLike) -> Array:
@@ -200,7 +200,7 @@ def weights_read_as_int8(w: Array) -> Array:
     return np.ascontiguousarray(w).reshape(-1).view(np.int8)[: w.size].reshape(w.shape)
 
 
-def centred(codes: Array, zero_point: int) -> Array:
+def centre(codes: Array, zero_point: int) -> Array:
     """Return code minus zero point: int16 for 8-bit codes, int32 for 16-bit ones.
 
     int8 codes with zero point 0 are returned as they are, since they are the weights of a model and may be large.

@@ -79,7 +79,7 @@ def held(function: Callable[..., Array], loops: Loops) -> Prepare:
     return prepare
 
 
-def rectified(high: float, loops: Loops) -> Prepare:
+def rectify(high: float, loops: Loops) -> Prepare:
     """Return a prepare that holds float32 between 0 and `high`; `loops` takes x's shape twice."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -107,7 +107,7 @@ def _hold_as_numbers(values: Array, low: np.float32) -> None:
     np.copyto(values, low, where=~(values > low))
 
 
-def limited(op: str, function: Callable[..., Array], loops: Loops, versions: tuple[int, int]) -> Kernel:
+def limit(op: str, function: Callable[..., Array], loops: Loops, versions: tuple[int, int]) -> Kernel:
     """Return the row of an operator of two operands."""
     return Kernel(op, "float32 float32 -> float32", held(function, loops), versions)
 

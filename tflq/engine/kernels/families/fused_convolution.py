@@ -50,7 +50,7 @@ class OpData:
         return self.shape[3] == self.group_count and self.window.taps <= _TAPS[-1]
 
 
-def convolved(data: OpData, x: Array, w: Array, bias: Array) -> Array:
+def convolve(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Return the convolution of an image with the filter (O, KH, KW, C/G) from a bias (O) on."""
     image, out = np.ascontiguousarray(x), np.empty(data.shape, np.float32)
     if w.shape[3] == 1 and data.is_depthwise:

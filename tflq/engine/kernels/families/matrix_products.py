@@ -17,7 +17,7 @@ from tflq.engine.kernels.families.contraction import Output
 from tflq.engine.kernels.families.float_products import FloatProducts, product
 from tflq.engine.kernels.families.operand_rows import Rows
 from tflq.engine.kernels.filling import Call, in_turn
-from tflq.engine.microkernels.product import Codes, IntegerProduct, fused, summed
+from tflq.engine.microkernels.product import Codes, IntegerProduct, fuse, summed
 from tflq.engine.numerics.byte_rows import in_place, suits
 from tflq.engine.numerics.contract import centred_range
 from tflq.engine.numerics.stages import type_range
@@ -106,7 +106,7 @@ def products(rows: Rows, matrices: Sequence[Array], codes: np.dtype[Any], count:
     geometries = [rows.geometry(group) for group in range(len(matrices))]
     if len(matrices) == 1 and suits(matrices[0], count) and _lies_by_columns(matrices[0]) and _fits(source, bias):
         return SummedProducts(rows, ((RowsInPlace(rows, matrices[0].T), geometries[0]),), output)
-    if kernels := fused(source, matrices, count, bias, output.pipeline):
+    if kernels := fuse(source, matrices, count, bias, output.pipeline):
         return FusedProducts(rows, tuple(zip(kernels, geometries, strict=True)))
     if kernels := summed(source, matrices, count, bias.dtype):
         return SummedProducts(rows, tuple(zip(kernels, geometries, strict=True)), output)

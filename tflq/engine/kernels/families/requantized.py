@@ -25,7 +25,7 @@ _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _NEAR = 1e-6
 
 
-def requantized(row: Kernel, point: Requantizer) -> Kernel:
+def requantize(row: Kernel, point: Requantizer) -> Kernel:
     """Return the row with every output stage replaced."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -26,7 +26,7 @@ from tflq.engine.numerics.codes import Clamp, Shift
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
 from tflq.engine.numerics.scaling import checked_log2
 from tflq.engine.numerics.stage_loops import scale_twice
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, tabulated
+from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, tabulate
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
 
@@ -104,7 +104,7 @@ def term_of(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shi
 def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
     """Tabulate by code (as unsigned): (code - zero point) * 2**left_shift * real, as the runtime requantizes."""
     shifted = centred_codes(operand) << left_shift
-    return tabulated(arithmetic.requantize(smaller_than_one(real)), shifted.astype(np.int32))
+    return tabulate(arithmetic.requantize(smaller_than_one(real)), shifted.astype(np.int32))
 
 
 def centred_codes(operand: Operand) -> Array:

@@ -46,12 +46,12 @@ def prepare_branches(node: Node, subgraphs: Sequence[int], first: int) -> tuple[
     for branch in called:
         for inner, outer in zip(branch.outputs, node.outputs, strict=True):
             _require_type(node, inner, outer)
-    shapes = agreed([branch.shapes for branch in called])
+    shapes = agree_on([branch.shapes for branch in called])
     fixed = None not in shapes
     return Branches(tuple(subgraphs), tuple(fixed and _repeats_an_output(branch) for branch in called)), shapes
 
 
-def agreed(shapes: Sequence[tuple[Shape | None, ...]]) -> tuple[Shape | None, ...]:
+def agree_on(shapes: Sequence[tuple[Shape | None, ...]]) -> tuple[Shape | None, ...]:
     """Return shapes that are known and equal in all of `shapes`; None for all if one is not."""
     first = shapes[0]
     return first if None not in first and all(other == first for other in shapes) else (None,) * len(first)

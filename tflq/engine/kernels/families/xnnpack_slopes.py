@@ -28,7 +28,7 @@ class OpData:
     clamp: Clamp  # LSB of output
 
 
-def fixed(real: np.float32) -> FixedMultiplier:
+def fix(real: np.float32) -> FixedMultiplier:
     """Return a real multiplier in steps of 1/256, half to even."""
     return FixedMultiplier(int(np.rint(np.float32(1 << BITS) * real)))
 

@@ -13,7 +13,7 @@ from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.contraction import (
     Output,
     accumulator_16x8,
-    centred,
+    centre,
     float64_multipliers,
     output,
     read_bias_type,
@@ -117,7 +117,7 @@ def _bind(data: OpData, w: Array) -> Products:
     """Return the products with the weights (O, K), centred, as a matrix (K, O)."""
     count = int(np.prod(data.shape[:-1]))
     rows = PlainRows(data.input_zero_point, count, w.shape[1])
-    return products(rows, [centred(w, data.weight_zero_point).T], data.codes, count, data.output)
+    return products(rows, [centre(w, data.weight_zero_point).T], data.codes, count, data.output)
 
 
 @filling(lambda data, *_: (data.shape, data.output.pipeline.dtype))

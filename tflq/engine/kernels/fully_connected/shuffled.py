@@ -28,7 +28,7 @@ from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import Contraction, accumulators_int32
-from tflq.engine.numerics.stages import OutputPipeline, repeated
+from tflq.engine.numerics.stages import OutputPipeline, repeat
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
 
@@ -64,7 +64,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
         workspace=workspace.shape,
         products=Contraction.of(blocks.swapaxes(1, 2).reshape(units, length).T, (-128, 127)),
         output=Output(
-            repeated(bias_of(node.constant(2), units, np.int32)),
+            repeat(bias_of(node.constant(2), units, np.int32)),
             OutputPipeline(stage, ZeroPoint(0), code_range(node, y, np.int16), np.dtype(np.int16)),
         ),
     )

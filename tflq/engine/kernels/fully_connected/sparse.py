@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.families.contraction import Output, centred, code_span, output, require_quantized
+from tflq.engine.kernels.families.contraction import Output, centre, code_span, output, require_quantized
 from tflq.engine.kernels.families.hybrid import read_as_int8, unit_scales
 from tflq.engine.kernels.families.recurrent.activation import activate, function_of
 from tflq.engine.kernels.fully_connected.dense import prepare_float
@@ -121,7 +121,7 @@ def eval_quantized(data: OpData, x: Array, w: Array, bias: Array | None = None) 
     out = np.empty(data.shape, np.int8)
     length, units = data.products.shape
     rows = np.ascontiguousarray(x).reshape(-1)[: out.size // units * length].reshape(-1, length)
-    sums = accumulators_int32(data.products(centred(rows, data.input_zero_point).astype(data.products.real)))
+    sums = accumulators_int32(data.products(centre(rows, data.input_zero_point).astype(data.products.real)))
     if data.lowest_pairs is not None:
         sums -= accumulators_int32(data.lowest_pairs(both_lowest(rows).astype(data.lowest_pairs.real)))
     data.output.into(sums, out.reshape(-1, units))

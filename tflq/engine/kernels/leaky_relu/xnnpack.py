@@ -11,7 +11,7 @@ import numpy as np
 from tflq.engine.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.engine.kernels.families.unary import prepare_unary, same_type
 from tflq.engine.kernels.families.xnnpack_floats import sloping
-from tflq.engine.kernels.families.xnnpack_slopes import OpData, evaluate, fixed
+from tflq.engine.kernels.families.xnnpack_slopes import OpData, evaluate, fix
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.leaky_relu import reference
 from tflq.engine.kernels.validity import xnnpack
@@ -48,8 +48,8 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     data = OpData(
         input_zero_point=x.zero_point,
         output_zero_point=y.zero_point,
-        positive=fixed(ratio),
-        negative=fixed(ratio * np.float32(node.options["alpha"])),
+        positive=fix(ratio),
+        negative=fix(ratio * np.float32(node.options["alpha"])),
         clamp=type_range(dtype),
     )
     return prepare_unary(node, data, evaluate, dtype)

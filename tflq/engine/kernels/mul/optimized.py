@@ -31,7 +31,7 @@ def saturated(scaled: Array) -> Array:
     return np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
 
 
-def truncated(scaled: Array) -> Array:
+def truncate(scaled: Array) -> Array:
     """Return the low 16 bits of int32. Source: vmovn_s32."""
     return scaled.astype(np.int16)
 
@@ -39,7 +39,7 @@ def truncated(scaled: Array) -> Array:
 #: Type, and whether one operand is a single element -> elements in a block, and how 32 bits become 16 in it.
 FORMS: dict[tuple[TensorType, bool], tuple[int, Callable[[Array], Array]]] = {
     (TensorType.UINT8, False): (8, saturated),
-    (TensorType.UINT8, True): (8, truncated),
+    (TensorType.UINT8, True): (8, truncate),
     (TensorType.INT8, False): (16, saturated),
     (TensorType.INT8, True): (16, saturated),
 }

@@ -23,7 +23,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import code_range, limits
 from tflq.engine.kernels.families.binary import both, eval_plain, prepare_clamped
 from tflq.engine.kernels.families.contraction import require_codes
-from tflq.engine.kernels.families.float_limits import COMPARED, in_vectors, limited, of_equals, where_equal
+from tflq.engine.kernels.families.float_limits import COMPARED, in_vectors, limit, of_equals, where_equal
 from tflq.engine.kernels.families.scaled_sum import accumulated
 from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
@@ -183,8 +183,6 @@ ROWS = (
 
 KERNELS = (
     *ROWS,
-    *valid(opt(cpu="arm64"), limited("MUL", np.multiply, in_vectors, (1, 8))),
-    *valid(
-        ref(until="tflite-2.14", cpu="arm64"), limited("MUL", np.multiply, where_equal(of_equals, COMPARED), (1, 8))
-    ),
+    *valid(opt(cpu="arm64"), limit("MUL", np.multiply, in_vectors, (1, 8))),
+    *valid(ref(until="tflite-2.14", cpu="arm64"), limit("MUL", np.multiply, where_equal(of_equals, COMPARED), (1, 8))),
 )

@@ -154,13 +154,11 @@ def prepare_mirror(node: Node, arithmetic: Arithmetic) -> Prepared:
     for size, pair in zip(x.shape, pairs, strict=True):
         node.check(max(pair) <= size - edge, "paddings", node.input(1), expected=f"at most {size - edge}", got=pair)
     shape = tuple(size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True))
-    sources: Sources = tuple(
-        (axis, mirrored(x.shape[axis], *pair, edge)) for axis, pair in enumerate(pairs) if any(pair)
-    )
+    sources: Sources = tuple((axis, mirror(x.shape[axis], *pair, edge)) for axis, pair in enumerate(pairs) if any(pair))
     return Prepared((shape,), sources, eval_mirror)
 
 
-def mirrored(size: int, before: int, after: int, edge: int) -> Array:
+def mirror(size: int, before: int, after: int, edge: int) -> Array:
     """Return input positions in output order; `edge` is 1 if the image leaves out the edge element."""
     inside = np.arange(size)
     left = before + edge - 1 - np.arange(before)

@@ -16,7 +16,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.engine.kernels.families.unary import prepare_unary
 from tflq.engine.kernels.families.xnnpack_slopes import OpData as FixedData
-from tflq.engine.kernels.families.xnnpack_slopes import evaluate, fixed
+from tflq.engine.kernels.families.xnnpack_slopes import evaluate, fix
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -80,7 +80,7 @@ def prepare_same(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Compute one multiplier for both signs: a float32 quotient, rounded half to even."""
     x, y = node.input(0), node.outputs[0]
     dtype = np.dtype(x.type.label)
-    multiplier = fixed(x.scale / y.scale)
+    multiplier = fix(x.scale / y.scale)
     data = FixedData(x.zero_point, y.zero_point, multiplier, multiplier, type_range(dtype))
     return prepare_unary(node, data, evaluate, dtype)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.kernels.families.float_limits import NUMBERS, in_vectors, rectified
+from tflq.engine.kernels.families.float_limits import NUMBERS, in_vectors, rectify
 from tflq.engine.kernels.families.relu import kernels
 from tflq.engine.kernels.kernel import Kernel, valid
 from tflq.engine.kernels.validity import tflite
@@ -28,9 +28,9 @@ KERNELS = (
     *RELU6,
     *kernels("RELU_0_TO_1", 0.0, 1.0, ("uint8", "int8")),
     *RELU_N1_TO_1,
-    *valid(tflite(cpu="arm64"), Kernel("RELU", "float32 -> float32", rectified(np.inf, in_vectors), (1, 3))),
+    *valid(tflite(cpu="arm64"), Kernel("RELU", "float32 -> float32", rectify(np.inf, in_vectors), (1, 3))),
     *valid(
         tflite(until="tflite-2.14", cpu="arm64"),
-        Kernel("RELU6", "float32 -> float32", rectified(6.0, lambda a, b: NUMBERS), (1, 3)),
+        Kernel("RELU6", "float32 -> float32", rectify(6.0, lambda a, b: NUMBERS), (1, 3)),
     ),
 )

@@ -30,7 +30,7 @@ from tflq.engine.kernels.resize_bilinear.reference import (
     Taps,
     integer_taps,
     prepare_with,
-    truncated,
+    truncate,
     truncating_divide,
 )
 from tflq.engine.kernels.validity import opt
@@ -119,7 +119,7 @@ def eval_twice(data: OpData, x: Array, size: Array) -> Array:
 
 def prepare_truncated(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare sums that are cut off towards zero, not rounded."""
-    data = truncated(node)
+    data = truncate(node)
     return Prepared((data.shape,), data, eval_truncated)
 
 

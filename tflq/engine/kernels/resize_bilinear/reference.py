@@ -77,7 +77,7 @@ def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((data.shape,), data, eval_float)
 
 
-def truncated(node: Node) -> OpData:
+def truncate(node: Node) -> OpData:
     """Return taps in float32 for sums that are truncated, with nothing added."""
     return replace(prepare_with(node, float_taps), offset=np.float32(0))
 

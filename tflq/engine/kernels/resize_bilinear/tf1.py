@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.resize_bilinear.optimized import prepare_truncated
-from tflq.engine.kernels.resize_bilinear.reference import eval_float, truncated
+from tflq.engine.kernels.resize_bilinear.reference import eval_float, truncate
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare 8-bit input for the float evaluation."""
-    data = truncated(node)
+    data = truncate(node)
     return Prepared((data.shape,), data, eval_float)
 
 

@@ -66,12 +66,12 @@ def _narrow(rows: Rows) -> Iterator[Kernel]:
             yield row
             continue
         for form in map(Signature.parse, forms):
-            left = narrowed(row.signature, form)
+            left = narrow(row.signature, form)
             if left is not None:
                 yield row.taking(left)
 
 
-def narrowed(signature: Signature, form: Signature) -> Signature | None:
+def narrow(signature: Signature, form: Signature) -> Signature | None:
     """Return the types of a signature that a form has, too; None if none are left. What is open in one is the other's.
 
     A repeated operand of the form covers all that follow.

@@ -23,7 +23,7 @@ from tflq.model.ir import TensorType
 Known = Callable[[Kernel], Kernel | None]
 
 
-def registered(table: KernelTable, release: str, optimized: bool) -> KernelTable:
+def register(table: KernelTable, release: str, optimized: bool) -> KernelTable:
     """Return what a resolver of a release has of a table."""
     number = release.partition("-")[2]
     if release in _NEWEST:

@@ -39,7 +39,7 @@ class OpData:
     channels: int
 
 
-def declared(node: Node) -> tuple[Window, Shape]:
+def declare(node: Node) -> tuple[Window, Shape]:
     """Return the window over the declared output, with all channels of the filter."""
     check_operands(node)
     w, x, y = node.input(1), node.input(2), node.outputs[0]
@@ -51,7 +51,7 @@ def declared(node: Node) -> tuple[Window, Shape]:
 
 def _crop(whole: Callable[[Node, Arithmetic, Geometry], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        prepared = whole(node, arithmetic, declared)
+        prepared = whole(node, arithmetic, declare)
         shape = node.outputs[0].shape
         if prepared.shapes[0] == shape:
             return prepared

@@ -32,7 +32,7 @@ from tflq.engine.kernels.families.contraction import (
     Output,
     accumulator_16x8,
     bias_of,
-    centred,
+    centre,
     code_span,
     filter_zero_point,
     multipliers,
@@ -105,7 +105,7 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic, geometry: Geometry = s
 
 def contraction(data: OpData, w: Array) -> Contraction:
     """Return the weights (O, KH, KW, C), centred, as a matrix (C, KH * KW * O)."""
-    codes = centred(w, data.weight_zero_point)
+    codes = centre(w, data.weight_zero_point)
     return Contraction.of(codes.transpose(3, 1, 2, 0).reshape(w.shape[3], -1), data.span)
 
 
