@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from tflq.quantization.weights.quantizing import quantize_weights
     from tflq.quantization.weights.recipe import WeightRecipe
     from tflq.verbs.bench import bench
-    from tflq.verbs.conform import check_outputs, conform, make_suite, merge_verdicts, pack_suite
+    from tflq.verbs.conform import (
+        check_outputs,
+        conform,
+        diff_verdicts,
+        make_suite,
+        merge_verdicts,
+        new_target,
+        pack_suite,
+    )
     from tflq.verbs.drift import diff_goldens
     from tflq.verbs.explain import discriminate, explain, explain_element
     from tflq.verbs.fit import fit
@@ -70,6 +78,7 @@ __all__ = [
     "conform",
     "diff",
     "diff_goldens",
+    "diff_verdicts",
     "discriminate",
     "examine",
     "explain",
@@ -86,6 +95,7 @@ __all__ = [
     "make_suite",
     "merge_goldens",
     "merge_verdicts",
+    "new_target",
     "pack_suite",
     "profile_effects",
     "profile_releases",
@@ -124,6 +134,7 @@ _HOMES = {
     "conform": ("tflq.verbs.conform", "conform"),
     "diff": ("tflq.comparison.inspection.model_diff", "diff"),
     "diff_goldens": ("tflq.verbs.drift", "diff_goldens"),
+    "diff_verdicts": ("tflq.verbs.conform", "diff_verdicts"),
     "discriminate": ("tflq.verbs.explain", "discriminate"),
     "examine": ("tflq.devices.conformance.doctor", "examine"),
     "explain": ("tflq.verbs.explain", "explain"),
@@ -140,6 +151,7 @@ _HOMES = {
     "make_suite": ("tflq.verbs.conform", "make_suite"),
     "merge_goldens": ("tflq.comparison.verification.curation", "merge_goldens"),
     "merge_verdicts": ("tflq.verbs.conform", "merge_verdicts"),
+    "new_target": ("tflq.verbs.conform", "new_target"),
     "pack_suite": ("tflq.verbs.conform", "pack_suite"),
     "profile_effects": ("tflq.comparison.inspection.profile_effects", "profile_effects"),
     "profile_releases": ("tflq.comparison.inspection.releases", "agreements"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from tflq.devices.conformance.changes import RunDiff, changes
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.making import Order, SuiteData
-from tflq.devices.conformance.merging import merged
+from tflq.devices.conformance.merging import merged, read_verdicts
 from tflq.devices.conformance.session import BATCH, MostRefused, any_number, check, pack, restate, run_suite
 from tflq.devices.conformance.session import make_suite as make
+from tflq.devices.conformance.skeletons import Skeleton, write_skeleton
 from tflq.devices.conformance.targets import target_of
 from tflq.devices.learning.jointly_observed import causes_of_suite
 from tflq.engine.runtimes.children import temporary_folder
@@ -71,7 +73,8 @@ def conform(
 
     Args:
         suite: A file that `make_suite` wrote.
-        target: A command (docs/target-protocol.md), runtime:NAME or profile:NAME.
+        target: A ready target with its settings, such as "openvino precision=bf16" (docs/targets.md), a command
+            (docs/target-protocol.md), runtime:NAME or profile:NAME.
         profile: Expect this profile's bits in place of the suite's; `left_out` cases are those that it refuses.
         level: Cases up to this level.
         shard: Only the i-th of n parts.
@@ -108,6 +111,24 @@ def conform(
             part = Part(asked, target, python, timeout, level, shard, batch)
             found = spread(part, system.name, jobs, scheduler, max_refused, progress)
     return found.leaving_out(left_out)
+
+
+def new_target(
+    name: str, language: str = "python", folder: str | os.PathLike[str] = ".", *, replace: bool = False
+) -> Skeleton:
+    """Write a target's skeleton: a complete program that runs RESHAPE, and refuses other operators.
+
+    Args:
+        name: The name of its file, without ending.
+        language: "python", "c" or "node".
+        folder: A folder that exists.
+        replace: Replace a file that exists.
+
+    Raises:
+        OptionError: The name cannot be one of a file, or there is no skeleton in that language.
+        FileAccessError: The file exists, or cannot be written.
+    """
+    return write_skeleton(name, language, os.fspath(folder), replace=replace)
 
 
 def pack_suite(
@@ -150,3 +171,38 @@ def merge_verdicts(results: Sequence[str | os.PathLike[str]], max_refused: MostR
         InputError: Parts are missing, or of different targets or suites.
     """
     return merged([os.fspath(path) for path in results], max_refused)
+
+
+def diff_verdicts(before: str | os.PathLike[str] | Verdicts, after: str | os.PathLike[str] | Verdicts) -> RunDiff:
+    """Compare two runs of a suite, or of two versions of it: which operators, types and options changed bits.
+
+    Args:
+        before: A run: what `conform` returned, or a file with what `tflq conform run --json` printed.
+        after: Another run, of any target.
+
+    Raises:
+        FileAccessError: A file cannot be read.
+        InputError: A file is not such a document, or was recorded by a version that kept no digests of outputs.
+
+    Example:
+        >>> tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400)).left_out
+        0
+        >>> runs = [tflq.conform("smoke.npz", f"profile:{name}") for name in ("litert-ref", "litert-opt")]
+        >>> tflq.diff_verdicts(*runs).verdict.value
+        'same'
+    """
+    sides = (run if isinstance(run, Verdicts) else read_verdicts(os.fspath(run)) for run in (before, after))
+    return changes(*sides)
+
+
+def pack_changes(found: RunDiff, suite: str | os.PathLike[str], folder: str | os.PathLike[str]) -> int:
+    """Unpack the smallest changed case of each operator and types into a new folder: its model and inputs.
+
+    Return the number of cases; fewer than there are changes if the suite is of another version than the runs.
+
+    Raises:
+        InputError: The file is not a suite.
+        FileAccessError: The folder holds something else, or cannot be written.
+    """
+    digests = {kernel.smallest.after.digest for kernel in found.kernels}
+    return pack(os.fspath(suite), folder, "exhaustive", digests=digests)

@@ -8,6 +8,7 @@ from shlex import quote
 from tflq.devices.conformance.causes import explained_groups
 from tflq.devices.conformance.joint import Unexplained, joint_causes, refusals, unexplained
 from tflq.devices.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
+from tflq.devices.conformance.skeletons import Skeleton
 from tflq.face.report.blocks import (
     Bar,
     Bars,
@@ -60,6 +61,14 @@ def packed_report(suite: str, folder: str, cases: int) -> Report:
     """Build the report of the cases of a suite that were unpacked into a folder."""
     steps = Next([f"fill it, then tflq conform check {quote(suite)} {quote(folder)}"])
     return Report("conform", [Verdict(f"{cases:,} cases", "", subject=folder), steps])
+
+
+def skeleton_report(skeleton: Skeleton) -> Report:
+    """Build the report of a target's skeleton that was written."""
+    steps = [skeleton.build] if skeleton.build else []
+    steps += ["tflq conform make -o suite.npz --level smoke"]
+    steps += [f"tflq conform run suite.npz --target {quote(skeleton.command)}"]
+    return Report("conform", [Verdict("a target that runs RESHAPE", "", subject=skeleton.path), Next(steps)])
 
 
 def conform_report(
