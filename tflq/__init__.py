@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         new_target,
         pack_suite,
     )
+    from tflq.verbs.court import court
     from tflq.verbs.drift import diff_goldens
     from tflq.verbs.explain import discriminate, explain, explain_element
     from tflq.verbs.fit import fit
@@ -76,6 +77,7 @@ __all__ = [
     "compare_profiles",
     "compare_sessions",
     "conform",
+    "court",
     "diff",
     "diff_goldens",
     "diff_verdicts",
@@ -132,6 +134,7 @@ _HOMES = {
     "compare_profiles": ("tflq.comparison.inspection.profile_pairs", "compare_profiles"),
     "compare_sessions": ("tflq.comparison.sessions", "compare_sessions"),
     "conform": ("tflq.verbs.conform", "conform"),
+    "court": ("tflq.verbs.court", "court"),
     "diff": ("tflq.comparison.inspection.model_diff", "diff"),
     "diff_goldens": ("tflq.verbs.drift", "diff_goldens"),
     "diff_verdicts": ("tflq.verbs.conform", "diff_verdicts"),

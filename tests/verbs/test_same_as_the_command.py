@@ -17,6 +17,7 @@ from tflq.face.cli.main import VERBS, cli
 from tflq.face.report.verbs.bench.document import bench_document
 from tflq.face.report.verbs.conform.changes import changes_document
 from tflq.face.report.verbs.conform.document import verdict_document
+from tflq.face.report.verbs.court import court_document
 from tflq.face.report.verbs.diff import diff_document
 from tflq.face.report.verbs.explain.document import element_run_document, explain_document
 from tflq.face.report.verbs.fit.document import fit_document
@@ -99,6 +100,10 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "fit": (f"fit {INT8} --dump {DEVICE}", lambda: fit_document(tflq.fit(INT8, DEVICE))),
     "why": (f"why {INT8} {DEVICE}", lambda: why_document(tflq.why(INT8, DEVICE), Asked(INT8, DEVICE, False, ()))),
+    "court": (
+        f"court {INT8} --with litert-ref,tflm-cmsis-nn-single --samples 2",
+        lambda: court_document(tflq.court(INT8, ["litert-ref", "tflm-cmsis-nn-single"], samples=2)),
+    ),
     "diff": (f"diff {INT8} {UNET}", lambda: diff_document(tflq.diff(INT8, UNET))),
 }
 

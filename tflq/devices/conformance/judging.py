@@ -7,15 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-import numpy as np
-
-from tflq.comparison.inspection.difference import Difference, difference
+from tflq.comparison.inspection.difference import Difference, difference, with_one_nan
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.suite import Case, arrays
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
-from tflq.typing import Array
 
 
 class SuiteVerdict(str, Enum):
@@ -175,7 +172,7 @@ def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
         for position, (one, other) in enumerate(zip(outputs, want, strict=True)):
             if isinstance(one, str):
                 return Judged(case, Result.MALFORMED, one, sample)
-            made.update(digest(_with_one_nan(one)).encode())
+            made.update(digest(with_one_nan(one)).encode())
             d = difference(other, one, sample)
             if not d.same:
                 found.append((sample, position, d))
@@ -184,11 +181,6 @@ def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
     sample, _, d = found[0]
     judged = Judged(case, Result.DIFFERS, _brief(d), sample, d, differences=tuple(found))
     return replace(judged, outputs=made.hexdigest()[:32])
-
-
-def _with_one_nan(array: Array) -> Array:
-    """Return an array with the same bits in every NaN, since comparisons do not distinguish them."""
-    return np.where(np.isnan(array), array.dtype.type(np.nan), array) if array.dtype.kind == "f" else array
 
 
 def _brief(d: Difference) -> str:

@@ -80,7 +80,7 @@ def _of_runtime(words: str, python: str, timeout: float) -> CommandTarget:
 
     The command names the adapter's file, so that a folder of answers is not continued with another one.
     """
-    chosen = named(words)
+    chosen = named(words.removeprefix("runtime:"))
     job = {name: getattr(chosen, name) for name in ("adapter", "resolver", "packages")}
     adapter = Path(foreign.__file__).with_name(f"{chosen.adapter}.py")
     described = json.dumps({**job, "settings": chosen.all_settings, "is_foreign": adapter.is_file()})
