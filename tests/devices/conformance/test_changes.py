@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tflq as package
-from tflq.devices.conformance.changes import Answer
+from tflq.devices.conformance.changes import Answer, KernelChange
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.session import Order, make_suite
 from tflq.devices.conformance.suite import kept, read_suite, write_suite
@@ -163,7 +164,7 @@ def documents(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 def test_recorded_runs_give_what_live_ones_give(runs: Runs, documents: tuple[Path, Path]) -> None:
     live = package.diff_verdicts(runs[BEFORE], runs["tflm-cmsis-nn-single"])
     recorded = package.diff_verdicts(*documents)
-    facts = ("op", "types", "cases", "options", "is_only", "before", "after", "kinds")
+    facts = ("op", "types", "cases", "options", "before", "after", "kinds")
     assert [[getattr(k, f) for f in facts] for k in recorded.kernels] == [
         [getattr(k, f) for f in facts] for k in live.kernels
     ]
@@ -264,3 +265,58 @@ def test_misuse(words: tuple[str, ...], documents: tuple[Path, Path], suite: Pat
     assert done.exit_code == 2, done.output
     assert documents[0].read_bytes() == before
     assert not (tmp_path / "new").exists()
+
+
+def planted(runs: Runs, op: str, types: str, chosen: Callable[[str], bool]) -> KernelChange:
+    """Return the change of one kernel, of which the chosen cases gave other outputs, by their aims."""
+    first = runs[BEFORE]
+    touched = {
+        one.case.id for one in first.cases if (one.case.op, one.case.types) == (op, types) and chosen(one.case.aim)
+    }
+    assert touched
+    cases = tuple(replace(one, outputs="other") if one.case.id in touched else one for one in first.cases)
+    (kernel,) = package.diff_verdicts(first, replace(first, cases=cases)).kernels
+    assert {change.after.case.id for change in kernel.changes} == touched
+    return kernel
+
+
+def options_of(aim: str) -> set[str]:
+    return {word for part in aim.split("; ") for word in part.removeprefix("geometry: ").split(", ")}
+
+
+def test_options_distinguish_the_changed_cases(runs: Runs) -> None:
+    """Of every option of every kernel: what is named is had by the changed cases and, if `only`, by no other."""
+    kernels: dict[tuple[str, str], list[str]] = {}
+    for one in runs[BEFORE].cases:
+        if not one.case.is_refused:
+            kernels.setdefault((one.case.op, one.case.types), []).append(one.case.aim)
+    several = {key: aims for key, aims in kernels.items() if len(aims) > 2}
+    named = 0
+    for (op, types), aims in list(several.items())[:6]:
+        for option in sorted(set().union(*map(options_of, aims)))[:8]:
+            kernel = planted(runs, op, types, lambda aim, option=option: option in options_of(aim))
+            changed = [options_of(c.after.case.aim) for c in kernel.changes]
+            rest = [options_of(aim) for aim in aims if option not in options_of(aim)]
+            names = set(kernel.options.names)
+            if not rest:
+                assert names == set()
+                continue
+            named += 1
+            assert option in names
+            assert kernel.options.is_only
+            assert not kernel.options.is_any
+            assert all(names <= options for options in changed)
+            assert not any(names & options for options in rest)
+    assert named >= 5
+
+
+def test_options_of_changes_that_share_none(runs: Runs) -> None:
+    kernels = Counter((one.case.op, one.case.types) for one in runs[BEFORE].cases if not one.case.is_refused)
+    (op, types), count = kernels.most_common(1)[0]
+    aims = [one.case.aim for one in runs[BEFORE].cases if (one.case.op, one.case.types) == (op, types)]
+    assert count > 3
+    kernel = planted(runs, op, types, lambda aim: aim in aims[:2])
+    if kernel.options.is_any:
+        options = set(kernel.options.names)
+        assert all(options & options_of(c.after.case.aim) for c in kernel.changes)
+        assert not any(options & options_of(aim) for aim in aims[2:])

@@ -15,8 +15,8 @@ from functools import reduce
 from tflq.devices.conformance.judging import Judged, Result, Verdicts
 from tflq.errors import InputError
 
-#: Parts of aims that are named where no part is common to all changed cases.
-_SOME = 3
+#: Options that are named at most if none is common to all changed cases, and the beginning of aims of a geometry.
+_SOME, _GEOMETRY = 3, "geometry: "
 
 
 class Answer(str, Enum):
@@ -68,19 +68,29 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """Options that changed cases have, from their aims: all of them, or if `is_any` at least one.
+
+    If `is_only`, no unchanged case has one of them; else some unchanged cases lack one.
+    """
+
+    names: tuple[str, ...] = ()
+    is_only: bool = False
+    is_any: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KernelChange:
     """Changed cases of one operator and types, the smallest first, of `cases` that are in both runs.
 
-    `options` are parts of their aims: those that all changed cases have and not all others. If `is_only`, no unchanged
-    case has any of them. `before` and `after` are the arithmetics.
+    `options` distinguish them from the others; `before` and `after` are the arithmetics.
     """
 
     op: str
     types: str
     cases: int
     changes: tuple[Change, ...]
-    options: tuple[str, ...]
-    is_only: bool
+    options: Options
     before: Computed
     after: Computed
 
@@ -183,31 +193,42 @@ def _kind(change: Change) -> str:
 def _kernel(op: str, types: str, both: Sequence[Change], before: str, after: str) -> KernelChange:
     changed = sorted(filter(_is_changed, both), key=lambda change: (change.size, change.before.case.id))
     rest = [change for change in both if not _is_changed(change)]
-    options, is_only = _options([_parts(c) for c in changed], [_parts(c) for c in rest])
+    options = _options([_parts(c) for c in changed], [_parts(c) for c in rest])
     sides = (_computed([c.before for c in changed], before), _computed([c.after for c in changed], after))
-    return KernelChange(op, types, len(both), tuple(changed), options, is_only, *sides)
+    return KernelChange(op, types, len(both), tuple(changed), options, *sides)
 
 
 def _parts(change: Change) -> frozenset[str]:
-    return frozenset(part for part in change.before.case.aim.split("; ") if part)
+    """Return the options in a case's aim; those of a geometry one by one."""
+    parts = change.before.case.aim.split("; ")
+    single = (part.removeprefix(_GEOMETRY).split(", ") if part.startswith(_GEOMETRY) else [part] for part in parts)
+    return frozenset(word for words in single for word in words if word)
 
 
-def _options(changed: Sequence[frozenset[str]], rest: Sequence[frozenset[str]]) -> tuple[tuple[str, ...], bool]:
-    """Return the parts of aims that distinguish changed cases, and whether no other case has one of them.
+def _options(changed: Sequence[frozenset[str]], rest: Sequence[frozenset[str]]) -> Options:
+    """Return the options that distinguish changed cases from all others.
 
-    Without a part that all changed cases have, those that only changed cases have are named, the most frequent first.
+    Those that all changed cases have come first. Without any, a few are sought that no other case has and of which
+    every changed case has one.
     """
     if not rest:
-        return (), False
+        return Options()
     elsewhere: frozenset[str] = frozenset().union(*rest)
     shared: frozenset[str] = reduce(frozenset.intersection, changed)
     always: frozenset[str] = reduce(frozenset.intersection, rest)
     if only := sorted(shared - elsewhere):
-        return tuple(only), True
+        return Options(tuple(only), is_only=True)
     if telling := sorted(shared - always):
-        return tuple(telling), False
-    counts = Counter(part for parts in changed for part in sorted(parts - elsewhere))
-    return tuple(part for part, _ in counts.most_common(_SOME)), True
+        return Options(tuple(telling))
+    chosen: list[str] = []
+    waiting = [parts - elsewhere for parts in changed]
+    while waiting and len(chosen) < _SOME:
+        counts = Counter(part for parts in waiting for part in sorted(parts))
+        if not counts:
+            break
+        chosen.append(counts.most_common(1)[0][0])
+        waiting = [parts for parts in waiting if chosen[-1] not in parts]
+    return Options() if waiting else Options(tuple(chosen), is_only=True, is_any=True)
 
 
 def _computed(cases: Iterable[Judged], profile: str) -> Computed:

@@ -22,7 +22,6 @@ def conform_command() -> None:
     \b
     tflq conform make -o suite.npz --level smoke
     tflq conform run suite.npz --target openvino
-    tflq conform new-target my_npu --language c
     tflq conform run suite.npz --target "python target.py"
     tflq conform pack suite.npz -o carried/
     tflq conform check suite.npz carried/

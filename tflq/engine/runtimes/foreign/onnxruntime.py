@@ -16,8 +16,19 @@ def ready(settings: Any, tools: Any) -> Any:
 
     def load(path: str) -> Any:
         converted, _ = tf2onnx.convert.from_tflite(path, opset=int(settings["opset"]))
-        session = onnxruntime.InferenceSession(converted.SerializeToString(), options, ["CPUExecutionProvider"])
+        session = plainly(
+            lambda: onnxruntime.InferenceSession(converted.SerializeToString(), options, ["CPUExecutionProvider"])
+        )
         names = [value.name for value in session.get_inputs()]
-        return lambda inputs: session.run(None, dict(zip(names, inputs)))  # noqa: B905 (Python 3.8)
+        return lambda inputs: plainly(lambda: session.run(None, dict(zip(names, inputs))))  # noqa: B905 (Python 3.8)
 
     return load
+
+
+def plainly(call: Any) -> Any:
+    """Call a function of ONNX Runtime; its errors are raised without their code and state."""
+    try:
+        return call()
+    except Exception as error:
+        text = str(error).split(" : ", 3)[-1].replace("This is an invalid model. ", "")
+        raise RuntimeError(text) from error

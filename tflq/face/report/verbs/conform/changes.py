@@ -83,8 +83,10 @@ def options_text(kernel: KernelChange) -> str:
     texts = [f"{count:,} {kind}" for kind, count in kernel.kinds.items() if kind != "bits"]
     if len(kernel.changes) == kernel.cases:
         texts.append("all options")
-    elif kernel.options:
-        texts.append(("only " if kernel.is_only else "") + shown(", ".join(kernel.options)))
+    elif kernel.options.names:
+        options = kernel.options
+        names = (" or " if options.is_any else ", ").join(options.names)
+        texts.append(("only " if options.is_only else "") + shown(names))
     return "; ".join(texts)
 
 
@@ -171,8 +173,7 @@ def _kernel_document(kernel: KernelChange) -> dict[str, Any]:
         "types": kernel.types,
         "cases": kernel.cases,
         "kinds": kernel.kinds,
-        "options": list(kernel.options),
-        "is_only": kernel.is_only,
+        "options": asdict(kernel.options),
         "before": asdict(kernel.before),
         "after": asdict(kernel.after),
         "changes": [_change_document(change) for change in kernel.changes],
