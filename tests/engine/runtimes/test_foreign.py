@@ -32,7 +32,9 @@ class Core:
 
     def compile_model(self, model, device, config):
         if config.get("INFERENCE_PRECISION_HINT") == "bf16":
-            raise RuntimeError(f"bfloat16 is not for\\n  {len(model)} bytes")
+            import tempfile
+            folder = tempfile.mkdtemp()
+            raise RuntimeError(f"bfloat16 is not for\\n  {folder}/model.bc Stack backtrace: 0: main")
         return Compiled(config.get("INFERENCE_PRECISION_HINT"))
 
 class Compiled:
@@ -152,13 +154,12 @@ def test_a_refusal_has_the_systems_words_on_one_line(stand_in: Path, suite: Path
     found = package.conform(suite, "openvino precision=bf16")
     (case,) = found.cases
     assert case.result.value == "refused"
-    assert case.reason.startswith("RuntimeError: bfloat16 is not for ")
-    assert "\n" not in case.reason
+    assert case.reason == "RuntimeError: bfloat16 is not for model.bc"
 
 
 def test_an_output_of_another_type_is_refused(stand_in: Path, suite: Path) -> None:
     (case,) = package.conform(suite, "openvino precision=f16").cases
-    assert (case.result.value, case.reason) == ("refused", "TypeError: output 0 is float32 (6,), not int8 (6,)")
+    assert (case.result.value, case.reason) == ("refused", "TypeError: output 0 is float32, not int8")
 
 
 def test_a_system_that_is_not_installed_says_what_to_install(stand_in: Path, suite: Path, model: bytes) -> None:

@@ -10,7 +10,9 @@ import importlib.util
 import io
 import json
 import os
+import re
 import sys
+import tempfile
 from typing import Any
 
 _WINGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
@@ -20,6 +22,8 @@ _CHILD = os.path.join(_WINGS, "engine", "runtimes", "child.py")
 _NOT_FOUND = 127
 #: Kinds of lines of case.txt, and characters of a reason that are written.
 _KINDS, _REASON = ("input", "output"), 300
+#: Words after which an error's text is of no use to a reader.
+_BACKTRACE = "Stack backtrace:"
 
 
 def _child() -> Any:
@@ -49,12 +53,18 @@ def main(description: str, folder: str) -> None:
         try:
             outputs = _outputs(child, runtime, job, place)
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}".replace(place, "CASE")
             with open(os.path.join(place, "refused.txt"), "w", encoding="utf-8") as text:
-                text.write(" ".join(reason.split())[:_REASON])
+                text.write(_reason(f"{type(error).__name__}: {error}", place))
             continue
         for file, value in outputs.items():
             value.tofile(os.path.join(place, file))
+
+
+def _reason(text: str, place: str) -> str:
+    """Return an error's text on one line without the folders of the case and of temporary files, whose names vary."""
+    folder = re.escape(os.path.join(tempfile.gettempdir(), ""))
+    text = re.sub(rf"{folder}[^\s/:'\"]+/", "", text.replace(os.path.join(place, ""), "").replace(place, "CASE"))
+    return " ".join(text.split()).partition(_BACKTRACE)[0].strip()[:_REASON]
 
 
 def _outputs(child: Any, runtime: Any, job: Any, place: str) -> Any:
@@ -87,8 +97,10 @@ def _check(position: str, value: Any, dtype: Any, shape: Any) -> None:
     size = 1
     for length in shape:
         size *= length
-    if value.dtype != dtype or value.size != size:
-        raise TypeError(f"output {position} is {value.dtype} {value.shape}, not {dtype} {shape}")
+    if value.dtype != dtype:
+        raise TypeError(f"output {position} is {value.dtype}, not {dtype}")
+    if value.size != size:
+        raise TypeError(f"output {position} has {value.size} elements, not {size}")
 
 
 if __name__ == "__main__":
