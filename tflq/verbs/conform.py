@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tflq.devices.conformance.changes import RunDiff, changes
+from tflq.devices.conformance.changes import RunDiff, compare_runs
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.making import Order, SuiteData
 from tflq.devices.conformance.merging import merged, read_verdicts
@@ -209,7 +209,7 @@ def diff_verdicts(before: str | os.PathLike[str] | Verdicts, after: str | os.Pat
         [('CONV_2D', 1), ('FULLY_CONNECTED', 1)]
     """
     sides = (run if isinstance(run, Verdicts) else read_verdicts(os.fspath(run)) for run in (before, after))
-    return changes(*sides)
+    return compare_runs(*sides)
 
 
 def pack_changes(found: RunDiff, suite: str | os.PathLike[str], folder: str | os.PathLike[str]) -> int:

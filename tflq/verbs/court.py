@@ -146,7 +146,7 @@ def court(
     parts = signed(target.model, signature)
     if len(parts) != 1:
         raise OptionError(f"the model has {len(parts)} signatures: name one of {', '.join(p.name for p in parts)}")
-    names = [_known(name) for name in systems] or _present(python)
+    names = [_resolve(name) for name in systems] or _list_present(python)
     feeds = make_feeds(parts, inputs, samples, seed, preparation(None, None))
     if any(fed.carried or fed.continues for fed in feeds.steps):
         raise UnsupportedError("court of a model with state", reason="its steps depend on each other: use tflq session")
@@ -158,21 +158,21 @@ def court(
         progress("running", number, len(names))
         try:
             if name.startswith(_RUNTIME):
-                ran[name] = _of_runtime(target, parts, feeds, name, python, pool)
+                ran[name] = _run_runtime(target, parts, feeds, name, python, pool)
             else:
-                ran[name], is_loose = _of_profile(parts[0].model, feeds, name, pool)
+                ran[name], is_loose = _run_profile(parts[0].model, feeds, name, pool)
                 loose += [name] * is_loose
         except RuntimeMissing as error:
             failed |= {name: brief(error)} if systems else {}
         except TflqError as error:
             failed[name] = brief(error)
     reference = REFERENCE if REFERENCE in ran else next(iter(ran), "")
-    partings = tuple(_partings(parts[0].model, ran, pool))
-    groups = tuple(_groups(parts[0].model, ran, reference, partings, pool))
+    partings = tuple(_find_partings(parts[0].model, ran, pool))
+    groups = tuple(_find_groups(parts[0].model, ran, reference, partings, pool))
     return Hearing(target.facts, feeds.facts, len(feeds.steps), reference, groups, partings, failed, tuple(loose))
 
 
-def _known(name: str) -> str:
+def _resolve(name: str) -> str:
     """Return the name of a system: that of a profile, or a runtime's after `runtime:`."""
     if not name.lower().startswith(_RUNTIME):
         try:
@@ -183,7 +183,7 @@ def _known(name: str) -> str:
     return _RUNTIME + named(name).name
 
 
-def _present(python: str | None) -> list[str]:
+def _list_present(python: str | None) -> list[str]:
     """Return all profiles, and the runtimes that are installed here or may be in the named Python."""
     runtimes = [runtime.name for runtime in (*RUNTIMES.values(), *FOREIGN.values()) if not runtime.is_absent]
     if python is not None:
@@ -217,7 +217,7 @@ class _Pool:
         return None
 
 
-def _of_profile(model: Model, feeds: Feeds, name: str, pool: _Pool) -> tuple[Tensors, bool]:
+def _run_profile(model: Model, feeds: Feeds, name: str, pool: _Pool) -> tuple[Tensors, bool]:
     """Return a profile's tensors, and whether it promises less than every bit of an output."""
     plan = make_plan(model, profile_by_name(name))
     found, is_loose = [], False
@@ -228,7 +228,7 @@ def _of_profile(model: Model, feeds: Feeds, name: str, pool: _Pool) -> tuple[Ten
     return tuple(found), is_loose
 
 
-def _of_runtime(
+def _run_runtime(
     target: Subject, parts: Sequence[Signed], feeds: Feeds, name: str, python: str | None, pool: _Pool
 ) -> Tensors:
     """Return a runtime's tensors; outputs are those of the unchanged model."""
@@ -239,13 +239,13 @@ def _of_runtime(
     return tuple(pool.put({**one.tensors, **dict(zip(outputs, one.outputs))}) for one in golden.observations)  # noqa: B905
 
 
-def _bits(tensors: Tensors, indices: Sequence[int]) -> tuple[str, ...] | None:
+def _read_bits(tensors: Tensors, indices: Sequence[int]) -> tuple[str, ...] | None:
     """Return digests of some tensors in all samples; None if the system does not give all of them."""
     values = [sample.get(index) for sample in tensors for index in indices]
     return None if None in values else tuple(value for value in values if value is not None)
 
 
-def _partings(model: Model, ran: Mapping[str, Tensors], pool: _Pool) -> Iterator[Parting]:
+def _find_partings(model: Model, ran: Mapping[str, Tensors], pool: _Pool) -> Iterator[Parting]:
     """Yield the operators at which systems with the same inputs part, in the order of the model."""
     graph = view(model)
     made = {tensor for op in graph.ops for tensor in op.record.outputs}
@@ -254,7 +254,7 @@ def _partings(model: Model, ran: Mapping[str, Tensors], pool: _Pool) -> Iterator
         outputs = [tensor for tensor in op.record.outputs if tensor >= 0]
         classes: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
         for name, tensors in ran.items():
-            before, after = _bits(tensors, given), _bits(tensors, outputs)
+            before, after = _read_bits(tensors, given), _read_bits(tensors, outputs)
             if before is not None and after is not None:
                 classes.setdefault(before, {}).setdefault(after, []).append(name)
         for parts in classes.values():
@@ -265,14 +265,14 @@ def _partings(model: Model, ran: Mapping[str, Tensors], pool: _Pool) -> Iterator
                 yield Parting(op.index, op.name, tuple(ordered), tuple(apart))
 
 
-def _groups(
+def _find_groups(
     model: Model, ran: Mapping[str, Tensors], reference: str, partings: Sequence[Parting], pool: _Pool
 ) -> Iterator[Group]:
     """Yield the groups of systems with the same outputs: the reference's first, then those of most systems."""
     outputs = view(model).outputs
     groups: dict[tuple[str, ...] | None, list[str]] = {}
     for name, tensors in ran.items():
-        groups.setdefault(_bits(tensors, outputs), []).append(name)
+        groups.setdefault(_read_bits(tensors, outputs), []).append(name)
     for names in sorted(groups.values(), key=lambda names: (reference not in names, -len(names))):
         if reference in names:
             yield Group(tuple(names), True, None, None)

@@ -102,7 +102,7 @@ class KernelChange:
     @property
     def kinds(self) -> dict[str, int]:
         """The number of changed cases of each kind: `bits`, or such as `runs -> refuses`."""
-        return dict(Counter(_kind(change) for change in self.changes))
+        return dict(Counter(_name_kind(change) for change in self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +143,18 @@ def answer_of(judged: Judged) -> Answer:
     return Answer.REFUSES if refuses else Answer.RUNS
 
 
-def changes(before: Verdicts, after: Verdicts) -> RunDiff:
+def compare_runs(before: Verdicts, after: Verdicts) -> RunDiff:
     """Compare two runs.
 
     Raises:
         InputError: A run has no digests of its cases, as those that earlier versions recorded.
     """
-    pairs, only_before, only_after = _matched(before, after)
+    pairs, only_before, only_after = _match_cases(before, after)
     kernels: dict[tuple[str, str], list[Change]] = {}
     for change in pairs:
         kernels.setdefault((change.before.case.op, change.before.case.types), []).append(change)
     found = [
-        _kernel(op, types, both, before.profile, after.profile)
+        _describe_kernel(op, types, both, before.profile, after.profile)
         for (op, types), both in kernels.items()
         if any(map(_is_changed, both))
     ]
@@ -164,7 +164,7 @@ def changes(before: Verdicts, after: Verdicts) -> RunDiff:
     return RunDiff(before, after, tuple(found), same, len(unchanged) - same, only_before, only_after)
 
 
-def _matched(before: Verdicts, after: Verdicts) -> tuple[list[Change], int, int]:
+def _match_cases(before: Verdicts, after: Verdicts) -> tuple[list[Change], int, int]:
     """Return the cases that are in both runs, and the number of those that are in one only."""
     for name, run in (("before", before), ("after", after)):
         if any(not judged.digest for judged in run.cases):
@@ -185,27 +185,27 @@ def _is_changed(change: Change) -> bool:
     return first != second or change.before.outputs != change.after.outputs
 
 
-def _kind(change: Change) -> str:
+def _name_kind(change: Change) -> str:
     first, second = change.answers
     return "bits" if first == second else f"{first.value} -> {second.value}"
 
 
-def _kernel(op: str, types: str, both: Sequence[Change], before: str, after: str) -> KernelChange:
+def _describe_kernel(op: str, types: str, both: Sequence[Change], before: str, after: str) -> KernelChange:
     changed = sorted(filter(_is_changed, both), key=lambda change: (change.size, change.before.case.id))
     rest = [change for change in both if not _is_changed(change)]
-    options = _options([_parts(c) for c in changed], [_parts(c) for c in rest])
-    sides = (_computed([c.before for c in changed], before), _computed([c.after for c in changed], after))
+    options = _find_options([_read_options(c) for c in changed], [_read_options(c) for c in rest])
+    sides = (_find_arithmetic([c.before for c in changed], before), _find_arithmetic([c.after for c in changed], after))
     return KernelChange(op, types, len(both), tuple(changed), options, *sides)
 
 
-def _parts(change: Change) -> frozenset[str]:
+def _read_options(change: Change) -> frozenset[str]:
     """Return the options in a case's aim; those of a geometry one by one."""
     parts = change.before.case.aim.split("; ")
     single = (part.removeprefix(_GEOMETRY).split(", ") if part.startswith(_GEOMETRY) else [part] for part in parts)
     return frozenset(word for words in single for word in words if word)
 
 
-def _options(changed: Sequence[frozenset[str]], rest: Sequence[frozenset[str]]) -> Options:
+def _find_options(changed: Sequence[frozenset[str]], rest: Sequence[frozenset[str]]) -> Options:
     """Return the options that distinguish changed cases from all others.
 
     Those that all changed cases have come first. Without any, a few are sought that no other case has and of which
@@ -231,7 +231,7 @@ def _options(changed: Sequence[frozenset[str]], rest: Sequence[frozenset[str]]) 
     return Options() if waiting else Options(tuple(chosen), is_only=True, is_any=True)
 
 
-def _computed(cases: Iterable[Judged], profile: str) -> Computed:
+def _find_arithmetic(cases: Iterable[Judged], profile: str) -> Computed:
     """Return the arithmetic that reproduces most of these cases, those that pass being the profile's."""
     ran = [judged for judged in cases if answer_of(judged) == Answer.RUNS]
     names = Counter(

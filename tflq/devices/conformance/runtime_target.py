@@ -51,23 +51,23 @@ def main(description: str, folder: str) -> None:
     for name in names:
         place = os.path.join(folder, name)
         try:
-            outputs = _outputs(child, runtime, job, place)
+            outputs = _run_case(child, runtime, job, place)
         except Exception as error:
             with open(os.path.join(place, "refused.txt"), "w", encoding="utf-8") as text:
-                text.write(_reason(f"{type(error).__name__}: {error}", place))
+                text.write(_shorten(f"{type(error).__name__}: {error}", place))
             continue
         for file, value in outputs.items():
             value.tofile(os.path.join(place, file))
 
 
-def _reason(text: str, place: str) -> str:
+def _shorten(text: str, place: str) -> str:
     """Return an error's text on one line without the folders of the case and of temporary files, whose names vary."""
     folder = re.escape(os.path.join(tempfile.gettempdir(), ""))
     text = re.sub(rf"{folder}[^\s/:'\"]+/", "", text.replace(os.path.join(place, ""), "").replace(place, "CASE"))
     return " ".join(text.split()).partition(_BACKTRACE)[0].strip()[:_REASON]
 
 
-def _outputs(child: Any, runtime: Any, job: Any, place: str) -> Any:
+def _run_case(child: Any, runtime: Any, job: Any, place: str) -> Any:
     """Return the contents of a case's files of outputs, by name."""
     import numpy as np
 

@@ -62,7 +62,7 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
     if kind == "profile":
         return ProfileTarget(by_name(name))
     if kind == "runtime" or is_named(words):
-        return _of_runtime(words, python or sys.executable, timeout)
+        return _make_runtime_target(words, python or sys.executable, timeout)
     if words in SCRIPTS:
         program, script = SCRIPTS[words]
         return CommandTarget(words, (program, str(_SCRIPT.parent / "scripts" / script)), timeout)
@@ -75,7 +75,7 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
     return CommandTarget(words, split, timeout)
 
 
-def _of_runtime(words: str, python: str, timeout: float) -> CommandTarget:
+def _make_runtime_target(words: str, python: str, timeout: float) -> CommandTarget:
     """Return the target that runs a runtime or a foreign system with a Python.
 
     The command names the adapter's file, so that a folder of answers is not continued with another one.

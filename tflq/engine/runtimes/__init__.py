@@ -49,14 +49,14 @@ _DEFAULTS = {
 
 def is_named(text: str) -> bool:
     """Return whether a text begins with the name of a runtime or a foreign system."""
-    word = _words(text)[0]
+    word = _split_words(text)[0]
     try:
         return bool(named(word))
     except UnknownNameError:
         return False
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Return the name, in lower case, and the settings after it."""
     try:
         first, *rest = shlex.split(text) or [""]
@@ -75,9 +75,9 @@ def named(name: str) -> ProcessRuntime:
         UnknownNameError: There is no such runtime or setting.
         OptionError: A setting has no such value.
     """
-    word, *settings = _words(name)
+    word, *settings = _split_words(name)
     if word in FOREIGN:
-        return _with_settings(FOREIGN[word], settings)
+        return _apply_settings(FOREIGN[word], settings)
     if settings:
         raise OptionError(f"{name!r:.80}: {word} takes no settings; {', '.join(FOREIGN)} do")
     word = _DEFAULTS.get(word, word)
@@ -90,7 +90,7 @@ def named(name: str) -> ProcessRuntime:
     return replace(RUNTIMES[base], release=found["release"])
 
 
-def _with_settings(system: ProcessRuntime, words: Sequence[str]) -> ProcessRuntime:
+def _apply_settings(system: ProcessRuntime, words: Sequence[str]) -> ProcessRuntime:
     """Return a foreign system with its settings, and with a name that contains them."""
     takes, chosen = dict(system.takes), dict[str, str]()
     for word in words:

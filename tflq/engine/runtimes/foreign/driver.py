@@ -54,7 +54,7 @@ def ready(adapter: str, settings: Any) -> Any:
 
     The model that was loaded last is not loaded again, because it has no state.
     """
-    load_path = _beside(adapter).ready(settings, _beside("tools"))
+    load_path = _load_beside(adapter).ready(settings, _load_beside("tools"))
     latest: Any = [None, None]
 
     def load(model: Any, job: Any) -> Any:
@@ -66,7 +66,7 @@ def ready(adapter: str, settings: Any) -> Any:
     return load
 
 
-def _beside(name: str) -> Any:
+def _load_beside(name: str) -> Any:
     """Load a module of this folder by its path; it may have the name of the system that it imports."""
     spec = importlib.util.spec_from_file_location("tflq_foreign_" + name, os.path.join(_HERE, name + ".py"))
     assert spec is not None
