@@ -148,6 +148,9 @@ def test_a_target_runs_it(stand_in: Path, suite: Path) -> None:
     assert done.stdout.startswith("PASSES openvino: 1 of 1 case compared with litert-ref, 1 give its bits")
     default = tflq("conform", "run", suite, "--target", "openvino", "--target-option", "precision=default")
     assert (default.exit_code, default.stdout.split(":")[0]) == (1, "FAILS openvino precision=default")
+    named = tflq("conform", "run", suite, "--target", "openvino precision=default", "--python", sys.executable)
+    again = f"--target 'openvino precision=default' --python {sys.executable}"
+    assert again in " ".join(named.stdout.split())
 
 
 def test_a_refusal_has_the_systems_words_on_one_line(stand_in: Path, suite: Path) -> None:

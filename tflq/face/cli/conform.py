@@ -145,7 +145,7 @@ def run_command(
 
         write_rows(results, verdicts.cases)
         say_written(results, f"a row for each of {counted(len(verdicts.cases), 'case')}")
-    return report_verdicts(verdicts, suite, work=work, as_json=as_json, **reports)
+    return report_verdicts(verdicts, suite, work=work, python=python, as_json=as_json, **reports)
 
 
 @conform_command.command("new-target")

@@ -58,7 +58,7 @@ def _blocks(found: Hearing, name: str) -> Iterator[Block]:
     yield OnPage(
         lambda view: [
             Section("groups", "Groups of equal outputs", [Bars("group", "systems", bars), Table(_GROUPS, whole)]),
-            Graph([states("systems part", _states(found, len(view.inspection.operators)))], None, _focus(found)),
+            _graph(found, len(view.inspection.operators)),
         ]
     )
     if found.partings:
@@ -121,6 +121,18 @@ def _said(found: Difference | None) -> str:
     return (
         found.problem or f"{found.differing:,} of {found.elements:,}, by up to {found.largest:,} {found.unit}".rstrip()
     )
+
+
+def _graph(found: Hearing, operators: int) -> Graph:
+    """Return the picture of the model, with the parts of each operator in its panel."""
+
+    def panel(index: int) -> Iterator[Block]:
+        for parting in (one for one in found.partings if one.index == index):
+            pairs = zip(parting.parts, parting.differences, strict=True)
+            rows = [(_names(part, len(part)), "-" if k == 0 else _said(d)) for k, (part, d) in enumerate(pairs)]
+            yield Table((("systems with the same outputs", "<"), ("differ from the first", "<")), rows)
+
+    return Graph([states("systems part", _states(found, operators))], panel, _focus(found))
 
 
 def _states(found: Hearing, operators: int) -> dict[int, tuple[str, str]]:
