@@ -61,7 +61,7 @@ def court_command(
 
     \b
     tflq court model.tflite
-    tflq court model.tflite --with litert-ref,runtime:litert-xnnpack,openvino --samples 8
+    tflq court model.tflite --with litert-ref,runtime:tflm,openvino --samples 8
     """
     from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.court import court_document, court_report
