@@ -40,7 +40,16 @@ if TYPE_CHECKING:
     from tflq.quantization.weights.quantizing import quantize_weights
     from tflq.quantization.weights.recipe import WeightRecipe
     from tflq.verbs.bench import bench
-    from tflq.verbs.conform import check_outputs, conform, make_suite, merge_verdicts, pack_suite
+    from tflq.verbs.conform import (
+        check_outputs,
+        conform,
+        diff_verdicts,
+        make_suite,
+        merge_verdicts,
+        new_target,
+        pack_suite,
+    )
+    from tflq.verbs.court import court
     from tflq.verbs.drift import diff_goldens
     from tflq.verbs.explain import discriminate, explain, explain_element
     from tflq.verbs.fit import fit
@@ -69,8 +78,10 @@ __all__ = [
     "compare_profiles",
     "compare_sessions",
     "conform",
+    "court",
     "diff",
     "diff_goldens",
+    "diff_verdicts",
     "discriminate",
     "examine",
     "explain",
@@ -87,6 +98,7 @@ __all__ = [
     "make_suite",
     "merge_goldens",
     "merge_verdicts",
+    "new_target",
     "pack_suite",
     "profile_effects",
     "profile_releases",
@@ -124,8 +136,10 @@ _HOMES = {
     "compare_profiles": ("tflq.comparison.inspection.profile_pairs", "compare_profiles"),
     "compare_sessions": ("tflq.comparison.sessions", "compare_sessions"),
     "conform": ("tflq.verbs.conform", "conform"),
+    "court": ("tflq.verbs.court", "court"),
     "diff": ("tflq.comparison.inspection.model_diff", "diff"),
     "diff_goldens": ("tflq.verbs.drift", "diff_goldens"),
+    "diff_verdicts": ("tflq.verbs.conform", "diff_verdicts"),
     "discriminate": ("tflq.verbs.explain", "discriminate"),
     "examine": ("tflq.devices.conformance.doctor", "examine"),
     "explain": ("tflq.verbs.explain", "explain"),
@@ -142,6 +156,7 @@ _HOMES = {
     "make_suite": ("tflq.verbs.conform", "make_suite"),
     "merge_goldens": ("tflq.comparison.verification.curation", "merge_goldens"),
     "merge_verdicts": ("tflq.verbs.conform", "merge_verdicts"),
+    "new_target": ("tflq.verbs.conform", "new_target"),
     "pack_suite": ("tflq.verbs.conform", "pack_suite"),
     "profile_effects": ("tflq.comparison.inspection.profile_effects", "profile_effects"),
     "profile_releases": ("tflq.comparison.inspection.releases", "agreements"),

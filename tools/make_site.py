@@ -27,6 +27,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "Check": (
         "how-to/continuous-integration.md",
         "conformance.md",
+        "targets.md",
         "target-protocol.md",
         "golden-format.md",
         "proof.md",

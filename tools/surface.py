@@ -84,6 +84,8 @@ prove int8.tflite --between litert-ref litert-xnnpack --json
 prove int8.tflite --between litert-ref litert-xnnpack --html prove.html
 session decoder.tflite --between litert-ref litert-xnnpack --steps 3
 session decoder.tflite small.tflite --steps 2 --json
+court int8.tflite --with litert-ref,litert-opt,tflm-cmsis-nn-single --samples 2
+court int8.tflite --with litert-ref,tflm --json --html court.html
 why int8.tflite device.npz
 why int8.tflite device.npz --json
 why int8.tflite double.npz --html why.html
@@ -105,6 +107,8 @@ quantize float.tflite --calibration samples.npy --recipe fast --mode dynamic -o 
 conform make -o suite.npz --level smoke --shard 1/40
 conform run suite.npz --target profile:litert-ref
 conform run suite.npz --target profile:tflm --json --html conform.html
+conform diff --suite suite.npz --before profile:litert-ref --after profile:litert-2.4-ref --markdown
+conform new-target npu --language c
 conform pack suite.npz -o carried
 conform check suite.npz carried
 export --help

@@ -15,7 +15,9 @@ import tflq
 from support import suites
 from tflq.face.cli.main import VERBS, cli
 from tflq.face.report.verbs.bench.document import bench_document
+from tflq.face.report.verbs.conform.changes import changes_document
 from tflq.face.report.verbs.conform.document import verdict_document
+from tflq.face.report.verbs.court import court_document
 from tflq.face.report.verbs.diff import diff_document
 from tflq.face.report.verbs.explain.document import element_run_document, explain_document
 from tflq.face.report.verbs.fit.document import fit_document
@@ -98,6 +100,10 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "fit": (f"fit {INT8} --dump {DEVICE}", lambda: fit_document(tflq.fit(INT8, DEVICE))),
     "why": (f"why {INT8} {DEVICE}", lambda: why_document(tflq.why(INT8, DEVICE), Asked(INT8, DEVICE, False, ()))),
+    "court": (
+        f"court {INT8} --with litert-ref,tflm-cmsis-nn-single --samples 2",
+        lambda: court_document(tflq.court(INT8, ["litert-ref", "tflm-cmsis-nn-single"], samples=2)),
+    ),
     "diff": (f"diff {INT8} {UNET}", lambda: diff_document(tflq.diff(INT8, UNET))),
 }
 
@@ -118,6 +124,22 @@ def test_a_suite_is_judged_as_the_command_does(tmp_path: Path) -> None:
         said(f"conform run {made} --target profile:tflm --level smoke")
     )
     assert tflq.pack_suite(made, tmp_path / "packed", level="smoke") == len(found.cases)
+
+
+def test_runs_are_compared_as_the_command_does(tmp_path: Path) -> None:
+    made, names = tmp_path / "suite.npz", ("litert-ref", "tflm")
+    tflq.make_suite(made, level="smoke", shard=(3, 300))
+    runs = [tflq.conform(made, f"profile:{name}") for name in names]
+    for name in names:
+        text = CliRunner().invoke(cli, f"conform run {made} --target profile:{name} --json").stdout
+        (tmp_path / f"{name}.json").write_text(text)
+    paths = [tmp_path / f"{name}.json" for name in names]
+    printed = without_times(said(f"conform diff {paths[0]} {paths[1]}"))
+    assert plain(changes_document(tflq.diff_verdicts(*paths))) == printed
+    assert plain(changes_document(tflq.diff_verdicts(*runs))) == printed
+    words = f"conform diff --suite {made} --before profile:litert-ref --after profile:tflm"
+    assert without_times(said(words)) == printed
+    assert printed["verdict"] == "differs"
 
 
 def test_a_profile_is_learned_as_the_command_does(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from tflq.devices.conformance.changes import RunDiff, compare_runs
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.making import Order, SuiteData
-from tflq.devices.conformance.merging import merged
+from tflq.devices.conformance.merging import merged, read_verdicts
 from tflq.devices.conformance.session import BATCH, MostRefused, any_number, check, pack, restate, run_suite
 from tflq.devices.conformance.session import make_suite as make
+from tflq.devices.conformance.skeletons import Skeleton, write_skeleton
 from tflq.devices.conformance.targets import target_of
 from tflq.devices.learning.jointly_observed import causes_of_suite
 from tflq.engine.runtimes.children import temporary_folder
@@ -45,6 +47,10 @@ def make_suite(
     Raises:
         FileAccessError: The path cannot be written.
         UnknownNameError: No profile has that name.
+
+    Example:
+        >>> len(tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400)).suite.cases)
+        3
     """
     return make(os.fspath(output), Order(profile, level, seed, shard=shard), jobs, progress)
 
@@ -71,7 +77,8 @@ def conform(
 
     Args:
         suite: A file that `make_suite` wrote.
-        target: A command (docs/target-protocol.md), runtime:NAME or profile:NAME.
+        target: A ready target with its settings, such as "openvino precision=bf16" (docs/targets.md), a command
+            (docs/target-protocol.md), runtime:NAME or profile:NAME.
         profile: Expect this profile's bits in place of the suite's; `left_out` cases are those that it refuses.
         level: Cases up to this level.
         shard: Only the i-th of n parts.
@@ -89,6 +96,11 @@ def conform(
         FileAccessError: The folder cannot be written.
         OptionError: `work` is given for several processes.
         RuntimeMissing: There is no such target.
+
+    Example:
+        >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
+        >>> tflq.conform("smoke.npz", "profile:litert-ref").verdict.value
+        'passes'
     """
     if work is not None and (scheduler is not None or jobs > 1):
         raise OptionError("--work is for one process; for several, use --shard I/N and a folder each")
@@ -110,6 +122,28 @@ def conform(
     return found.leaving_out(left_out)
 
 
+def new_target(
+    name: str, language: str = "python", folder: str | os.PathLike[str] = ".", *, replace: bool = False
+) -> Skeleton:
+    """Write a target's skeleton: a complete program that runs RESHAPE, and refuses other operators.
+
+    Args:
+        name: The name of its file, without ending.
+        language: "python", "c" or "node".
+        folder: A folder that exists.
+        replace: Replace a file that exists.
+
+    Raises:
+        OptionError: The name cannot be one of a file, or there is no skeleton in that language.
+        FileAccessError: The file exists, or cannot be written.
+
+    Example:
+        >>> tflq.new_target("my_npu", "c").command
+        './my_npu'
+    """
+    return write_skeleton(name, language, os.fspath(folder), replace=replace)
+
+
 def pack_suite(
     suite: str | os.PathLike[str], folder: str | os.PathLike[str], *, level: str = "standard", shard: Shard = WHOLE
 ) -> int:
@@ -118,6 +152,11 @@ def pack_suite(
     Raises:
         InputError: The file is not a suite.
         FileAccessError: The folder holds something else, or cannot be written.
+
+    Example:
+        >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
+        >>> tflq.pack_suite("smoke.npz", "carried")
+        3
     """
     return pack(os.fspath(suite), folder, level, shard)
 
@@ -150,3 +189,37 @@ def merge_verdicts(results: Sequence[str | os.PathLike[str]], max_refused: MostR
         InputError: Parts are missing, or of different targets or suites.
     """
     return merged([os.fspath(path) for path in results], max_refused)
+
+
+def diff_verdicts(before: str | os.PathLike[str] | Verdicts, after: str | os.PathLike[str] | Verdicts) -> RunDiff:
+    """Compare two runs of a suite, or of two versions of it: which operators, types and options changed bits.
+
+    Args:
+        before: A run: what `conform` returned, or a file with what `tflq conform run --json` printed.
+        after: Another run, of any target.
+
+    Raises:
+        FileAccessError: A file cannot be read.
+        InputError: A file is not such a document, or was recorded by a version that kept no digests of outputs.
+
+    Example:
+        >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
+        >>> runs = [tflq.conform("smoke.npz", f"profile:{name}") for name in ("litert-ref", "litert-opt")]
+        >>> [(kernel.op, len(kernel.changes)) for kernel in tflq.diff_verdicts(*runs).kernels]
+        [('CONV_2D', 1), ('FULLY_CONNECTED', 1)]
+    """
+    sides = (run if isinstance(run, Verdicts) else read_verdicts(os.fspath(run)) for run in (before, after))
+    return compare_runs(*sides)
+
+
+def pack_changes(found: RunDiff, suite: str | os.PathLike[str], folder: str | os.PathLike[str]) -> int:
+    """Unpack the smallest changed case of each operator and types into a new folder: its model and inputs.
+
+    Return the number of cases; fewer than there are changes if the suite is of another version than the runs.
+
+    Raises:
+        InputError: The file is not a suite.
+        FileAccessError: The folder holds something else, or cannot be written.
+    """
+    digests = {kernel.smallest.after.digest for kernel in found.kernels}
+    return pack(os.fspath(suite), folder, "exhaustive", digests=digests)

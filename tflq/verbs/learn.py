@@ -42,7 +42,8 @@ def learn(
     Ctrl-C ends the questions, and what is known by then is returned.
 
     Args:
-        target: A command that runs single-operator models (docs/target-protocol.md), runtime:NAME or profile:NAME.
+        target: A ready target (docs/targets.md), a command that runs single-operator models (docs/target-protocol.md),
+            runtime:NAME or profile:NAME.
         dumps: Instead of a target, dumps of a device.
         models: The model of each dump.
         operators: The operators to learn. Empty: all that can be learned.

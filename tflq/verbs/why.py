@@ -66,7 +66,8 @@ def why(
         mean: With `std`: `inputs` are stored numbers, (number - mean) / std the real values. One, or one per channel.
         std: See `mean`.
         bgr: Channels of images are in the order blue, green, red.
-        target: Instead of evidence, a command that runs models (docs/target-protocol.md), or "profile:NAME".
+        target: Instead of evidence, a ready target (docs/targets.md), a command that runs models
+            (docs/target-protocol.md), or "profile:NAME".
         sample: The number of one of several samples. None: all of them.
         signature: The signature that the evidence is of, if the model has several.
         python: The Python in which runtimes are installed, if not this one.

@@ -75,3 +75,10 @@ def test_reasons_differ_by_their_words_not_by_operators_and_numbers() -> None:
     groups = refusals([refused(number, op, text) for number, (op, text) in enumerate(pairs)])
     assert [[one.case.op for one in group.cases] for group in groups] == [["ADD", "SUB"], ["SUB"], ["ADD"]]
     assert groups[0].reason == "ADD: line 7"
+
+
+def test_refusals_that_differ_in_names_and_addresses_are_one_reason() -> None:
+    words = "Type tensor(int16) of parameter (out0__{0}:0) in node (Transpose__{0}_Dequant) at 0x7f{0}, C: {0}, in{1}"
+    cases = [refused(k, "MEAN", words.format(100 + k, k % 3)) for k in range(9)]
+    cases += [refused(20, "MEAN", words.format(1, 1).replace("int16", "int64"))]
+    assert [len(group.cases) for group in refusals(cases)] == [9, 1]

@@ -26,7 +26,7 @@ def test_every_runtime_has_its_own_name() -> None:
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="litert-ref"):
-        by_name("litert")
+        by_name("litert-2")
 
 
 def test_a_python_that_is_not_there() -> None:

@@ -37,6 +37,7 @@ VERBS = {
     "run drawn": "run {model} --html {out} -f",
     "profiles": "profiles --model {model} --html {out} -f",
     "prove": "prove {model} --between litert-ref litert-xnnpack --witnesses {out} -f",
+    "court": "court {model} --with litert-ref,tflm-cmsis-nn-single --html {out} -f",
     "diff": "diff {model} {base} --html {out} -f",
     "extract": "extract {model} 0..1 -o {out} -f",
     "verify": "verify {model} --golden {golden} --junit {out} -f",

@@ -27,6 +27,7 @@ OUTPUTS = {
     "record --html": ("{model}", "-o", "{folder}/new.npz", "--html"),
     "lint --html": ("{model}", "--html"),
     "diff": ("{model}", "{model}", "--html"),
+    "court": ("{model}", "--html"),
     "fit": ("{model}", "--dump", "{golden}", "--html"),
     "profiles": ("effects", "{model}", "--html"),
     "view --html": ("{model}", "{golden}", "--once", "--html"),

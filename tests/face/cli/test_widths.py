@@ -37,6 +37,7 @@ SLOW = {
     "pair": "profiles litert-ref litert-opt",
     "effects": "profiles --model {int8} --all",
     "since": "profiles --since tflite-2.13 --model {int8}",
+    "court": "court {int8} --with litert-ref,litert-opt,tflm-cmsis-nn-single,tf-1.15-ref",
     "prove": "prove {int8} --between litert-ref litert-opt",
     "compare": "compare {float} {int8} --inputs {rows} --all",
     "quantize": "quantize {float} --calibration {rows} --recipe fast --sensitivity -f -o {folder}/q.tflite",

@@ -32,7 +32,7 @@ from tflq.engine.api.subject import Subject, subject
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.profiles.history import Change
-from tflq.engine.runtimes import RUNTIMES, Runtime
+from tflq.engine.runtimes import FOREIGN, RUNTIMES, Runtime
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.errors import GoldenError, OptionError, UnknownNameError
 from tflq.model.ir import Model, Signed, signed, view
@@ -272,7 +272,7 @@ def _with_inputs(golden: Golden, path: str, model: Model, inputs: Feed, how: Pre
 def _is_path(against: object) -> bool:
     if isinstance(against, os.PathLike):
         return True
-    if not isinstance(against, str) or against in RUNTIMES:
+    if not isinstance(against, str) or against in RUNTIMES or against in FOREIGN:
         return False
     return is_url(against) or against.endswith((".npz", ".zip")) or Path(against).exists()
 

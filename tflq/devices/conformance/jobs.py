@@ -100,6 +100,14 @@ class Job:
             return f"{name}: expected {like.nbytes} bytes, got {size}"
         return np.frombuffer(data, like.dtype.newbyteorder("<")).astype(like.dtype).reshape(like.shape)
 
+    def size(self, case: Case) -> int:
+        """Return the number of bytes of a case's model and inputs; 0 if they cannot be read."""
+        names = [f"in{n}_{k}.bin" for n, sample in enumerate(case.samples) for k in range(len(sample))]
+        try:
+            return sum(os.stat(self.folder / case.id / name).st_size for name in (MODEL, *names))
+        except OSError:
+            return 0
+
     def forget(self, case: Case) -> None:
         """Remove a target's outputs for a case."""
         with suppress(OSError):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from tflq.devices.conformance.judging import Judged, Result
 from tflq.diagnosis.joint import NONE, Joint, JointCause
 
-#: A number of a version or a size, not a part of a word such as int8.
-_NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
+#: A number of a version or a size, not a part of a word such as int8; an address; the number of a tensor or a node.
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.-])\d+(?![\w.-])|(?<=\bin)\d+\b|(?<=\bout)\d+\b|(?<=__)\d+(?::\d+)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tflq.comparison.inspection.difference import Difference, difference
+from tflq.comparison.inspection.difference import Difference, difference, with_one_nan
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.suite import Case, arrays
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.model.storage.archive import Archive
+from tflq.model.storage.arrays import digest
 
 
 class SuiteVerdict(str, Enum):
@@ -53,6 +55,9 @@ class Judged:
     is_explained: bool = False  # causes were searched for it
     fault: str = ""  # reason why no cause could be searched
     mark: str = ""  # digest of the case and its differences, if these were not kept
+    digest: str = ""  # of the case's model and inputs
+    outputs: str = ""  # digest of the target's outputs, if they are of the right sizes
+    size: int = 0  # bytes of the model and its inputs
 
     @property
     def fails(self) -> bool:
@@ -140,7 +145,10 @@ class Verdicts:
 
 def judge(job: Job, archive: Archive, cases: Sequence[Case], ended: Mapping[str, str]) -> tuple[Judged, ...]:
     """Return a verdict for every case. `ended` describes how the target ended, by case."""
-    return tuple(_judged(job, archive, case, ended.get(case.id, "")) for case in cases)
+    return tuple(
+        replace(_judged(job, archive, case, ended.get(case.id, "")), digest=case.digest, size=job.size(case))
+        for case in cases
+    )
 
 
 def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
@@ -159,17 +167,20 @@ def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
     if not job.is_done(case):
         return Judged(case, Result.ENDED, how or "no outputs")
     found = []
+    made = hashlib.sha256()
     for sample, (outputs, want) in enumerate(zip(job.outputs(case, like), like, strict=True)):
         for position, (one, other) in enumerate(zip(outputs, want, strict=True)):
             if isinstance(one, str):
                 return Judged(case, Result.MALFORMED, one, sample)
+            made.update(digest(with_one_nan(one)).encode())
             d = difference(other, one, sample)
             if not d.same:
                 found.append((sample, position, d))
     if not found:
-        return Judged(case, Result.PASSES)
+        return Judged(case, Result.PASSES, outputs=made.hexdigest()[:32])
     sample, _, d = found[0]
-    return Judged(case, Result.DIFFERS, _brief(d), sample, d, differences=tuple(found))
+    judged = Judged(case, Result.DIFFERS, _brief(d), sample, d, differences=tuple(found))
+    return replace(judged, outputs=made.hexdigest()[:32])
 
 
 def _brief(d: Difference) -> str:

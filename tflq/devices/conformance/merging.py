@@ -28,7 +28,7 @@ def merged(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
         FileAccessError: A document cannot be read.
         InputError: A document is malformed; or parts are missing, occur twice, or belong to different runs.
     """
-    parts = [_read(path) for path in paths]
+    parts = [read_verdicts(path) for path in paths]
     first = parts[0]
     for path, part in zip(paths, parts, strict=True):
         for name, ours, theirs in (
@@ -74,7 +74,13 @@ def _check_parts(paths: Sequence[str], parts: Sequence[Verdicts]) -> None:
         known |= set(ids)
 
 
-def _read(path: str) -> Verdicts:
+def read_verdicts(path: str) -> Verdicts:
+    """Return the verdicts of a document, without their evidence of joint causes.
+
+    Raises:
+        FileAccessError: The document cannot be read.
+        InputError: It is malformed, or another document.
+    """
     document = read_json(read_bytes(path), path)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise InputError("is no document of tflq conform run --json", name=path, expected=SCHEMA)
@@ -112,6 +118,9 @@ def _judged(row: Mapping[str, Any]) -> Judged:
         is_explained=row["is_explained"] is True,
         fault=(row["fault"] and _text(row["fault"])) or "",
         mark=_text(row["mark"]),
+        digest=_text(row.get("digest") or ""),
+        outputs=_text(row.get("outputs") or ""),
+        size=_number(row.get("size") or 0),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -204,8 +204,16 @@ def _answered(job: Job, part: Sequence[Case], before: int) -> int:
     return before + sum(map(job.is_done, part))
 
 
-def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", shard: tuple[int, int] = (1, 1)) -> int:
+def pack(
+    path: str,
+    folder: str | os.PathLike[str],
+    level: str = "standard",
+    shard: tuple[int, int] = (1, 1),
+    digests: Collection[str] | None = None,
+) -> int:
     """Unpack a suite's cases for a device elsewhere, and return their number.
+
+    `digests` are those of the cases to unpack; None: all of the level and shard.
 
     Raises:
         InputError: The file is not a suite.
@@ -217,10 +225,11 @@ def pack(path: str, folder: str | os.PathLike[str], level: str = "standard", sha
         job = Job(folder)
         job.create()
         claim(job, whole, suite_mark(archive), None)
-        job.ask_for(suite.cases)
-        for case in suite.cases:
+        cases = [case for case in suite.cases if digests is None or case.digest in digests]
+        job.ask_for(cases)
+        for case in cases:
             job.add(case, archive)
-        return len(suite.cases)
+        return len(cases)
 
 
 def check(

@@ -6,6 +6,7 @@ by the first 32 digits of the SHA-256 of its type, shape and bytes. docs/conform
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,11 @@ class Case:
     model: str
     samples: tuple[tuple[str, ...], ...]
     expected: tuple[tuple[str, ...], ...]
+
+    @property
+    def digest(self) -> str:
+        """A digest of the model and its inputs, by which the case is known in suites of other versions."""
+        return hashlib.sha256(json.dumps([self.model, self.samples]).encode()).hexdigest()[:32]
 
     @property
     def is_refused(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -20,12 +21,14 @@ from tflq.devices.conformance.suite import Case
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile, by_name
-from tflq.engine.runtimes import named
+from tflq.engine.runtimes import foreign, is_named, named
 from tflq.engine.runtimes.children import started
 from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, TflqError
 from tflq.model.ir import CARRIER
 
 _SCRIPT = Path(__file__).with_name("runtime_target.py")
+#: Targets that are programs in other languages: name -> the program that runs a script of `scripts`, and the script.
+SCRIPTS = {"litertjs": ("node", "litertjs.mjs")}
 
 
 class Target(Protocol):
@@ -46,26 +49,43 @@ class Target(Protocol):
 
 
 def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> Target:
-    """Return the target for `profile:NAME`, `runtime:NAME` or a command line.
+    """Return the target for `profile:NAME`, a ready target or a command line.
+
+    A ready target is the name of a runtime or a foreign system, maybe after `runtime:` and with settings after it, or
+    a name of SCRIPTS. To call a program of such a name, give its path.
 
     Raises:
-        OptionError: The words name no command.
-        UnknownNameError: No profile or runtime has that name.
+        OptionError: The words name no command, or a setting has no such value.
+        UnknownNameError: No profile, runtime or setting has that name.
     """
     kind, _, name = words.partition(":")
     if kind == "profile":
         return ProfileTarget(by_name(name))
-    if kind == "runtime":
-        chosen = named(name)
-        command = [python or sys.executable, str(_SCRIPT), chosen.adapter, chosen.resolver]
-        return CommandTarget(words, tuple(command), timeout, _version(chosen.package, command[0]))
+    if kind == "runtime" or is_named(words):
+        return _make_runtime_target(words, python or sys.executable, timeout)
+    if words in SCRIPTS:
+        program, script = SCRIPTS[words]
+        return CommandTarget(words, (program, str(_SCRIPT.parent / "scripts" / script)), timeout)
     try:
         split = tuple(shlex.split(words))
     except ValueError as error:
         raise OptionError(f"--target: {error}") from error
     if not split:
-        raise OptionError("--target: expected a command, profile:NAME or runtime:NAME")
+        raise OptionError("--target: expected a command, profile:NAME or the name of a ready target")
     return CommandTarget(words, split, timeout)
+
+
+def _make_runtime_target(words: str, python: str, timeout: float) -> CommandTarget:
+    """Return the target that runs a runtime or a foreign system with a Python.
+
+    The command names the adapter's file, so that a folder of answers is not continued with another one.
+    """
+    chosen = named(words.removeprefix("runtime:"))
+    job = {name: getattr(chosen, name) for name in ("adapter", "resolver", "packages")}
+    adapter = Path(foreign.__file__).with_name(f"{chosen.adapter}.py")
+    described = json.dumps({**job, "settings": chosen.all_settings, "is_foreign": adapter.is_file()})
+    command = (python, str(_SCRIPT), described, *([str(adapter)] if adapter.is_file() else []))
+    return CommandTarget(words, command, timeout, _version(chosen.packages[0], python))
 
 
 def _version(package: str, python: str) -> str:

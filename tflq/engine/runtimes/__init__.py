@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.engine.runtimes import litert, tensorflow, tflite_micro, tflite_runtime
+from tflq.engine.runtimes.foreign import FOREIGN
 from tflq.engine.runtimes.process import ProcessRuntime
 from tflq.engine.runtimes.runtime import Description, Execution, Runtime, Sample, Step, Stepped
-from tflq.errors import UnknownNameError
+from tflq.errors import OptionError, UnknownNameError
 
 __all__ = [
+    "FOREIGN",
     "RUNTIMES",
     "Description",
     "Execution",
@@ -20,10 +24,11 @@ __all__ = [
     "Step",
     "Stepped",
     "by_name",
+    "is_named",
     "named",
 ]
 
-#: Every runtime, by name.
+#: Every runtime of the TFLite family, by name. FOREIGN has the other systems.
 RUNTIMES: dict[str, ProcessRuntime] = {
     runtime.name: runtime
     for family in (litert, tensorflow, tflite_runtime, tflite_micro)
@@ -33,22 +38,71 @@ RUNTIMES: dict[str, ProcessRuntime] = {
 #: The name of a release with a resolver, and packages whose profiles have another name.
 _RELEASE = re.compile(r"(?P<family>[a-z-]+)-(?P<release>\d+\.\d+)-(?P<resolver>[a-z]+)")
 _FAMILIES = {"tf": "tensorflow", "tflite": "tflite-runtime"}
+#: Names of packages, each with the runtime that its interpreter is by default.
+_DEFAULTS = {
+    "litert": "litert-xnnpack",
+    "tensorflow": "tensorflow-xnnpack",
+    "tflite-runtime": "tflite-runtime-xnnpack",
+    "tflite-micro": "tflm",
+}
+
+
+def is_named(text: str) -> bool:
+    """Return whether a text begins with the name of a runtime or a foreign system."""
+    word = _split_words(text)[0]
+    try:
+        return bool(named(word))
+    except UnknownNameError:
+        return False
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the name, in lower case, and the settings after it."""
+    try:
+        first, *rest = shlex.split(text) or [""]
+    except ValueError:
+        first, rest = text, []
+    return [first.lower().removeprefix("runtime:"), *rest]
 
 
 def named(name: str) -> ProcessRuntime:
     """Return the runtime of a name, in any case, such as `litert-ref`, or `litert-2.4-ref` for one release of it.
 
+    The name of a foreign system may have settings after it: `openvino precision=bf16`. The name of a package is its
+    interpreter's default.
+
     Raises:
-        UnknownNameError: There is no such runtime.
+        UnknownNameError: There is no such runtime or setting.
+        OptionError: A setting has no such value.
     """
-    word = name.lower().removeprefix("runtime:")
+    word, *settings = _split_words(name)
+    if word in FOREIGN:
+        return _apply_settings(FOREIGN[word], settings)
+    if settings:
+        raise OptionError(f"{name!r:.80}: {word} takes no settings; {', '.join(FOREIGN)} do")
+    word = _DEFAULTS.get(word, word)
     if word in RUNTIMES:
         return RUNTIMES[word]
     found = _RELEASE.fullmatch(word)
     base = found and f"{_FAMILIES.get(found['family'], found['family'])}-{found['resolver']}"
     if not found or base not in RUNTIMES:
-        raise UnknownNameError("runtime", name, tuple(RUNTIMES))
+        raise UnknownNameError("runtime", name, (*RUNTIMES, *FOREIGN))
     return replace(RUNTIMES[base], release=found["release"])
+
+
+def _apply_settings(system: ProcessRuntime, words: Sequence[str]) -> ProcessRuntime:
+    """Return a foreign system with its settings, and with a name that contains them."""
+    takes, chosen = dict(system.takes), dict[str, str]()
+    for word in words:
+        name, sign, value = word.partition("=")
+        if name not in takes:
+            raise UnknownNameError(f"setting of {system.name}", name, tuple(takes))
+        if not sign or not value or ("..." not in takes[name] and value not in takes[name]):
+            known = ", ".join(one for one in takes[name] if one not in ("", "..."))
+            raise OptionError(f"{system.name}: {word!r:.80} is not {name}=VALUE" + (f" ({known})" if known else ""))
+        chosen[name] = value
+    settings = tuple(chosen.items())
+    return replace(system, name=shlex.join((system.name, *map("=".join, settings))), settings=settings)
 
 
 def by_name(

@@ -79,8 +79,7 @@ def end_by_kernel() -> None:
 def work(job: Any, archive: Any, stage: Stage, outputs: Any) -> Any:
     """Run all models on all samples and fill `outputs`; return the description of the runtime."""
     stage("importing the runtime")
-    drivers = beside("drivers")
-    load, distributions = drivers.ADAPTERS[job["adapter"]]
+    load, distributions = beside("drivers").adapter_of(job)
     try:
         runtime = load()
     except ImportError as error:

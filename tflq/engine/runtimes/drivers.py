@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from contextlib import suppress
 from importlib import import_module
@@ -243,6 +244,23 @@ def desktop(interpreter_class: Any, resolvers: Any) -> Any:
 def _tflq() -> Any:
     interpreter = import_module("tflq").Interpreter  # this file may not import tflq, which is above it
     return lambda model, job: Desktop(interpreter, model, job["threads"], **job["options"])
+
+
+def adapter_of(job: Any) -> Any:
+    """Return a function that imports a job's system and returns its loader, and the distributions that provide it.
+
+    Adapters that are not listed here are modules of `foreign`.
+    """
+    name = job["adapter"]
+    if name in ADAPTERS:
+        return ADAPTERS[name]
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign", "driver.py")
+    spec = importlib.util.spec_from_file_location("tflq_foreign", path)
+    assert spec is not None
+    assert spec.loader is not None
+    driver = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(driver)
+    return (lambda: driver.ready(name, job["settings"])), tuple(job["packages"])
 
 
 #: adapter -> (imports it and returns its loader, the distributions that may provide it)

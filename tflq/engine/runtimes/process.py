@@ -48,6 +48,18 @@ class ProcessRuntime:
     signatures: bool = True  # False for a runtime that runs the first subgraph only
     timeout: float = 900.0  # seconds, for all models and samples together
     release: str = ""  # such as 2.4, if no other may run
+    takes: tuple[tuple[str, tuple[str, ...]], ...] = ()  # settings of a foreign system: see `foreign`
+    settings: tuple[tuple[str, str], ...] = ()  # those that were chosen
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distributions to install, the one that gives the version first."""
+        return tuple(self.package.split())
+
+    @property
+    def all_settings(self) -> dict[str, str]:
+        """Every setting that the system takes with its value: the chosen one, or the default."""
+        return {name: values[0] for name, values in self.takes} | dict(self.settings)
 
     def describe(self) -> Description:
         """Describe the runtime: see Runtime.describe."""
@@ -78,6 +90,8 @@ class ProcessRuntime:
         job = {
             "adapter": self.adapter,
             "resolver": self.resolver,
+            "settings": self.all_settings,
+            "packages": self.packages,
             "threads": self.threads,
             "models": len(models),
             "paths": paths,
@@ -164,7 +178,7 @@ class ProcessRuntime:
             name=self.name,
             package=result["package"],
             version=result["version"],
-            resolver=self.resolver,
+            resolver=self.resolver or " ".join(f"{name}={value}" for name, value in self.all_settings.items()),
             threads=self.threads,
             python=result["python"],
             numpy=result["numpy"],

@@ -116,6 +116,8 @@ def _write_job(file: IO[bytes], runtime: ProcessRuntime, job: Job) -> None:
         "timed": True,
         "adapter": runtime.adapter,
         "resolver": runtime.resolver,
+        "settings": runtime.all_settings,
+        "packages": runtime.packages,
         "options": own,
         "path": [str(Path(errors.__file__).parents[1])] if runtime.adapter == "tflq" else [],
         "threads": runtime.threads,

@@ -26,7 +26,7 @@ def serve(job: Any, archive: Any, answer: Any, child: Any) -> None:
     try:
         sys.path[:0] = job["path"]
         start = perf_counter()
-        load, distributions = child.beside("drivers").ADAPTERS[job["adapter"]]
+        load, distributions = child.beside("drivers").adapter_of(job)
         line.stage("importing the runtime")
         try:
             runtime = load()

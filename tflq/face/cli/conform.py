@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from tflq.face.cli.exits import Exit
-from tflq.face.cli.files import check_files, force_option
+from tflq.face.cli.exits import Exit, exit_of_verdict
+from tflq.face.cli.files import check_files, force_option, write_page
 from tflq.face.cli.judged import check_reports, level_option, report_options, report_verdicts, shard_option
-from tflq.face.cli.options import json_option, profile_option, python_option
-from tflq.face.cli.output import is_quiet, say, say_document, say_written
+from tflq.face.cli.options import html_option, json_option, profile_option, python_option, target_option
+from tflq.face.cli.output import is_quiet, say, say_document, say_text, say_written
 from tflq.face.cli.start import Group
 
 
@@ -21,10 +21,12 @@ def conform_command() -> None:
 
     \b
     tflq conform make -o suite.npz --level smoke
+    tflq conform run suite.npz --target openvino
     tflq conform run suite.npz --target "python target.py"
     tflq conform pack suite.npz -o carried/
     tflq conform check suite.npz carried/
     tflq conform merge part1.json part2.json
+    tflq conform diff before.json after.json
     """
 
 
@@ -69,12 +71,7 @@ def make_command(
 
 @conform_command.command("run")
 @click.argument("suite", type=click.Path())
-@click.option(
-    "--target",
-    required=True,
-    metavar="CMD",
-    help="A command that is run with a folder of cases, runtime:NAME or profile:NAME.",
-)
+@target_option(needed=True)
 @click.option("--profile", metavar="NAME", help="Expect this profile's bits in place of the suite's.")
 @level_option
 @shard_option
@@ -148,7 +145,39 @@ def run_command(
 
         write_rows(results, verdicts.cases)
         say_written(results, f"a row for each of {counted(len(verdicts.cases), 'case')}")
-    return report_verdicts(verdicts, suite, work=work, as_json=as_json, **reports)
+    return report_verdicts(verdicts, suite, work=work, python=python, as_json=as_json, **reports)
+
+
+@conform_command.command("new-target")
+@click.argument("name")
+@click.option(
+    "--language",
+    type=click.Choice(("python", "c", "node")),
+    default="python",
+    show_default=True,
+    help="Of the skeleton.",
+)
+@click.option(
+    "-o", "--output", metavar="FOLDER", default=".", type=click.Path(), help="Where to write it. [default: here]"
+)
+@force_option
+@json_option
+def new_target_command(name: str, language: str, output: str, force: bool, as_json: bool) -> int:
+    """Write a target in Python, C or node: a complete program that runs one operator and refuses the rest.
+
+    It passes as it is; replace the function that runs a model.
+    """
+    from dataclasses import asdict
+
+    from tflq.face.report.verbs.conform.report import skeleton_report
+    from tflq.verbs.conform import new_target
+
+    skeleton = new_target(name, language, output, replace=force)
+    if as_json:
+        say_document({"schema": "tflq/conform-new-target/1", **asdict(skeleton)})
+    else:
+        say(skeleton_report(skeleton))
+    return Exit.SAME
 
 
 @conform_command.command("pack")
@@ -189,6 +218,85 @@ def check_command(
         verdicts = check_outputs(suite, folder, level=level, shard=shard, max_refused=max_refused, progress=progress)
     again = shlex.join(("tflq", "conform", "check", suite, folder))
     return report_verdicts(verdicts, suite, work=folder, again=again, as_json=as_json, **reports)
+
+
+@conform_command.command("diff")
+@click.argument("runs", metavar="[BEFORE AFTER]", nargs=-1, type=click.Path())
+@click.option("--suite", metavar="SUITE", type=click.Path(), help="The suite: needed to run targets, and by --cases.")
+@click.option("--before", metavar="NAME|CMD", help="The target before, with --suite.")
+@click.option("--after", metavar="NAME|CMD", help="The target after, with --suite.")
+@level_option
+@shard_option
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
+)
+@python_option
+@click.option(
+    "--cases", metavar="FOLDER", type=click.Path(), help="Unpack the smallest changed case of each operator here."
+)
+@click.option("--markdown", is_flag=True, help="Print Markdown for a pull request.")
+@html_option
+@force_option
+@json_option
+def diff_command(
+    runs: tuple[str, ...],
+    suite: str | None,
+    before: str | None,
+    after: str | None,
+    level: str,
+    shard: tuple[int, int],
+    timeout: float,
+    python: str | None,
+    cases: str | None,
+    markdown: bool,
+    html: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Compare two runs: which operators, types and options changed bits, and what computed them before and after.
+
+    BEFORE and AFTER are what `run --json` printed. Cases are matched by a digest of their model and inputs, so the runs
+    may be of different versions of a suite. With --suite, two targets are run instead. Exit code 1: something changed;
+    3: nothing ran in both.
+
+    \b
+    tflq conform diff before.json after.json
+    tflq conform diff --suite suite.npz --before ./old --after ./new --markdown
+    """
+    from tflq.errors import OptionError
+    from tflq.face.report.progress import progress_bar
+    from tflq.face.report.verbs.conform.changes import changes_document, changes_markdown, changes_report
+    from tflq.verbs.conform import conform, diff_verdicts, pack_changes
+
+    targets = [one for one in (before, after) if one is not None]
+    if (len(runs), len(targets)) not in ((2, 0), (0, 2)) or (targets and suite is None):
+        raise OptionError("give two recorded runs, BEFORE AFTER, or --suite SUITE with --before CMD and --after CMD")
+    if cases is not None and suite is None:
+        raise OptionError("--cases needs --suite SUITE, which holds the models")
+    if markdown and as_json:
+        raise OptionError("give one of --markdown and --json")
+    check_files([html], [*runs, suite], force=force)
+    if targets:
+        with progress_bar(lines=True, quiet=is_quiet()) as progress:
+            options = {"level": level, "shard": shard, "python": python, "timeout": timeout, "progress": progress}
+            made = [conform(suite, target, **options) for target in targets]  # type: ignore[arg-type]
+        stop = next((one.stop for one in made if one.stop is not None), None)
+        if stop is not None:
+            raise stop
+        found = diff_verdicts(*made)
+    else:
+        found = diff_verdicts(*runs)
+    if cases is not None:
+        say_written(cases, f"{pack_changes(found, suite or '', cases)} of {len(found.kernels)} smallest cases")
+    if html is not None:
+        write_page(html, changes_report(found))
+    if as_json:
+        say_document(changes_document(found))
+    elif markdown:
+        say_text(changes_markdown(found))
+    else:
+        say(changes_report(found))
+    return exit_of_verdict(found.verdict)
 
 
 @conform_command.command("merge")

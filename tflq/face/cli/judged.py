@@ -87,6 +87,7 @@ def report_verdicts(
     *,
     work: str | None = None,
     again: str = "",
+    python: str | None = None,
     has_table: bool,
     junit: str | None,
     html: str | None,
@@ -103,6 +104,7 @@ def report_verdicts(
         suite: The path of the suite.
         work: The folder that keeps the cases, if there is one.
         again: The command that made the verdicts, if it was not `run`.
+        python: The Python that ran the target, if it was named.
         has_table: Whether text has the table of operators.
         junit: A file to write.
         html: A file to write.
@@ -124,7 +126,7 @@ def report_verdicts(
     issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
     judged = kept.judge(verdicts.verdict, verdicts.rest, issues, compared)
     verdicts = replace(verdicts, accepted=judged.is_accepted)
-    shown = conform_report(verdicts, suite, work=work, has_table=has_table, again=again)
+    shown = conform_report(verdicts, suite, work=work, has_table=has_table, again=again, python=python)
     if junit is not None:
         write_junit(junit, junit_text(verdicts))
     if html is not None:

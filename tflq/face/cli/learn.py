@@ -8,7 +8,7 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_page, write_text
-from tflq.face.cli.options import html_option, json_option, python_option
+from tflq.face.cli.options import html_option, json_option, python_option, target_option
 from tflq.face.cli.output import is_quiet, say, say_document
 
 
@@ -18,9 +18,7 @@ def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
 
 
 @click.command("learn")
-@click.option(
-    "--target", metavar="CMD", help="A command that is run with a folder of cases, runtime:NAME or profile:NAME."
-)
+@target_option()
 @click.option(
     "--dump", "dumps", metavar="PATH", multiple=True, help="Instead of a target: a device's dump; may repeat."
 )

@@ -39,6 +39,7 @@ VERBS = {
     "bench": ("tflq.face.cli.bench", "bench_command"),
     "compare": ("tflq.face.cli.compare", "compare_command"),
     "conform": ("tflq.face.cli.conform", "conform_command"),
+    "court": ("tflq.face.cli.court", "court_command"),
     "doctor": ("tflq.face.cli.doctor", "doctor_command"),
     "explain": ("tflq.face.cli.explain", "explain_command"),
     "fit": ("tflq.face.cli.fit", "fit_command"),

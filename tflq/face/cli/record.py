@@ -30,7 +30,13 @@ from tflq.face.cli.output import say, say_document
     help="The golden to write: X.npz; or as a bundle X.zip, X/ or a URL.",
 )
 @force_option
-@click.option("--against", default="litert-ref", show_default=True, metavar="RUNTIME", help="The runtime to record.")
+@click.option(
+    "--against",
+    default="litert-ref",
+    show_default=True,
+    metavar="RUNTIME",
+    help="The runtime or ready target (openvino ...) to record.",
+)
 @click.option("--all-tensors", is_flag=True, help="Record every operator's results, which isolated mode needs.")
 @input_options
 @signature_option

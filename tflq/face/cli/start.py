@@ -15,7 +15,7 @@ from tflq.face.cli.output import say_text
 #: Task -> its verbs, in the order in which they are needed.
 TASKS = {
     "look": ("inspect", "lint", "view", "profiles", "doctor"),
-    "check": ("run", "verify", "record", "golden", "prove", "session", "bench"),
+    "check": ("run", "verify", "record", "golden", "court", "prove", "session", "bench"),
     "find why": ("why", "explain", "fit", "reduce", "extract", "diff", "learn"),
     "make": ("quantize", "compare"),
     "ship": ("conform",),

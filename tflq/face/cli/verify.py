@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @models_argument
-@click.option("--against", metavar="RUNTIME", help="The runtime to compare with. [default: litert-ref]")
+@click.option(
+    "--against",
+    metavar="RUNTIME",
+    help="The runtime or ready target (openvino ...) to compare with. [default: litert-ref]",
+)
 @click.option(
     "--golden",
     metavar="FILE",

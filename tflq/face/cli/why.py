@@ -16,9 +16,11 @@ from tflq.face.cli.options import (
     limit_options,
     model_argument,
     number_options,
+    python_option,
     reading_words,
     sample_option,
     signature_option,
+    target_option,
 )
 from tflq.face.cli.output import is_quiet, say, say_document, say_text
 
@@ -35,13 +37,12 @@ _PROFILE = "litert-ref"
     help="The inputs that you meant to feed (.npy, .npz, images): pixels, real values or codes.",
 )
 @number_options
-@click.option(
-    "--target", metavar="CMD", help="The device: a command that is run with a folder of cases, or profile:NAME."
-)
+@target_option(start="The device. ")
 @sample_option
 @signature_option
 @click.option("--against", metavar="RUNTIME", help="An installed runtime as the evidence: the same as runtime:RUNTIME.")
 @click.option("--profile", metavar="NAME", default=_PROFILE, show_default=True, help=PROFILE_HELP)
+@python_option
 @click.option("--paste", is_flag=True, help="Print a Markdown block for an issue tracker.")
 @click.option("--verbose", is_flag=True, help="Also print what `tflq explain` prints.")
 @html_option
@@ -57,6 +58,7 @@ def why_command(
     signature: str | None,
     against: str | None,
     profile: str,
+    python: str | None,
     paste: bool,
     verbose: bool,
     html: str | None,
@@ -102,6 +104,7 @@ def why_command(
             target=target,
             sample=sample,
             signature=signature,
+            python=python,
             progress=progress,
         )
     options = (*reading_words(), *(() if profile == _PROFILE else ("--profile", profile)))

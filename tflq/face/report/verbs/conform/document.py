@@ -68,4 +68,7 @@ def case_document(judged: Judged) -> dict[str, Any]:
         "is_explained": judged.is_explained,
         "fault": judged.fault or None,
         "mark": mark_of_case(judged),
+        "digest": judged.digest,
+        "outputs": judged.outputs or None,
+        "size": judged.size,
     }

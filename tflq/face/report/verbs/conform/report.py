@@ -8,6 +8,7 @@ from shlex import quote
 from tflq.devices.conformance.causes import explained_groups
 from tflq.devices.conformance.joint import Unexplained, joint_causes, refusals, unexplained
 from tflq.devices.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
+from tflq.devices.conformance.skeletons import Skeleton
 from tflq.face.report.blocks import (
     Bar,
     Bars,
@@ -62,20 +63,36 @@ def packed_report(suite: str, folder: str, cases: int) -> Report:
     return Report("conform", [Verdict(f"{cases:,} cases", "", subject=folder), steps])
 
 
+def skeleton_report(skeleton: Skeleton) -> Report:
+    """Build the report of a target's skeleton that was written."""
+    steps = [skeleton.build] if skeleton.build else []
+    steps += ["tflq conform make -o suite.npz --level smoke"]
+    steps += [f"tflq conform run suite.npz --target {quote(skeleton.command)}"]
+    return Report("conform", [Verdict("a target that runs RESHAPE", "", subject=skeleton.path), Next(steps)])
+
+
 def conform_report(
-    verdicts: Verdicts, suite: str, *, work: str | None = None, has_table: bool = False, again: str = ""
+    verdicts: Verdicts,
+    suite: str,
+    *,
+    work: str | None = None,
+    has_table: bool = False,
+    again: str = "",
+    python: str | None = None,
 ) -> Report:
     """Build the report of a target that ran the suite at `suite`: verdict, causes, refusals by reason.
 
     Text has the table of operators if `has_table`; pages always have it. `work` is the folder that keeps the cases.
-    `again` is the command that made these verdicts, if it was not `run`.
+    `again` is the command that made these verdicts, if it was not `run`; `python` is the Python that ran the target.
     """
     about = (Code(verdicts.target), " ", Code(suite), f" level {verdicts.level}")
-    blocks = list(_blocks(verdicts, suite, work, again, has_table=has_table))
+    blocks = list(_blocks(verdicts, suite, work, again, python, has_table=has_table))
     return Report("conform", blocks, about=about, title=f"{verdicts.target}: tflq conform")
 
 
-def _blocks(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has_table: bool) -> Iterator[Block]:
+def _blocks(
+    verdicts: Verdicts, suite: str, work: str | None, again: str, python: str | None, *, has_table: bool
+) -> Iterator[Block]:
     failing = sorted(verdicts.failing, key=lambda judged: (judged.result != Result.DIFFERS, not judged.causes))
     word, style = verdicts.verdict.value.upper(), _STYLES[verdicts.verdict]
     yield Verdict(_counts_text(verdicts), style, word, verdicts.target, headline=_headline(verdicts))
@@ -86,7 +103,7 @@ def _blocks(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has
     if failing:
         yield Section("causes", "Causes", list(_cause_blocks(verdicts)))
     yield from _refusals(verdicts)
-    yield Next(_next(verdicts, suite, work, again, has_table=has_table))
+    yield Next(_next(verdicts, suite, work, again, python, has_table=has_table))
     if failing:
         yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
@@ -135,9 +152,12 @@ def _reason(group: Unexplained) -> str:
     return group.reason + (f"; nearest: {group.nearest}" if group.nearest else "")
 
 
-def _next(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has_table: bool) -> list[str]:
+def _next(
+    verdicts: Verdicts, suite: str, work: str | None, again: str, python: str | None, *, has_table: bool
+) -> list[str]:
     """Return the commands that lead on, the most useful one first."""
     asked = again or f"tflq conform run {quote(suite)} --target {quote(verdicts.target)}"
+    asked += f" --python {quote(python)}" if python is not None and not again else ""
     kept = work or "WORK"
     commands = []
     if verdicts.left and not again:

@@ -44,10 +44,12 @@ def _write_parquet(path: str, cases: Iterator[Judged]) -> None:
     except ImportError as error:
         raise OptionError(f"{path}: Parquet needs the extra parquet: pip install 'tflq[parquet]'") from error
     texts, numbers = pa.string(), pa.int64()
-    kinds = dict.fromkeys(("id", "op", "types", "level", "aim", "result", "reason", "unit", "fault", "mark"), texts)
+    kinds = dict.fromkeys(
+        ("id", "op", "types", "level", "aim", "result", "reason", "unit", "fault", "mark", "digest", "outputs"), texts
+    )
     kinds |= dict.fromkeys(("tells", "causes"), pa.list_(texts))
     kinds |= dict.fromkeys(("must_be_refused", "is_explained"), pa.bool_())
-    kinds |= dict.fromkeys(("sample", "elements", "differing", "largest"), numbers)
+    kinds |= dict.fromkeys(("sample", "size", "elements", "differing", "largest"), numbers)
     schema = pa.schema(list(kinds.items()))
     with written(path) as file, parquet.ParquetWriter(file, schema) as writer:
         while group := [row(judged) for judged in islice(cases, _GROUP)]:

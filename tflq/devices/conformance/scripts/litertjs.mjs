@@ -1,7 +1,7 @@
 // LiteRT.js (WebAssembly, XNNPACK) in node as a target, in the protocol of docs/target-protocol.md.
 //
 //     npm install @litertjs/core
-//     tflq learn --target "node examples/target/litertjs_target.mjs" --types uint8 -o litert-js.yaml
+//     tflq learn --target litertjs --types uint8 -o litert-js.yaml
 //
 // The package is looked up from the current folder. Its interface takes float32, int32 and 8-bit unsigned tensors:
 // models with other inputs or outputs are refused with its own words.

@@ -1,0 +1,322 @@
+"""Two runs compared: exactly the operators whose bits changed are named, whatever the suite expected."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import tflq as package
+from tflq.devices.conformance.changes import Answer, KernelChange
+from tflq.devices.conformance.judging import Verdicts
+from tflq.devices.conformance.session import Order, make_suite
+from tflq.devices.conformance.suite import kept, read_suite, write_suite
+from tflq.errors import InputError
+from tflq.face.cli.main import cli
+from tflq.model.ir.schema import data_text
+from tflq.model.storage.archive import opened
+
+#: The target before the change, and targets after it.
+BEFORE, AFTER = "litert-ref", ("litert-2.4-ref", "tflm-cmsis-nn-single", "litert-opt", "tf-1.15-ref")
+
+
+def tflq(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["conform", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("suite") / "suite.npz"
+    make_suite(str(path), Order(level="smoke", shard=(13, 24)))
+    return path
+
+
+class Runs:
+    """Runs of profiles as targets: their verdicts, and the folders with what they left."""
+
+    def __init__(self, suite: Path, folder: Path) -> None:
+        self.suite, self.folder, self.made = suite, folder, dict[str, Verdicts]()
+
+    def __getitem__(self, name: str) -> Verdicts:
+        if name not in self.made:
+            self.made[name] = package.conform(self.suite, f"profile:{name}", work=self.folder / name)
+        return self.made[name]
+
+    def left(self, name: str, case: str) -> dict[str, bytes]:
+        """Return what a target left for a case: files of outputs, and an empty one for a refusal."""
+        files = (self.folder / name / case).iterdir()
+        return {
+            path.name: path.read_bytes() if path.name.startswith("out") else b""
+            for path in files
+            if path.name.startswith("out") or path.name == "refused.txt"
+        }
+
+
+@pytest.fixture(scope="module")
+def runs(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(suite, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_exactly_the_changed_operators_are_named(after: str, runs: Runs) -> None:
+    """The truth is what the two targets left in their folders, byte by byte."""
+    found = package.diff_verdicts(runs[BEFORE], runs[after])
+    cases = {one.case.id: one.case for one in runs[BEFORE].cases}
+    changed = {name for name in cases if runs.left(BEFORE, name) != runs.left(after, name)}
+    assert {change.after.case.id for kernel in found.kernels for change in kernel.changes} == changed
+    assert {(k.op, k.types) for k in found.kernels} == {(cases[n].op, cases[n].types) for n in changed}
+    assert found.verdict.value == ("differs" if changed else "same")
+    assert found.same + found.idle + found.changed == len(cases)
+    assert changed, "nothing was planted"
+    for kernel in found.kernels:
+        sizes = [change.size for change in kernel.changes]
+        assert kernel.smallest.size == min(sizes) > 0
+        if kernel.before.cases:
+            assert (kernel.before.name, kernel.before.reproduced) == (BEFORE, kernel.before.cases)
+        if kernel.smallest.answers == (Answer.RUNS, Answer.REFUSES):
+            assert kernel.kinds["runs -> refuses"] >= 1
+
+
+def test_a_change_is_named_after_the_profile_that_computes_it(runs: Runs) -> None:
+    (kernel,) = package.diff_verdicts(runs[BEFORE], runs["litert-2.4-ref"]).kernels
+    assert (kernel.op, kernel.before.name) == ("LEAKY_RELU", BEFORE)
+    assert "litert-2.4-ref" in (kernel.after.name, *kernel.after.others)
+    (back,) = package.diff_verdicts(runs["litert-2.4-ref"], runs[BEFORE]).kernels
+    assert (back.before, back.after) == (kernel.after, kernel.before)
+
+
+def test_equal_runs_are_the_same(runs: Runs, suite: Path) -> None:
+    found = package.diff_verdicts(runs[BEFORE], runs[BEFORE])
+    assert (found.verdict.value, found.kernels) == ("same", ())
+    assert found.same == runs[BEFORE].compared
+    done = tflq("diff", "--suite", suite, "--before", f"profile:{BEFORE}", "--after", f"profile:{BEFORE}")
+    assert done.exit_code == 0, done.output
+
+
+def test_what_the_suite_expected_does_not_matter(suite: Path, runs: Runs) -> None:
+    other = package.conform(suite, "profile:litert-2.4-ref", profile="litert-2.4-ref")
+    names = {(k.op, k.types) for k in package.diff_verdicts(runs[BEFORE], other).kernels}
+    assert names == {("LEAKY_RELU", "uint8 -> uint8")}
+
+
+def renamed(suite: Path, path: Path, every: int) -> Path:
+    """Write a suite as another version might: other names and order, and not every case."""
+    with opened(str(suite)) as archive:
+        made = read_suite(archive)
+        chosen = list(reversed(made.cases))[::every]
+        cases = tuple(replace(case, id=f"{k:05d}-{case.op.lower()}") for k, case in enumerate(chosen))
+        write_suite(str(path), replace(made, cases=cases), kept(cases, archive))
+    return path
+
+
+def test_cases_are_matched_by_what_they_are(suite: Path, runs: Runs, tmp_path: Path) -> None:
+    other = renamed(suite, tmp_path / "other.npz", 1)
+    found = package.diff_verdicts(runs[BEFORE], package.conform(other, f"profile:{BEFORE}"))
+    assert (found.verdict.value, found.only_before, found.only_after) == ("same", 0, 0)
+    changed = package.diff_verdicts(runs[BEFORE], package.conform(other, "profile:tflm-cmsis-nn-single"))
+    truth = package.diff_verdicts(runs[BEFORE], runs["tflm-cmsis-nn-single"])
+    assert [(k.op, k.types, len(k.changes)) for k in changed.kernels] == [
+        (k.op, k.types, len(k.changes)) for k in truth.kernels
+    ]
+    half = package.diff_verdicts(
+        runs[BEFORE], package.conform(renamed(suite, tmp_path / "half.npz", 2), f"profile:{BEFORE}")
+    )
+    assert (half.verdict.value, half.only_after) == ("same", 0)
+    assert half.only_before == len(runs[BEFORE].cases) // 2
+
+
+def test_nothing_in_common_is_no_agreement(runs: Runs) -> None:
+    first = runs[BEFORE]
+    none = replace(first, cases=())
+    other = replace(first, cases=tuple(replace(one, digest=f"other {one.digest}") for one in first.cases))
+    for second in (none, other):
+        assert package.diff_verdicts(first, second).verdict.value == "nothing compared"
+    idle = tuple(one for one in first.cases if one.case.is_refused)
+    assert package.diff_verdicts(replace(first, cases=idle), first).verdict.value == "nothing compared"
+
+
+def test_an_interrupted_run_is_no_agreement(runs: Runs) -> None:
+    first = runs[BEFORE]
+    cut = replace(first, cases=first.cases[:-1], left=1)
+    assert package.diff_verdicts(first, cut).verdict.value == "incomplete"
+    assert package.diff_verdicts(cut, runs["tflm-cmsis-nn-single"]).verdict.value == "differs"
+
+
+@pytest.fixture(scope="module")
+def documents(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    from tflq.face.report.json import dumps
+    from tflq.face.report.verbs.conform.document import verdict_document
+
+    folder = tmp_path_factory.mktemp("documents")
+    paths = folder / "before.json", folder / "after.json"
+    for path, name in zip(paths, (BEFORE, "tflm-cmsis-nn-single"), strict=True):
+        path.write_text(dumps(verdict_document(runs[name])))
+    return paths
+
+
+def test_recorded_runs_give_what_live_ones_give(runs: Runs, documents: tuple[Path, Path]) -> None:
+    live = package.diff_verdicts(runs[BEFORE], runs["tflm-cmsis-nn-single"])
+    recorded = package.diff_verdicts(*documents)
+    facts = ("op", "types", "cases", "options", "before", "after", "kinds")
+    assert [[getattr(k, f) for f in facts] for k in recorded.kernels] == [
+        [getattr(k, f) for f in facts] for k in live.kernels
+    ]
+    assert (recorded.same, recorded.idle) == (live.same, live.idle)
+
+
+def test_the_command_prints_text_a_document_markdown_and_a_page(
+    documents: tuple[Path, Path], suite: Path, tmp_path: Path
+) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    text = tflq("diff", *documents)
+    assert text.exit_code == 1
+    assert text.stdout.startswith("DIFFERS profile:litert-ref and profile:tflm-cmsis-nn-single: ")
+    document = json.loads(tflq("diff", *documents, "--json").stdout)
+    jsonschema.validate(document, json.loads(data_text("conform-diff.schema.json")), jsonschema.Draft202012Validator)
+    marked = tflq("diff", *documents, "--markdown", "--html", tmp_path / "page.html")
+    rows = [line for line in marked.stdout.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + len(document["operators"])
+    assert "<title>" in (tmp_path / "page.html").read_text()
+    place = tmp_path / "cases"
+    assert tflq("diff", *documents, "--suite", suite, "--cases", place).exit_code == 1
+    assert len(list(place.glob("*/model.tflite"))) == len(document["operators"])
+
+
+def test_names_cannot_leave_a_cell_of_markdown(documents: tuple[Path, Path], tmp_path: Path) -> None:
+    document = json.loads(documents[1].read_text())
+    document["target"] = "evil` | <script>\n# x"
+    for case in document["cases"]:
+        case["types"] = "int8 | <b> \x1b[31m"
+    other = tmp_path / "evil.json"
+    other.write_text(json.dumps(document))
+    for name in ("before", "after"):
+        order = (other, documents[0]) if name == "before" else (documents[0], other)
+        done = tflq("diff", *order, "--markdown")
+        assert done.exit_code == 1, done.output
+        outside = re.sub(r"`[^`\n]*`", "", done.stdout)
+        assert not any(word in outside for word in ("`", "<script", "<b>", "\x1b", "\n# x"))
+        lines = [line for line in done.stdout.splitlines() if line.startswith("| ")]
+        cells = {line.replace("\\|", "").count("|") for line in lines}
+        assert cells == {7}
+
+
+def hostile(document: dict[str, Any]) -> Iterator[Any]:
+    """Yield documents that are damaged in one place each."""
+    yield from (None, [], 3, "x", {}, {"schema": "tflq/conform/1"}, {**document, "schema": "tflq/conform/9"})
+    for name in ("digest", "outputs", "size", "id", "result", "difference", "causes", "aim"):
+        for value in (None, -1, 1.5, "x", [], {}, [1]):
+            cases = [dict(case) for case in document["cases"]]
+            cases[0][name] = value
+            yield {**document, "cases": cases}
+
+
+def test_any_document_is_read_or_refused(documents: tuple[Path, Path], tmp_path: Path) -> None:
+    path, codes = tmp_path / "hostile.json", set()
+    for damaged in hostile(json.loads(documents[1].read_text())):
+        path.write_text(json.dumps(damaged))
+        done = tflq("diff", documents[0], path, "--json")
+        assert done.exit_code in (0, 1, 2, 3), (done.exit_code, done.output, done.exception)
+        assert "Traceback" not in done.output
+        codes.add(done.exit_code)
+    assert codes >= {1, 2}
+    for data in (b"", b"{", b"\xff\xfe", b"[" * 100_000):
+        path.write_bytes(data)
+        assert tflq("diff", path, documents[0]).exit_code == 2
+
+
+def test_runs_of_earlier_versions_are_refused_with_what_helps(documents: tuple[Path, Path], tmp_path: Path) -> None:
+    document = json.loads(documents[0].read_text())
+    for case in document["cases"]:
+        del case["digest"], case["outputs"], case["size"]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="record it with this version"):
+        package.diff_verdicts(path, documents[1])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("{before}",),
+        ("{before}", "{before}", "{before}"),
+        ("--suite", "{suite}"),
+        ("--before", "profile:tflm", "--after", "profile:tflm"),
+        ("{before}", "{after}", "--before", "profile:tflm"),
+        ("{before}", "{after}", "--cases", "{new}"),
+        ("{before}", "{after}", "--markdown", "--json"),
+        ("{before}", "{nothing}"),
+        ("{before}", "{suite}"),
+        ("{before}", "{after}", "--html", "{before}"),
+    ],
+)
+def test_misuse(words: tuple[str, ...], documents: tuple[Path, Path], suite: Path, tmp_path: Path) -> None:
+    places = {"before": documents[0], "after": documents[1], "suite": suite}
+    places |= {name: tmp_path / name for name in ("new", "nothing")}
+    before = documents[0].read_bytes()
+    done = tflq("diff", *(word.format(**places) for word in words))
+    assert done.exit_code == 2, done.output
+    assert documents[0].read_bytes() == before
+    assert not (tmp_path / "new").exists()
+
+
+def planted(runs: Runs, op: str, types: str, chosen: Callable[[str], bool]) -> KernelChange:
+    """Return the change of one kernel, of which the chosen cases gave other outputs, by their aims."""
+    first = runs[BEFORE]
+    touched = {
+        one.case.id for one in first.cases if (one.case.op, one.case.types) == (op, types) and chosen(one.case.aim)
+    }
+    assert touched
+    cases = tuple(replace(one, outputs="other") if one.case.id in touched else one for one in first.cases)
+    (kernel,) = package.diff_verdicts(first, replace(first, cases=cases)).kernels
+    assert {change.after.case.id for change in kernel.changes} == touched
+    return kernel
+
+
+def options_of(aim: str) -> set[str]:
+    return {word for part in aim.split("; ") for word in part.removeprefix("geometry: ").split(", ")}
+
+
+def test_options_distinguish_the_changed_cases(runs: Runs) -> None:
+    """Of every option of every kernel: what is named is had by the changed cases and, if `only`, by no other."""
+    kernels: dict[tuple[str, str], list[str]] = {}
+    for one in runs[BEFORE].cases:
+        if not one.case.is_refused:
+            kernels.setdefault((one.case.op, one.case.types), []).append(one.case.aim)
+    several = {key: aims for key, aims in kernels.items() if len(aims) > 2}
+    named = 0
+    for (op, types), aims in list(several.items())[:6]:
+        for option in sorted(set().union(*map(options_of, aims)))[:8]:
+            kernel = planted(runs, op, types, lambda aim, option=option: option in options_of(aim))
+            changed = [options_of(c.after.case.aim) for c in kernel.changes]
+            rest = [options_of(aim) for aim in aims if option not in options_of(aim)]
+            names = set(kernel.options.names)
+            if not rest:
+                assert names == set()
+                continue
+            named += 1
+            assert option in names
+            assert kernel.options.is_only
+            assert not kernel.options.is_any
+            assert all(names <= options for options in changed)
+            assert not any(names & options for options in rest)
+    assert named >= 5
+
+
+def test_options_of_changes_that_share_none(runs: Runs) -> None:
+    kernels = Counter((one.case.op, one.case.types) for one in runs[BEFORE].cases if not one.case.is_refused)
+    (op, types), count = kernels.most_common(1)[0]
+    aims = [one.case.aim for one in runs[BEFORE].cases if (one.case.op, one.case.types) == (op, types)]
+    assert count > 3
+    kernel = planted(runs, op, types, lambda aim: aim in aims[:2])
+    if kernel.options.is_any:
+        options = set(kernel.options.names)
+        assert all(options & options_of(c.after.case.aim) for c in kernel.changes)
+        assert not any(options & options_of(aim) for aim in aims[2:])
