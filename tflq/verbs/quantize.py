@@ -59,7 +59,7 @@ class RecipeWords:
 
     @property
     def is_for_decoders(self) -> bool:
-        """Whether the words name a recipe for decoders, if there is no model to ask."""
+        """True if the words name a recipe for decoders, if there is no model to ask."""
         if self.only_for_decoders is not None or self.mode == "mixed":
             return True
         if self.recipe in PRESETS or not os.path.isfile(self.recipe):
