@@ -26,6 +26,7 @@ from tflq.face.report.names import short_name
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.figures import confusion, fidelity_graph, quality_style, tensor_bars
 from tflq.face.report.verbs.compare.groups import figure_texts
+from tflq.face.report.verbs.compare.runtimes import runtimes_blocks
 from tflq.face.report.verbs.compare.texts import (
     COLUMNS,
     advice_texts,
@@ -76,6 +77,7 @@ def compare_card(comparison: Comparison) -> Report:
 def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
     lead = lead_text(comparison)
     yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
+    yield from runtimes_blocks(comparison)
     yield from map(Text, range_texts(comparison))
     yield from map(Text, figure_texts(comparison.figures))
     yield from map(Text, part_texts(comparison))
