@@ -26,6 +26,7 @@ from tflq.quantization.weights.recipe import MODES, PRESETS, Layer, WeightRecipe
 from tflq.quantization.weights.recipe import SCHEMA as WEIGHT_SCHEMA
 from tflq.quantization.weights.recipe import document_of as weight_document_of
 from tflq.statements import Statement
+from tflq.verbs.advise import Advice, advise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,17 +161,22 @@ def quantize_files(
     *,
     jobs: int | None = None,
     resume: str | os.PathLike[str] | None = None,
+    advice: bool = False,
     **more: Any,
-) -> Result:
+) -> tuple[Result, Advice | None]:
     """Quantize a float model with samples and labels from files; see `tflq.quantize`, which takes `more`.
 
-    Without `jobs`, every processor is used.
+    Without `jobs`, every processor is used. With `advice`, sensitivities are measured, and options that may win losses
+    back are tried.
 
     Warns with InputWarning if images are read without a scaling.
 
     Raises:
-        See `tflq.quantize`.
+        OptionError: Biases alone are improved, of which there is no advice.
+        Others: See `tflq.quantize`.
     """
+    if advice and more.get("requantize"):
+        raise OptionError("--advise is for float models; --requantize takes an integer one")
     samples = Calibration(model, files.calibration, files.scaling, bgr=files.bgr)
     labelled = files.calibration if files.evaluate is None else files.evaluate
     known = labels_of_files(files.labels, labelled, model)
@@ -179,8 +185,12 @@ def quantize_files(
         kept_back = Calibration(model, files.evaluate, files.scaling, bgr=files.bgr)
     if files.scaling is None:
         _warn_of_plain_images(files.calibration)
-    options: Mapping[str, Any] = {"labels": known, "evaluation": kept_back, "resume": resume, **more}
-    return quantize(model, samples, recipe, progress, jobs=available() if jobs is None else jobs, **options)
+    more["sensitivity"] = advice or more.get("sensitivity", False)
+    same: dict[str, Any] = {"labels": known, "evaluation": kept_back, "jobs": available() if jobs is None else jobs}
+    result = quantize(model, samples, recipe, progress, resume=resume, **same, **more)
+    if not advice or result.report.interrupted:
+        return result, None
+    return result, advise(model, samples, recipe, result, progress, **same)
 
 
 def _warn_of_plain_images(calibration: str) -> None:

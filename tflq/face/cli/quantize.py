@@ -33,6 +33,7 @@ _NOT_OF_DECODERS = (
     "float_tail",
     "split_outputs",
     "sensitivity",
+    "advise",
     "evaluate",
     "labels",
     "scaling",
@@ -59,6 +60,7 @@ def quantize_command(
     html: str | None,
     overlay: str | None,
     resume: bool,
+    advise: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -109,8 +111,8 @@ def quantize_command(
     journal = f"{output}.journal" if resume else None
     options["requantize"] = options["requantize"] is not None
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
-        result = quantize_files(source.model, files, chosen, progress, resume=journal, **options)
-    making = Making(source.facts, stored(result.model, output), calibration, scaling, result, bgr)
+        result, advice = quantize_files(source.model, files, chosen, progress, resume=journal, advice=advise, **options)
+    making = Making(source.facts, stored(result.model, output), calibration, scaling, result, bgr, advice)
     if html is not None:
         write_page(html, quantize_report(making), source.model)
     if overlay is not None:

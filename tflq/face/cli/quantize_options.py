@@ -33,6 +33,7 @@ SCREEN = {
     "budget": "Spare sensitive operators: agreement>=0.99,bytes<=N ...",
     "evaluate": "Samples to which nothing is fitted, to compare on.",
     "labels": "What is right for them: classes, boxes, masks, pictures.",
+    "advise": "Try options that win losses back, and judge the samples.",
     "print_recipe": "Print the recipe of these options, and run nothing.",
     "html": "Also write an HTML page.",
     "as_json": "Print a JSON document.",
@@ -160,6 +161,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--jobs",
         type=click.IntRange(1),
         help="Number of worker processes; by default one per processor. Does not change the file.",
+    ),
+    click.option(
+        "--advise",
+        is_flag=True,
+        help="Also judge the calibration data, and try a handful of options that may win losses back, each with its "
+        "figures and its price.",
     ),
     click.option(
         "--print-recipe", is_flag=True, help="Print the recipe that the options amount to, as --recipe FILE reads it."
