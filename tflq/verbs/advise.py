@@ -17,6 +17,7 @@ from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.truths import Truth
 from tflq.quantization.pipeline import quantize
+from tflq.quantization.recipe.files import read_budget
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, Mode, Recipe
 from tflq.quantization.result import Result
@@ -32,6 +33,8 @@ _LOOKED_AT = 256
 _TOGETHER, _CLASSES_FROM = 3, 8
 #: Whole numbers up to at least this one are probably pixels.
 _BRIGHT = 128.0
+#: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
+_BUDGET = "share<=0.1"
 #: Less than this, in dB or as a share, is no gain.
 _LEAST_RATIO, _LEAST_SHARE = 0.5, 0.001
 #: The mode to try for each mode.
@@ -105,7 +108,7 @@ def advise(
     """
     data = (*remarks_about(model, samples), *_forecast_remarks(result))
     trials = []
-    for words, changed in _candidates(recipe, result):
+    for words, changed in _candidates(recipe, result, is_evaluated=evaluation is not None):
         try:
             again = quantize(model, samples, changed, progress, labels=labels, evaluation=evaluation, **options)
             trials.append(_measured(words, again))
@@ -116,14 +119,20 @@ def advise(
     return replace(advice, trials=tuple(ordered))
 
 
-def _candidates(recipe: Recipe, result: Result) -> Iterator[tuple[tuple[str, ...], Recipe]]:
-    """Yield the options to try with the recipes that they amount to; a handful."""
+def _candidates(recipe: Recipe, result: Result, *, is_evaluated: bool) -> Iterator[tuple[tuple[str, ...], Recipe]]:
+    """Yield the options to try with the recipes that they amount to; a handful.
+
+    A budget is compared on samples that are held back for it, so it is tried only if there are samples to evaluate on.
+    """
     costly = [str(cost.operator) for cost in result.report.sensitivities[:_TOGETHER]]
     for count in sorted({1, len(costly)} if costly else ()):
         words = tuple(word for operator in costly[:count] for word in ("--keep-float", operator))
         yield words, replace(recipe, keep_float=(*recipe.keep_float, *costly[:count]))
     if recipe.mode in _WIDER:
         yield ("--mode", _WIDER[recipe.mode]), replace(recipe, mode=Mode(_WIDER[recipe.mode]))
+    takes_budget = recipe.budget is None and not recipe.portable and not recipe.runtimes
+    if is_evaluated and takes_budget and recipe.mode in (Mode.INT8, Mode.UINT8, Mode.INT8X4):
+        yield ("--budget", _BUDGET), replace(recipe, budget=read_budget(_BUDGET))
     if recipe.float_tail == NO_TAIL:
         yield ("--float-tail", AUTO), replace(recipe, float_tail=AUTO)
     if (recipe.candidates, recipe.turns) == (PRESETS["fast"].candidates, PRESETS["fast"].turns):

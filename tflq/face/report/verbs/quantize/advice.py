@@ -1,9 +1,10 @@
-"""What wins losses back: remarks about the calibration data, and the options that were tried, with their prices."""
+"""Advice on a page and in text: remarks about the calibration data, and the options that were tried, with prices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from shlex import quote
 from typing import Any
 
 from tflq.face.report.blocks import Block, Columns, Listing, Section, Table, Text
@@ -38,7 +39,7 @@ def conclusion_text(advice: Advice) -> str:
 
 def option_text(trial: Measured) -> str:
     """Return the words to add to the command."""
-    return " ".join(trial.options) or "as written"
+    return " ".join(map(quote, trial.options)) or "as written"
 
 
 def _figure(row: Measured) -> str:

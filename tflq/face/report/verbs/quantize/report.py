@@ -23,7 +23,7 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.numbers import counted
-from tflq.face.report.verbs.compare.figures import fidelity_graph, quality_style
+from tflq.face.report.verbs.compare.figures import course_figure, fidelity_graph, quality_style
 from tflq.face.report.verbs.compare.groups import figure_texts
 from tflq.face.report.verbs.compare.report import outputs_section, tensors_section
 from tflq.face.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
@@ -76,6 +76,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     if report.wins_back is not None:
         yield Fact(win_text(report.wins_back))
     yield from portable_facts(report.portable)
+    yield OnPage(lambda _view: [course_figure(report.comparison)])
     yield Gap()
     yield from advice_sections(making.advice)
     yield _choice(report)
