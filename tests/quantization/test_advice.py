@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from tflq.face.report.verbs.quantize.advice import conclusion_text
 from tflq.model.ir import TensorType, view
 from tflq.model.ir.schema import data_text
 from tflq.quantization.calibration import Calibration
-from tflq.verbs.advise import Advice, Measured, remarks_about
+from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.recipe.recipe import Recipe
+from tflq.verbs.advise import Advice, Measured, costly_operators, remarks_about
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
@@ -140,3 +143,20 @@ def test_advice_is_refused_where_there_is_none(
     assert result.exit_code == 2, result.output
     assert pattern in result.output
     assert not out.exists()
+
+
+def test_costly_operators_add_noise_or_are_measured() -> None:
+    model = tflq.load(FLOAT)
+    made = tflq.quantize(model, digits(24), Recipe())
+    found = costly_operators(model, made)
+    graph, ratios = view(model), {t.index: t.sqnr for t in made.report.comparison.tensors}
+    assert len(set(found)) == len(found) > 3
+    for index in found[:3]:
+        makers = [graph.maker(t) for t in graph.op(index).inputs]
+        before = min([ratios[m.index] for m in makers if m is not None and m.index in ratios], default=300.0)
+        assert ratios[index] < before
+    costs = tuple(Sensitivity(k, "CONV_2D", float(k), None) for k in (7, 3))
+    measured = replace(made, report=replace(made.report, sensitivities=costs))
+    assert costly_operators(model, measured) == [7, 3]
+    alone = replace(made, report=replace(made.report, comparison=replace(made.report.comparison, tensors=())))
+    assert costly_operators(model, alone) == []

@@ -17,6 +17,7 @@ from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.truths import Truth
 from tflq.quantization.pipeline import quantize
+from tflq.quantization.progress import part_of
 from tflq.quantization.recipe.files import read_budget
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, Mode, Recipe
@@ -35,6 +36,8 @@ _TOGETHER, _CLASSES_FROM = 3, 8
 _BRIGHT = 128.0
 #: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
 _BUDGET = "share<=0.1"
+#: Ratios are within this, in dB.
+_MOST_RATIO = 300.0
 #: Less than this, in dB or as a share, is no gain.
 _LEAST_RATIO, _LEAST_SHARE = 0.5, 0.001
 #: The mode to try for each mode.
@@ -98,7 +101,7 @@ def advise(
     evaluation: Calibration | None = None,
     **options: Any,
 ) -> Advice:
-    """Return advice about the quantization of `model` with `recipe`, whose `result` has sensitivities.
+    """Return advice about the quantization of `model` with `recipe`, which gave `result`.
 
     Every trial quantizes again as the same command with the option would, so its figures are those of that command.
     `options` are those of `quantize`.
@@ -108,9 +111,11 @@ def advise(
     """
     data = (*remarks_about(model, samples), *_forecast_remarks(result))
     trials = []
-    for words, changed in _candidates(recipe, result, is_evaluated=evaluation is not None):
+    candidates = list(_candidates(model, recipe, result, is_evaluated=evaluation is not None))
+    for number, (words, changed) in enumerate(candidates):
+        tell = part_of(progress, f"trying {' '.join(words)}", number, len(candidates))
         try:
-            again = quantize(model, samples, changed, progress, labels=labels, evaluation=evaluation, **options)
+            again = quantize(model, samples, changed, tell, labels=labels, evaluation=evaluation, **options)
             trials.append(_measured(words, again))
         except TflqError as error:
             trials.append(Measured(words, error=str(error)))
@@ -119,12 +124,14 @@ def advise(
     return replace(advice, trials=tuple(ordered))
 
 
-def _candidates(recipe: Recipe, result: Result, *, is_evaluated: bool) -> Iterator[tuple[tuple[str, ...], Recipe]]:
+def _candidates(
+    model: Model, recipe: Recipe, result: Result, *, is_evaluated: bool
+) -> Iterator[tuple[tuple[str, ...], Recipe]]:
     """Yield the options to try with the recipes that they amount to; a handful.
 
     A budget is compared on samples that are held back for it, so it is tried only if there are samples to evaluate on.
     """
-    costly = [str(cost.operator) for cost in result.report.sensitivities[:_TOGETHER]]
+    costly = [str(operator) for operator in costly_operators(model, result)[:_TOGETHER]]
     for count in sorted({1, len(costly)} if costly else ()):
         words = tuple(word for operator in costly[:count] for word in ("--keep-float", operator))
         yield words, replace(recipe, keep_float=(*recipe.keep_float, *costly[:count]))
@@ -138,6 +145,26 @@ def _candidates(recipe: Recipe, result: Result, *, is_evaluated: bool) -> Iterat
     if (recipe.candidates, recipe.turns) == (PRESETS["fast"].candidates, PRESETS["fast"].turns):
         better = PRESETS["balanced"]
         yield ("--recipe", "balanced"), replace(recipe, candidates=better.candidates, turns=better.turns)
+
+
+def costly_operators(model: Model, result: Result) -> list[int]:
+    """Return operators of the float model, those first that probably cost most.
+
+    They are ordered by their measured sensitivities, if the result has them; else by the noise, relative to the signal,
+    that their results have more than their inputs.
+    """
+    if result.report.sensitivities:
+        return [cost.operator for cost in result.report.sensitivities]
+    graph, noises = view(model), dict[int, float]()
+    for tensor in result.report.comparison.tensors:
+        share = 10 ** (-min(max(tensor.sqnr, -_MOST_RATIO), _MOST_RATIO) / 10)
+        noises[tensor.index] = max(share, noises.get(tensor.index, 0.0))
+    added = {}
+    for index, share in noises.items():
+        if 0 <= index < len(graph.ops):
+            makers = [graph.maker(t) for t in graph.op(index).inputs if t >= 0]
+            added[index] = share - max((noises.get(m.index, 0.0) for m in makers if m is not None), default=0.0)
+    return sorted((index for index in added if added[index] > 0), key=lambda index: (-added[index], index))
 
 
 def _measured(options: tuple[str, ...], result: Result) -> Measured:

@@ -166,8 +166,7 @@ def quantize_files(
 ) -> tuple[Result, Advice | None]:
     """Quantize a float model with samples and labels from files; see `tflq.quantize`, which takes `more`.
 
-    Without `jobs`, every processor is used. With `advice`, sensitivities are measured, and options that may win losses
-    back are tried.
+    Without `jobs`, every processor is used. With `advice`, options that may win losses back are tried.
 
     Warns with InputWarning if images are read without a scaling.
 
@@ -185,7 +184,6 @@ def quantize_files(
         kept_back = Calibration(model, files.evaluate, files.scaling, bgr=files.bgr)
     if files.scaling is None:
         _warn_of_plain_images(files.calibration)
-    more["sensitivity"] = advice or more.get("sensitivity", False)
     same: dict[str, Any] = {"labels": known, "evaluation": kept_back, "jobs": available() if jobs is None else jobs}
     result = quantize(model, samples, recipe, progress, resume=resume, **same, **more)
     if not advice or result.report.interrupted:
