@@ -35,7 +35,7 @@ _TOGETHER, _CLASSES_FROM = 3, 8
 #: Whole numbers up to at least this one are probably pixels.
 _BRIGHT = 128.0
 #: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
-_BUDGET = "share<=0.1"
+_BUDGET, _MOST_MEASURED = "share<=0.1", 100
 #: Ratios are within this, in dB.
 _MOST_RATIO = 300.0
 #: Less than this, in dB or as a share, is no gain.
@@ -130,6 +130,7 @@ def _candidates(
     """Yield the options to try with the recipes that they amount to; a handful.
 
     A budget is compared on samples that are held back for it, so it is tried only if there are samples to evaluate on.
+    It measures every operator alone, so only models of up to _MOST_MEASURED operators get one.
     """
     costly = [str(operator) for operator in costly_operators(model, result)[:_TOGETHER]]
     for count in sorted({1, len(costly)} if costly else ()):
@@ -138,7 +139,12 @@ def _candidates(
     if recipe.mode in _WIDER:
         yield ("--mode", _WIDER[recipe.mode]), replace(recipe, mode=Mode(_WIDER[recipe.mode]))
     takes_budget = recipe.budget is None and not recipe.portable and not recipe.runtimes
-    if is_evaluated and takes_budget and recipe.mode in (Mode.INT8, Mode.UINT8, Mode.INT8X4):
+    if (
+        is_evaluated
+        and len(view(model).ops) <= _MOST_MEASURED
+        and takes_budget
+        and recipe.mode in (Mode.INT8, Mode.UINT8, Mode.INT8X4)
+    ):
         yield ("--budget", _BUDGET), replace(recipe, budget=read_budget(_BUDGET))
     if recipe.float_tail == NO_TAIL:
         yield ("--float-tail", AUTO), replace(recipe, float_tail=AUTO)
