@@ -12,6 +12,7 @@ from tflq.face.report.blocks import Bar, Figures, Fold
 from tflq.face.report.html.parts import bars
 from tflq.face.report.verbs.compare.figures import confusion, course_figure, tensor_bars
 from tflq.face.report.verbs.compare.ranges import cut_off, ranges_blocks
+from tflq.face.report.verbs.compare.texts import decibels
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.fidelity import Fidelity
@@ -98,3 +99,8 @@ def test_the_confusion_matrix_names_its_axes(label: int | None, title: str) -> N
     drawn = drawing(matrix)
     assert f"<th scope=col>{title}</th>" in drawn
     assert "<th scope=colgroup colspan=2>class of the other model</th>" in drawn
+
+
+def test_a_ratio_of_nearly_0_has_no_sign() -> None:
+    assert decibels(-0.01) == decibels(0.01) == "0.0 dB"
+    assert (decibels(-0.06), decibels(math.inf), decibels(-math.inf)) == ("-0.1 dB", "equal", "-∞ dB")

@@ -161,7 +161,7 @@ def _infinite(sqnr: float) -> str:
 
 def decibels(ratio: float) -> str:
     """Return a signal-to-noise ratio with its unit."""
-    return f"{ratio:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
+    return f"{round(ratio, 1) + 0.0:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
 
 
 def error_text(tensor: Fidelity) -> str:
