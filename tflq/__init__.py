@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from tflq.proof import check_certificate, prove, read_certificate
     from tflq.proof.answers import search_answer
     from tflq.quantization.calibration import Calibration
-    from tflq.quantization.judge.comparison import compare
     from tflq.quantization.pipeline import quantize
     from tflq.quantization.recipe.recipe import Recipe
     from tflq.quantization.weights.quantizing import quantize_weights
     from tflq.quantization.weights.recipe import WeightRecipe
     from tflq.verbs.bench import bench
+    from tflq.verbs.compare import compare
     from tflq.verbs.conform import (
         check_outputs,
         conform,
@@ -132,7 +132,7 @@ _HOMES = {
     "bench": ("tflq.verbs.bench", "bench"),
     "check_certificate": ("tflq.proof", "check_certificate"),
     "check_outputs": ("tflq.verbs.conform", "check_outputs"),
-    "compare": ("tflq.quantization.judge.comparison", "compare"),
+    "compare": ("tflq.verbs.compare", "compare"),
     "compare_profiles": ("tflq.comparison.inspection.profile_pairs", "compare_profiles"),
     "compare_sessions": ("tflq.comparison.sessions", "compare_sessions"),
     "conform": ("tflq.verbs.conform", "conform"),

@@ -21,12 +21,12 @@ from tflq.face.cli.main import cli
 from tflq.model.flatbuf import write
 from tflq.model.ir import view
 from tflq.quantization.anchors import reading_of
-from tflq.quantization.judge.comparison import compare
 from tflq.quantization.judge.detections import Found, Matches, Objects, found_in, mean_precision, suppressed
 from tflq.quantization.judge.outputs import processed
 from tflq.quantization.judge.pictures import Likeness, Overlap, similarity
 from tflq.quantization.judge.truths import Frame, read_truths
 from tflq.quantization.runner import Runner
+from tflq.verbs.compare import compare
 
 RNG = np.random.default_rng(5)
 

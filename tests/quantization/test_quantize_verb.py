@@ -82,7 +82,7 @@ def test_the_page_stands_alone(folder: Path) -> None:
     sections = re.findall(r'<section id="(\w+)"', page)
     assert sections == ["choice", "outputs", "graph", "tensors", "sensitivity", "next", "recipe"]
     assert not re.search(r'(src|href)="(?!data:|#)|@import|url\(', page)
-    assert page.count('class="bars"') == 3  # configurations, tensors, sensitivities
+    assert page.count('class="bars"') == 4  # configurations, tensors, ranges, sensitivities
 
 
 def test_a_browser_shows_the_page_without_complaint(folder: Path) -> None:

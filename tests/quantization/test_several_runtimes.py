@@ -211,3 +211,17 @@ def test_names_are_profiles_with_commas_the_first_of_which_refines() -> None:
     assert (changed.profile, changed.runtimes) == ("tflm", ("litert-xnnpack",))
     assert changed.judges == ("tflm", "litert-xnnpack")
     assert changed_recipe(Recipe(), (), None, {}, "tflm").runtimes == ()
+
+
+def test_a_shape_in_the_file_does_not_fix_the_number_of_joined_samples() -> None:
+    """The autoencoder reshapes to [1, 64]; joined samples were refused, alone and together."""
+    path = GOLDEN / "digits_autoencoder_float.tflite"
+    made = tflq.quantize(path, images(32), Recipe(runtimes=("tflm",)))
+    assert made.report.agreed is not None
+    found = made.report.agreed.portability
+    held_back = [[sample[0]] for sample in parted([{0: row[0]} for row in images(32)])[1]]
+    one, other = (
+        outputs(made.model, codes(made.model, held_back[: found.samples]), profile) for profile in found.runtimes
+    )
+    assert found.elements == one.size
+    assert found.differing == (int(np.count_nonzero(one != other)),)

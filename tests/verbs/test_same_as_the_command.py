@@ -8,13 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import tflq
 from support import suites
+from tflq.engine.api.subject import subject
 from tflq.face.cli.main import VERBS, cli
 from tflq.face.report.verbs.bench.document import bench_document
+from tflq.face.report.verbs.compare.document import compare_document
 from tflq.face.report.verbs.conform.changes import changes_document
 from tflq.face.report.verbs.conform.document import verdict_document
 from tflq.face.report.verbs.court import court_document
@@ -146,6 +149,15 @@ def test_a_profile_is_learned_as_the_command_does(tmp_path: Path) -> None:
     words = f"learn --dump {DEVICE} --model {INT8} -o {tmp_path / 'device.yaml'}"
     found = tflq.learn(dumps=[DEVICE], models=[INT8])
     assert plain(learn_document(found, str(tmp_path / "device.yaml"))) == without_times(said(words))
+
+
+def test_models_are_compared_as_the_command_does(tmp_path: Path) -> None:
+    with np.load(GOLDEN / "models" / "digits_test.npz") as file:
+        np.save(tmp_path / "x.npy", np.float32(file["images"][:8] / 16))
+    words = f"compare {FLOAT} {INT8} --inputs {tmp_path / 'x.npy'} --runtimes litert-ref,litert-opt"
+    found = tflq.compare(FLOAT, INT8, tmp_path / "x.npy", runtimes=["litert-ref", "litert-opt"])
+    document = compare_document(subject(FLOAT).facts, subject(INT8).facts, found)
+    assert plain(document) == without_times(said(words))
 
 
 def test_models_are_timed_as_the_command_does() -> None:

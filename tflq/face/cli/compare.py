@@ -43,6 +43,12 @@ from tflq.face.cli.sources import float_subject
     help="What is right for each sample: classes (.npy, .npz, text), boxes (COCO's .json, a folder of YOLO texts, an "
     ".npz with boxes and classes), masks or pictures (.npz).",
 )
+@click.option(
+    "--runtimes",
+    metavar="PROFILES",
+    help="Runtimes to run INT8 on, with commas (names or profile files): a row of figures for each one's own bits. The "
+    "others are compared with the first. [default: litert-ref]",
+)
 @signature_option
 @scaling_options
 @python_option
@@ -57,6 +63,7 @@ def compare_command(
     others: tuple[str, ...],
     data: str,
     labels: str | None,
+    runtimes: str | None,
     signature: str | None,
     scaling: Any,
     bgr: bool,
@@ -77,6 +84,8 @@ def compare_command(
     tflq compare float.tflite int8.tflite --inputs samples.npz
     tflq compare float.tflite int8.tflite int16x8.tflite --inputs samples.npz
     tflq compare float.tflite int8.tflite --inputs photos/ --std 255
+    tflq compare float.tflite int8.tflite --inputs samples.npz \\
+        --runtimes litert-ref,litert-xnnpack,tflm-cmsis-nn
     """
     from tflq.engine.api.subject import subject
     from tflq.face.report.verbs.compare.document import compare_document
@@ -84,10 +93,10 @@ def compare_command(
     from tflq.face.report.verbs.compare.texts import SUMMARY_COLUMNS, summary_cells
     from tflq.model.ir import only_signed
     from tflq.quantization.calibration import Calibration
-    from tflq.quantization.judge.comparison import compare
     from tflq.quantization.judge.truths import labels_of_files
+    from tflq.verbs.compare import compare
 
-    only_of_one(others, (("--html", html), ("--overlay", overlay), ("--all", all_tensors)))
+    only_of_one(others, (("--html", html), ("--overlay", overlay), ("--all", all_tensors), ("--runtimes", runtimes)))
     check_files([html, overlay], [reference, *others, data, labels], force=force)
     first = float_subject(reference, python)
     drawn = only_signed(first.model, signature).model
@@ -104,7 +113,8 @@ def compare_command(
         return each_model("compare", others, SUMMARY_COLUMNS, row, as_json=as_json)
     other = others[0]
     second = subject(other)
-    comparison = compare(first.model, second.model, samples, known, signature)
+    profiles = () if runtimes is None else [name.strip() for name in runtimes.split(",")]
+    comparison = compare(first.model, second.model, samples, known, signature, profiles)
     shown = compare_report(first.facts, second.facts, comparison, all_tensors=all_tensors)
     if html is not None:
         write_page(html, shown, first.model, signature=signature)

@@ -210,7 +210,7 @@ class Pairs(Block):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a chart: its label, a value of at least 0, the text beside it, and the class of its colour."""
+    """A bar of a chart: its label, a value, the text beside it, and the class of its colour."""
 
     label: Inline
     value: float

@@ -11,14 +11,12 @@ from itertools import tee
 
 import numpy as np
 
-from tflq.comparison.verification.outside import codes_of_inputs, watched
 from tflq.display import displayed_by
-from tflq.engine.api.files import Source, load
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import by_name
 from tflq.errors import InputError
-from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, only_signed, view
-from tflq.model.ir.structure import check_structure
+from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, view
 from tflq.progress import Progress
-from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.judge.outputs import Figures, OutputTally
@@ -26,6 +24,7 @@ from tflq.quantization.judge.parts import Part, parts_of
 from tflq.quantization.judge.spans import WIDE, Span
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
+from tflq.quantization.portable.portability import OperatorDifferences
 from tflq.quantization.runner import Runner, Sample, executor
 from tflq.typing import Array
 
@@ -56,6 +55,7 @@ class Comparison:
     rescaled: tuple[Fidelity, ...] = ()
     ranges: tuple[Span, ...] = ()
     figures: Figures = field(default_factory=Figures)
+    runtimes: tuple[OnRuntime, ...] = ()  # the other model on each runtime asked for
 
     @property
     def weakest(self) -> Part | Fidelity | None:
@@ -97,42 +97,23 @@ class Comparison:
         return next((t for t in self.tensors if t.sqnr < DAMAGED), None)
 
 
-def compare(
-    reference: Source | Model,
-    other: Source | Model,
-    data: CalibrationSource | Calibration,
-    labels: Iterable[Truth] | None = None,
-    signature: str | None = None,
-) -> Comparison:
-    """Run two models on data for the first and summarize the differences.
+@dataclass(frozen=True, slots=True, eq=False)
+class OnRuntime:
+    """The other model on one runtime, with that runtime's own bits; or the `error` by which the profile refuses it.
 
-    Each model is a path, the bytes of a file or a Model. `data` is a path or an iterable of samples, as `quantize`
-    takes them; `labels` are what is right for each sample: a class, objects with boxes (`read_truths` of
-    `judge.truths`), a mask of classes or a picture. Of models with several signatures, `signature` names the one to
-    compare.
-
-    Warns with InputWarning if more than 1 % of a float input's values are far outside of the range of the other model's
-    input.
-
-    Raises:
-        InputError: The models' inputs or outputs do not correspond, the number of labels differs from the number of
-            samples, or the data do not fit the model.
-
-    Example:
-        >>> rows = np.load("golden/models/digits_test.npz")["images"][:20]
-        >>> models = "golden/models/digits_autoencoder_float.tflite", "golden/models/digits_autoencoder_int8.tflite"
-        >>> found = tflq.compare(*models, np.float32(rows / 16))
-        >>> found.samples, found.sqnr > 20
-        (20, True)
+    `differing` of the `elements` of the outputs differ from those on the first runtime, over the first `samples`, and
+    `changed` samples, of all, get another top-1 there. `operators` are those that differ on the same inputs, in order
+    of execution.
     """
-    models = load(reference), load(other)
-    for model in models:
-        check_structure(model)
-    model, quantized = (only_signed(one, signature).model for one in models)
-    samples = Calibration(model, data)
-    codes = codes_of_inputs(view(model), view(quantized))
-    watching = watched(samples, codes, has_scaling=samples.scaling is not None)
-    return compare_models(model, quantized, watching, labels)
+
+    profile: str
+    comparison: Comparison | None
+    error: str = ""
+    differing: int = 0
+    elements: int = 0
+    samples: int = 0
+    changed: int = 0
+    operators: tuple[OperatorDifferences, ...] = ()
 
 
 def compare_models(
@@ -141,17 +122,24 @@ def compare_models(
     samples: Iterable[Sample],
     labels: Iterable[Truth] | None = None,
     progress: Progress | None = None,
+    profile: str | None = None,
 ) -> Comparison:
     """Run both on `samples` (arrays by the reference's input tensor index) and summarize the differences.
 
+    The reference runs on `litert-ref`, the other on `profile`; None: on `litert-ref`, or on what takes it.
+
     Raises:
+        UnsupportedError, ModelError: The profile does not take the other model.
         InputError: The models' inputs or outputs do not correspond, or the number of labels differs from the number of
             samples.
     """
     ours, theirs = view(reference), view(other)
     _check_edges(ours, theirs)
     pairs = _matching(reference, other)
-    profile = executor(other, "litert-ref")
+    if profile is None:
+        profile = executor(other, "litert-ref")
+    else:
+        make_plan(other, by_name(profile))
     pairs_of_scales = [(op.inputs[0], op.outputs[0]) for op in theirs.ops if _rescales(op)]
     rescaled = {pair: _fidelity(other, pair[1]) for pair in pairs_of_scales}
     inner = (*pairs.values(), *(t for pair in rescaled for t in pair))

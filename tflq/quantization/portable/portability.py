@@ -7,7 +7,7 @@ own. Then the whole model runs under each runtime, and the outputs show the rema
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
@@ -19,6 +19,7 @@ from tflq.engine.interpreter import Plan, State, make_plan, run
 from tflq.engine.profiles import Profile, by_name
 from tflq.model.ir import Model, view
 from tflq.model.surgery.cut import cut
+from tflq.quantization.batching import batchable
 from tflq.quantization.params import codes_of
 from tflq.quantization.runner import Runner, Sample, joined
 from tflq.typing import Array
@@ -67,22 +68,33 @@ class Alone:
     """One operator of a model, run by itself under several runtimes."""
 
     def __init__(self, model: Model, index: int, profiles: Sequence[Profile]) -> None:
-        self._model, self._tensors = cut(model, [index])
-        self._graph, self._profiles = view(self._model), profiles
+        self._whole, self._index, self._profiles = model, index, profiles
+        self._cuts: dict[bool, tuple[Model, tuple[int, ...]]] = {}
         self._plans: dict[tuple[int, tuple[tuple[int, ...], ...]], Plan] = {}
 
     def results(self, values: Values) -> list[dict[int, Array]]:
         """Return the results of the operator for `values` under each runtime, by the original tensor index."""
-        inputs = {i: values[self._tensors[i]] for i in self._graph.inputs}
+        model, tensors = self._cut(values)
+        graph = view(model)
+        inputs = {i: values[tensors[i]] for i in graph.inputs}
         shapes = tuple(array.shape for array in inputs.values())
         results = []
         for number, profile in enumerate(self._profiles):
             if (number, shapes) not in self._plans:
                 by_input = {i: array.shape for i, array in inputs.items()}
-                self._plans[number, shapes] = make_plan(self._model, profile, input_shapes=by_input)
+                self._plans[number, shapes] = make_plan(model, profile, input_shapes=by_input)
             trace = run(self._plans[number, shapes], inputs, State())
-            results.append({self._tensors[i]: trace.values[i] for i in self._graph.outputs})
+            results.append({tensors[i]: trace.values[i] for i in graph.outputs})
         return results
+
+    def _cut(self, values: Values) -> tuple[Model, tuple[int, ...]]:
+        """Return the operator as a model; for joined samples with shapes in the file that take any number of them."""
+        tensors = view(self._whole).tensors
+        read = [t for t in view(self._whole).op(self._index).inputs if t in values]
+        is_joined = any(values[t].shape != tuple(tensors[t].shape) for t in read)
+        if is_joined not in self._cuts:
+            self._cuts[is_joined] = cut(batchable(self._whole) if is_joined else self._whole, [self._index])
+        return self._cuts[is_joined]
 
 
 def differing(results: Sequence[Values]) -> tuple[int, ...]:
@@ -91,7 +103,7 @@ def differing(results: Sequence[Values]) -> tuple[int, ...]:
     return tuple(sum(int(np.count_nonzero(unequal(first[t], other[t]))) for t in first) for other in others)
 
 
-def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], runtimes: Sequence[str]) -> Portability:
+def portability(model: Model, inputs: Sequence[int], samples: Iterable[Sample], runtimes: Sequence[str]) -> Portability:
     """Compare runtimes on as many samples as LOOKED_AT allows. `inputs` are the samples' names of the model's inputs.
 
     Raises:
@@ -112,14 +124,15 @@ def portability(model: Model, inputs: Sequence[int], samples: Sequence[Sample], 
         forget(values, left, operator.inputs)  # all samples of a large model do not fit at once
         found = tuple(map(int, counts))
         operators.append(OperatorDifferences(operator.index, operator.builtin, elements, found))
-    outputs = [list(Runner(model, graph.outputs, name).run(batches, 1)) for name in runtimes]
+    whole = batchable(model) if count > len(batches) else model
+    outputs = [list(Runner(whole, graph.outputs, name).run(batches, 1)) for name in runtimes]
     ends = sum((np.array(differing(results)) for results in zip(*outputs, strict=True)), np.zeros(len(profiles) - 1))
     size = sum(array.size for row in outputs[0] for array in row.values())
     return Portability(tuple(runtimes), count, size, tuple(map(int, ends)), tuple(operators))
 
 
 def batched(
-    model: Model, inputs: Sequence[int], samples: Sequence[Sample], profiles: Sequence[Profile]
+    model: Model, inputs: Sequence[int], samples: Iterable[Sample], profiles: Sequence[Profile]
 ) -> tuple[list[Sample], int]:
     """Return the first samples as the model takes them, and their number.
 

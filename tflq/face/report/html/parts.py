@@ -157,25 +157,29 @@ def bars(title: str, unit: str, rows: Sequence[Bar], *, full: float = 0.0) -> Ma
     Args:
         title: What the labels are, as in "operator".
         unit: What the values are, with their unit.
-        rows: From top to bottom.
+        rows: From top to bottom. Values below 0 extend to the left of those above.
         full: A value as long as the room there is, where none is larger.
     """
     if not rows:
         return Markup("")
-    largest = max((row.value for row in rows if math.isfinite(row.value)), default=0.0)
-    longest = max(largest, full)
+    values = [row.value for row in rows if math.isfinite(row.value)]
+    longest, lowest = max([*values, full]), min([*values, 0.0])
+    room = longest - lowest
 
-    def length(value: float) -> float:
-        if not value or not longest:
-            return 0.0
-        return max(100 * value / longest, 0.5) if math.isfinite(value) else 100.0
+    def place(value: float) -> str:
+        """Return the style of a bar: its length, and where it begins if there are values below 0."""
+        share = abs(value) / room if room and math.isfinite(value) else float(bool(value))
+        length = max(100 * share, 0.5) if value else 0.0
+        if not lowest:
+            return f"width:{min(length, 100.0):.1f}%"
+        begin = 100 * (min(value, 0.0) - lowest) / room if math.isfinite(value) else -100 * lowest / room
+        return f"margin-left:{begin:.1f}%;width:{min(length, 100 - begin):.1f}%"
 
     first = len(rows) if len(rows) <= _MOST_BARS else _FIRST_BARS
     line = Markup(
-        '<tr><th scope="row">{}</th><td><span class="bar {}" style="width:{:.1f}%"></span></td><td class="number">{}'
-        "</td></tr>"
+        '<tr><th scope="row">{}</th><td><span class="bar {}" style="{}"></span></td><td class="number">{}</td></tr>'
     )
-    lines = [line.format(text(r.label), r.style, length(r.value), text(r.text)) for r in rows]
+    lines = [line.format(text(r.label), r.style, place(r.value), text(r.text)) for r in rows]
     head = Markup('<thead><tr><th scope="col">{}</th><th scope="col" colspan="2">{}</th></tr></thead>')
     frame = Markup('<table class="bars" aria-label="{}">{}<tbody>{}</tbody></table>')
     drawn = [

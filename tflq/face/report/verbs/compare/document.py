@@ -9,6 +9,7 @@ from typing import Any
 from tflq.engine.api.subject import ModelFacts
 from tflq.face.report.documents import facts_document
 from tflq.face.report.verbs.compare.groups import figures_document
+from tflq.face.report.verbs.compare.runtimes import runtimes_document
 from tflq.face.report.verbs.compare.texts import mean_error
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
@@ -23,6 +24,7 @@ def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparis
         "reference": facts_document(first),
         "other": facts_document(second),
         "comparison": comparison_document(comparison),
+        "runtimes": runtimes_document(comparison),
     }
 
 

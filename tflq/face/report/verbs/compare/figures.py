@@ -10,7 +10,7 @@ from markupsafe import Markup
 from tflq.face.report.blocks import Badge, Bar, Bars, Block, Figures, Graph, Operator, Text
 from tflq.face.report.graph.colouring import Colouring, ladder, scale
 from tflq.face.report.html import parts
-from tflq.face.report.html.charts import LEVELS
+from tflq.face.report.html.charts import LEVELS, scatter
 from tflq.face.report.names import short_name
 from tflq.face.report.verbs.compare.groups import is_damaged
 from tflq.face.report.verbs.compare.texts import decibels, error_text, mean_error
@@ -20,6 +20,8 @@ from tflq.quantization.judge.fidelity import Fidelity
 
 #: Most classes that a confusion matrix shows.
 _MOST_CLASSES = 60
+#: Tensors from which on their ratios are drawn as a course.
+_COURSE_FROM = 3
 #: Bounds of the colours, dB. Below the second, a tensor counts as damaged.
 _RUNGS = (DAMAGED - 10, DAMAGED, DAMAGED + 10, DAMAGED + 20, DAMAGED + 30)
 
@@ -65,6 +67,24 @@ def tensor_bars(comparison: Comparison) -> Bars:
     return Bars("operator, the worst first", unit, rows, full=2 * DAMAGED, key=("above", f"below {DAMAGED:g} dB"))
 
 
+def course_figure(comparison: Comparison) -> Figures:
+    """Return the headline figure: the signal-to-noise ratio of every result, in order of execution."""
+    tensors = [tensor for tensor in comparison.tensors if math.isfinite(tensor.sqnr)]
+    if len(tensors) < _COURSE_FROM:
+        return Figures([])
+    points = [(float(k), t.sqnr, "above" if t.sqnr < DAMAGED else "plain") for k, t in enumerate(tensors)]
+    ratios, first, last = [t.sqnr for t in tensors], tensors[0], tensors[-1]
+    chart = scatter(
+        points,
+        "signal-to-noise ratio of the results, in order of execution",
+        (decibels(max(ratios)), decibels(min(ratios))),
+        (f"{first.index} {first.op}", f"{last.index} {last.op}"),
+        "operators in order of execution; up: signal-to-noise ratio of the result",
+    )
+    caption = Markup("{}below {} dB; n = {} tensors").format(parts.key("above"), f"{DAMAGED:g}", len(tensors))
+    return Figures([parts.figure(chart, caption)])
+
+
 def confusion(agreement: Agreement | None) -> Iterator[Figures]:
     """Yield the confusion matrix: correct classes, or the reference's without labels, by the other model's classes."""
     if agreement is None:
@@ -79,11 +99,12 @@ def confusion(agreement: Agreement | None) -> Iterator[Figures]:
     )
     frame = Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="confusion matrix"><table class="matrix"><thead><tr>'
-        "<td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
+        "<td></td><th scope=colgroup colspan={}>class of the other model</th></tr>"
+        "<tr><th scope=col>{}</th>{}</tr></thead><tbody>{}</tbody></table></div>"
     )
     whose = "right class" if agreement.labelled else "the reference's class"
     caption = f"rows: {whose}; columns: class of the other model; n = {agreement.samples:,}"
-    yield Figures([parts.figure(frame.format(head, body), caption)])
+    yield Figures([parts.figure(frame.format(len(classes), whose, head, body), caption)])
 
 
 def _confusion_cells(agreement: Agreement, row: int, classes: Sequence[int]) -> Markup:
@@ -97,7 +118,7 @@ def _confusion_cells(agreement: Agreement, row: int, classes: Sequence[int]) -> 
 
 
 def _bar(tensor: Fidelity) -> Bar:
-    """Return a bar of decibels above 0; a tensor without noise has the longest bar."""
+    """Return a bar of decibels, to the left below 0; a tensor without noise has the longest bar."""
     style = "above" if tensor.sqnr < DAMAGED else "plain"
     shown = decibels(tensor.sqnr) if math.isfinite(tensor.sqnr) else "no noise" if tensor.sqnr > 0 else "all noise"
-    return Bar(Operator(tensor.index, tensor.op), max(tensor.sqnr, 0.0), shown, style)
+    return Bar(Operator(tensor.index, tensor.op), tensor.sqnr if tensor.sqnr > -math.inf else 0.0, shown, style)

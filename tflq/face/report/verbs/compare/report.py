@@ -24,8 +24,10 @@ from tflq.face.report.blocks import (
 )
 from tflq.face.report.names import short_name
 from tflq.face.report.numbers import counted
-from tflq.face.report.verbs.compare.figures import confusion, fidelity_graph, quality_style, tensor_bars
+from tflq.face.report.verbs.compare.figures import confusion, course_figure, fidelity_graph, quality_style, tensor_bars
 from tflq.face.report.verbs.compare.groups import figure_texts
+from tflq.face.report.verbs.compare.ranges import ranges_blocks
+from tflq.face.report.verbs.compare.runtimes import runtimes_blocks
 from tflq.face.report.verbs.compare.texts import (
     COLUMNS,
     advice_texts,
@@ -76,6 +78,8 @@ def compare_card(comparison: Comparison) -> Report:
 def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
     lead = lead_text(comparison)
     yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
+    yield OnPage(lambda _view: [course_figure(comparison)])
+    yield from runtimes_blocks(comparison)
     yield from map(Text, range_texts(comparison))
     yield from map(Text, figure_texts(comparison.figures))
     yield from map(Text, part_texts(comparison))
@@ -117,4 +121,5 @@ def tensors_section(comparison: Comparison) -> Section:
     """Return the section of every operator's result, in execution order, for pages."""
     rows = list(map(tensor_row, comparison.tensors))
     table = Table(COLUMNS, rows, fold=counted(len(rows), "tensor"))
-    return Section("tensors", "Tensors", [*map(Text, where_texts(comparison)), tensor_bars(comparison), table])
+    ranges = ranges_blocks(comparison)
+    return Section("tensors", "Tensors", [*map(Text, where_texts(comparison)), tensor_bars(comparison), *ranges, table])

@@ -42,14 +42,22 @@ SUMMARY_COLUMNS = (
 def summary_cells(facts: ModelFacts, comparison: Comparison) -> tuple[str, ...]:
     """Return a row of SUMMARY_COLUMNS for one model."""
     agreement, tensor = comparison.agreement, comparison.worst
-    accuracies, metrics = None if agreement is None else agreement.accuracies, comparison.figures.metrics
     return (
-        f"{accuracies[1]:.2%}" if accuracies is not None else ", ".join(f"{m.name} {m.other:.4g}" for m in metrics),
+        figures_cell(comparison),
         "" if agreement is None else f"{agreement.rate:.2%}",
         decibels(comparison.sqnr).removesuffix(" dB"),
         f"{facts.size:,}",
         "" if tensor is None else f"{tensor.index} {tensor.op}, SQNR {decibels(tensor.sqnr)}",
     )
+
+
+def figures_cell(comparison: Comparison) -> str:
+    """Return the accuracy or the metrics of the other model; nothing without labels."""
+    agreement = comparison.agreement
+    accuracies = None if agreement is None else agreement.accuracies
+    if accuracies is not None:
+        return f"{accuracies[1]:.2%}"
+    return ", ".join(f"{m.name} {m.other:.4g}" for m in comparison.figures.metrics)
 
 
 def samples_text(count: int) -> str:
@@ -153,7 +161,7 @@ def _infinite(sqnr: float) -> str:
 
 def decibels(ratio: float) -> str:
     """Return a signal-to-noise ratio with its unit."""
-    return f"{ratio:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
+    return f"{round(ratio, 1) + 0.0:.1f} dB" if math.isfinite(ratio) else "equal" if ratio > 0 else "-∞ dB"
 
 
 def error_text(tensor: Fidelity) -> str:

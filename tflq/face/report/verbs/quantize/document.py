@@ -8,6 +8,7 @@ from typing import Any
 
 from tflq.face.report.documents import facts_document, runtime_document
 from tflq.face.report.verbs.compare.document import comparison_document
+from tflq.face.report.verbs.quantize.advice import advice_document
 from tflq.face.report.verbs.quantize.methods import left_text
 from tflq.face.report.verbs.quantize.portable import portable_document
 from tflq.face.report.verbs.quantize.runtimes import agreement_document
@@ -42,6 +43,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "interrupted": report.interrupted,
         "runtimes": None if report.agreed is None else agreement_document(report.agreed),
         "portable": portable_document(report.portable),
+        "advice": advice_document(making.advice),
         "next": next_step(making),
     }
 

@@ -23,11 +23,12 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.numbers import counted
-from tflq.face.report.verbs.compare.figures import fidelity_graph, quality_style
+from tflq.face.report.verbs.compare.figures import course_figure, fidelity_graph, quality_style
 from tflq.face.report.verbs.compare.groups import figure_texts
 from tflq.face.report.verbs.compare.report import outputs_section, tensors_section
 from tflq.face.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
 from tflq.face.report.verbs.compare.texts import advice_texts, part_texts, tensor_row, worst
+from tflq.face.report.verbs.quantize.advice import advice_sections
 from tflq.face.report.verbs.quantize.figures import budget_blocks, configuration_bars, cost_bars, cost_colourings
 from tflq.face.report.verbs.quantize.portable import portable_facts, portable_section
 from tflq.face.report.verbs.quantize.runtimes import by_difference, columns, nudging_text, outputs_text, rows
@@ -75,7 +76,9 @@ def _blocks(making: Making) -> Iterator[Block]:
     if report.wins_back is not None:
         yield Fact(win_text(report.wins_back))
     yield from portable_facts(report.portable)
+    yield OnPage(lambda _view: [course_figure(report.comparison)])
     yield Gap()
+    yield from advice_sections(making.advice)
     yield _choice(report)
     yield from tail_sections(report.tails)
     yield Gap()

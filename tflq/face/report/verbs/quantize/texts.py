@@ -32,6 +32,7 @@ from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.result import Remark, Report, Result
+from tflq.verbs.advise import Advice
 
 #: The samples of the next step: calibration data would judge a model by what it was fitted to.
 OTHER = "OTHER_SAMPLES"
@@ -43,7 +44,7 @@ _MANY = len(PRESETS["best"].candidates)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Making:
-    """A quantization: source and output file, the path of the calibration data, how it was read, the result."""
+    """A quantization: source and output file, the calibration data's path, how it was read, the result, advice."""
 
     source: ModelFacts
     output: ModelFacts
@@ -51,6 +52,7 @@ class Making:
     scaling: Scaling | None
     result: Result
     bgr: bool = False
+    advice: Advice | None = None
 
     @property
     def report(self) -> Report:

@@ -25,7 +25,7 @@ from tflq.face.report.verbs.explain.figures import explain_colourings
 from tflq.face.report.verbs.explain.report import explain_report
 from tflq.face.report.verbs.inspect.report import inspect_report
 from tflq.face.report.verbs.verify.report import verify_colourings, verify_report
-from tflq.quantization.judge.comparison import compare
+from tflq.verbs.compare import compare
 
 
 @dataclass(frozen=True, slots=True, eq=False)

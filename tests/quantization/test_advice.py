@@ -1,0 +1,162 @@
+"""`quantize --advise`: options that win losses back, as the command with them measures; remarks about samples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from numpy.typing import NDArray
+
+import tflq
+from support import suites
+from tflq.face.cli.main import cli
+from tflq.face.report.verbs.quantize.advice import conclusion_text
+from tflq.model.ir import TensorType, view
+from tflq.model.ir.schema import data_text
+from tflq.quantization.calibration import Calibration
+from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.recipe.recipe import Recipe
+from tflq.verbs.advise import Advice, Measured, costly_operators, remarks_about
+
+GOLDEN = suites.ROOT / "golden" / "models"
+FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
+DECODER = GOLDEN / "tiny_decoder_float.tflite"
+
+
+def digits(count: int) -> NDArray[np.float32]:
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        return (file["images"][:count] / np.float32(16)).astype(np.float32).reshape(-1, 8, 8, 1)
+
+
+def quantize(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["quantize", *map(str, words)], terminal_width=200)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder with a recipe of one configuration, samples and labels, and the document of its advice."""
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    home = tmp_path_factory.mktemp("advice")
+    (home / "recipe.yaml").write_text("schema: tflq/recipe/1\ncandidates: [{}]\n")
+    with np.load(GOLDEN / "digits_test.npz") as file:
+        np.savez(home / "rows.npz", x=digits(40))
+        np.savez(home / "other.npz", x=digits(70)[40:])
+        np.save(home / "labels.npy", file["labels"][40:70])
+    result = quantize(*command(home), "--advise", "--json", "--html", home / "page.html")
+    assert result.exit_code in (0, 1, 5), result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    jsonschema.validate(document, json.loads(data_text("quantize.schema.json")))
+    return home, document
+
+
+def command(home: Path) -> list[object]:
+    rows = ["--calibration", home / "rows.npz", "--evaluate", home / "other.npz", "--labels", home / "labels.npy"]
+    return [FLOAT, *rows, "--recipe", home / "recipe.yaml", "-o", home / "out.tflite", "-f", "--jobs", "1"]
+
+
+def operators_of(path: Path) -> tuple[int, int]:
+    graph = view(tflq.load(path))
+    made = [graph.tensors[o.outputs[0]].type for o in graph.ops if o.builtin not in ("QUANTIZE", "DEQUANTIZE")]
+    return made.count(TensorType.FLOAT32), made.count(TensorType.INT16)
+
+
+@pytest.mark.slow
+def test_every_option_gives_what_the_advice_measured(made: tuple[Path, dict[str, Any]]) -> None:
+    home, document = made
+    advice = document["advice"]
+    assert 2 <= len(advice["trials"]) <= 6
+    assert advice["samples"] == 30
+    for trial in (advice["written"], *advice["trials"]):
+        again = json.loads(quantize(*command(home), *trial["options"], "--json").stdout)
+        assert again["comparison"]["sqnr"] == trial["sqnr"]
+        assert again["comparison"]["agreement"]["accuracy"]["other"] == trial["accuracy"]
+        assert again["output"]["size"] == trial["size"] == (home / "out.tflite").stat().st_size
+        assert operators_of(home / "out.tflite") == (trial["floats"], trial["wides"])
+    assert ["--budget", "share<=0.1"] in [trial["options"] for trial in advice["trials"]]
+    wide = next(trial for trial in advice["trials"] if trial["options"] == ["--mode", "int16x8"])
+    assert wide["wides"] > 0
+    assert wide["sqnr"] > advice["written"]["sqnr"]
+
+
+@pytest.mark.slow
+def test_the_page_and_the_text_have_the_table(made: tuple[Path, dict[str, Any]]) -> None:
+    home, document = made
+    assert 'id="advice"' in (home / "page.html").read_text()
+    assert [text for text in document["advice"]["data"] if not text.startswith("unsure")] == []
+    plain = json.loads(quantize(*command(home), "--json").stdout)
+    assert plain["advice"] is None
+
+
+def test_the_best_trial_leads_and_small_gains_do_not_count() -> None:
+    written = Measured((), sqnr=20.0, accuracy=0.9, size=100)
+    less, more, even = (
+        Measured(("--mode", name), sqnr=ratio, accuracy=share, size=120)
+        for name, ratio, share in (("a", 20.4, 0.9), ("b", 30.0, 0.95), ("c", 40.0, 0.9))
+    )
+    refused = Measured(("--mode", "d"), error="no")
+    advice = Advice((), written, (more, even, less, refused), 10)
+    assert advice.worth == (more, even)
+    assert "--mode b wins back most" in conclusion_text(advice)
+    assert "20 bytes more" in conclusion_text(advice)
+    assert "none wins back" in conclusion_text(Advice((), written, (less, refused), 10))
+    assert "none wins back" in conclusion_text(Advice((), written, (), 10))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"),
+    [
+        (digits(64), []),
+        (digits(5), ["few samples"]),
+        (np.repeat(digits(1), 40, 0), ["constant"]),
+        (np.concatenate([digits(10)] * 4), ["repeated"]),
+        (np.clip(np.rint(digits(40) * 255), 0, 255), ["range"]),
+        (np.float32(0.3) + digits(40) * np.float32(1e-3), ["one class"]),
+    ],
+    ids=["good", "few", "constant", "repeated", "pixels", "one class"],
+)
+def test_calibration_data_are_judged(rows: NDArray[np.float32], kinds: list[str]) -> None:
+    model = tflq.load(FLOAT)
+    found = [text.partition(":")[0] for text in remarks_about(model, Calibration(model, rows))]
+    assert [kind for kind in found if kind in kinds] == kinds
+    if not kinds:
+        assert found == []
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "pattern"),
+    [
+        (DECODER, (), "--advise does not apply"),
+        (GOLDEN / "digits_mobilenet_int8.tflite", ("--requantize", "bias"), "--advise is for float models"),
+    ],
+)
+def test_advice_is_refused_where_there_is_none(
+    model: Path, words: tuple[str, ...], pattern: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", digits(8))
+    out = tmp_path / "o.tflite"
+    result = quantize(model, "--calibration", tmp_path / "x.npy", "-o", out, "--advise", *words)
+    assert result.exit_code == 2, result.output
+    assert pattern in result.output
+    assert not out.exists()
+
+
+def test_costly_operators_add_noise_or_are_measured() -> None:
+    model = tflq.load(FLOAT)
+    made = tflq.quantize(model, digits(24), Recipe())
+    found = costly_operators(model, made)
+    graph, ratios = view(model), {t.index: t.sqnr for t in made.report.comparison.tensors}
+    assert len(set(found)) == len(found) > 3
+    for index in found[:3]:
+        makers = [graph.maker(t) for t in graph.op(index).inputs]
+        before = min([ratios[m.index] for m in makers if m is not None and m.index in ratios], default=300.0)
+        assert ratios[index] < before
+    costs = tuple(Sensitivity(k, "CONV_2D", float(k), None) for k in (7, 3))
+    measured = replace(made, report=replace(made.report, sensitivities=costs))
+    assert costly_operators(model, measured) == [7, 3]
+    alone = replace(made, report=replace(made.report, comparison=replace(made.report.comparison, tensors=())))
+    assert costly_operators(model, alone) == []

@@ -1,0 +1,258 @@
+"""Advice after a quantization: the calibration data judged, and options that win losses back, tried and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import TflqError
+from tflq.model.flatbuf.writer import file_size
+from tflq.model.ir import Model, TensorType, view
+from tflq.progress import Progress
+from tflq.quantization.calibration import Calibration
+from tflq.quantization.judge.comparison import Comparison
+from tflq.quantization.judge.truths import Truth
+from tflq.quantization.pipeline import quantize
+from tflq.quantization.progress import part_of
+from tflq.quantization.recipe.files import read_budget
+from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, Mode, Recipe
+from tflq.quantization.result import Result
+from tflq.quantization.runner import Runner, Sample
+
+#: Fewer samples than this make ranges and forecasts unsteady.
+FEW_SAMPLES = 32
+#: A forecast whose lower bound is further away than this, in dB, needs more samples.
+UNSURE = 1.0
+#: Samples that are looked at for repeats, ranges and classes.
+_LOOKED_AT = 256
+#: Operators that are tried in float together, and samples from which on one class is a remark.
+_TOGETHER, _CLASSES_FROM = 3, 8
+#: Whole numbers up to at least this one are probably pixels.
+_BRIGHT = 128.0
+#: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
+_BUDGET, _MOST_MEASURED = "share<=0.1", 100
+#: Ratios are within this, in dB.
+_MOST_RATIO = 300.0
+#: Less than this, in dB or as a share, is no gain.
+_LEAST_RATIO, _LEAST_SHARE = 0.5, 0.001
+#: The mode to try for each mode.
+_WIDER = {Mode.INT8: "int16x8", Mode.UINT8: "int16x8", Mode.INT8X4: "int8", Mode.DYNAMICX4: "dynamic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A model with some options added: its quality on the same samples, and its price.
+
+    `options` are words to add to the command; none for the model as written. `sqnr` is the ratio by which models are
+    judged, dB; `accuracy` and `metrics` need labels. `size` is in bytes, `floats` and `wides` are operators in float
+    and in 16 bits. If the options are refused, `error` is the reason.
+    """
+
+    options: tuple[str, ...]
+    sqnr: float = 0.0
+    accuracy: float | None = None
+    agreement: float | None = None
+    metrics: tuple[tuple[str, float], ...] = ()
+    size: int = 0
+    floats: int = 0
+    wides: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Remarks about the calibration data, the model as written, and the trials, what wins back most first."""
+
+    data: tuple[str, ...]
+    written: Measured
+    trials: tuple[Measured, ...]
+    samples: int
+
+    @property
+    def worth(self) -> tuple[Measured, ...]:
+        """The trials that win something back."""
+        return tuple(trial for trial in self.trials if not trial.error and self.gain(trial) > 0)
+
+    def gain(self, trial: Measured) -> float:
+        """Return how much better a trial is: shares of accuracy or of the first metric, else dB; 0 if it is little."""
+        before, after = self.written.accuracy, trial.accuracy
+        least = _LEAST_SHARE
+        if self.written.metrics and trial.metrics:
+            before, after = self.written.metrics[0][1], trial.metrics[0][1]
+        if before is None or after is None or before == after:
+            before, after, least = self.written.sqnr, trial.sqnr, _LEAST_RATIO
+        gained = after - before
+        return gained if abs(gained) >= least and not np.isnan(gained) else 0.0
+
+
+def advise(
+    model: Model,
+    samples: Calibration,
+    recipe: Recipe,
+    result: Result,
+    progress: Progress | None = None,
+    *,
+    labels: Sequence[Truth] | None = None,
+    evaluation: Calibration | None = None,
+    **options: Any,
+) -> Advice:
+    """Return advice about the quantization of `model` with `recipe`, which gave `result`.
+
+    Every trial quantizes again as the same command with the option would, so its figures are those of that command.
+    `options` are those of `quantize`.
+
+    Raises:
+        CalibrationError: See `quantize`.
+    """
+    data = (*remarks_about(model, samples), *_forecast_remarks(result))
+    trials = []
+    candidates = list(_candidates(model, recipe, result, is_evaluated=evaluation is not None))
+    for number, (words, changed) in enumerate(candidates):
+        tell = part_of(progress, f"trying {' '.join(words)}", number, len(candidates))
+        try:
+            again = quantize(model, samples, changed, tell, labels=labels, evaluation=evaluation, **options)
+            trials.append(_measured(words, again))
+        except TflqError as error:
+            trials.append(Measured(words, error=str(error)))
+    advice = Advice(data, _measured((), result), (), result.report.comparison.samples)
+    ordered = sorted(trials, key=lambda trial: (bool(trial.error), -advice.gain(trial), trial.size))
+    return replace(advice, trials=tuple(ordered))
+
+
+def _candidates(
+    model: Model, recipe: Recipe, result: Result, *, is_evaluated: bool
+) -> Iterator[tuple[tuple[str, ...], Recipe]]:
+    """Yield the options to try with the recipes that they amount to; a handful.
+
+    A budget is compared on samples that are held back for it, so it is tried only if there are samples to evaluate on.
+    It measures every operator alone, so only models of up to _MOST_MEASURED operators get one.
+    """
+    costly = [str(operator) for operator in costly_operators(model, result)[:_TOGETHER]]
+    for count in sorted({1, len(costly)} if costly else ()):
+        words = tuple(word for operator in costly[:count] for word in ("--keep-float", operator))
+        yield words, replace(recipe, keep_float=(*recipe.keep_float, *costly[:count]))
+    if recipe.mode in _WIDER:
+        yield ("--mode", _WIDER[recipe.mode]), replace(recipe, mode=Mode(_WIDER[recipe.mode]))
+    takes_budget = recipe.budget is None and not recipe.portable and not recipe.runtimes
+    if (
+        is_evaluated
+        and len(view(model).ops) <= _MOST_MEASURED
+        and takes_budget
+        and recipe.mode in (Mode.INT8, Mode.UINT8, Mode.INT8X4)
+    ):
+        yield ("--budget", _BUDGET), replace(recipe, budget=read_budget(_BUDGET))
+    if recipe.float_tail == NO_TAIL:
+        yield ("--float-tail", AUTO), replace(recipe, float_tail=AUTO)
+    if (recipe.candidates, recipe.turns) == (PRESETS["fast"].candidates, PRESETS["fast"].turns):
+        better = PRESETS["balanced"]
+        yield ("--recipe", "balanced"), replace(recipe, candidates=better.candidates, turns=better.turns)
+
+
+def costly_operators(model: Model, result: Result) -> list[int]:
+    """Return operators of the float model, those first that probably cost most.
+
+    They are ordered by their measured sensitivities, if the result has them; else by the noise, relative to the signal,
+    that their results have more than their inputs.
+    """
+    if result.report.sensitivities:
+        return [cost.operator for cost in result.report.sensitivities]
+    graph, noises = view(model), dict[int, float]()
+    for tensor in result.report.comparison.tensors:
+        share = 10 ** (-min(max(tensor.sqnr, -_MOST_RATIO), _MOST_RATIO) / 10)
+        noises[tensor.index] = max(share, noises.get(tensor.index, 0.0))
+    added = {}
+    for index, share in noises.items():
+        if 0 <= index < len(graph.ops):
+            makers = [graph.maker(t) for t in graph.op(index).inputs if t >= 0]
+            added[index] = share - max((noises.get(m.index, 0.0) for m in makers if m is not None), default=0.0)
+    return sorted((index for index in added if added[index] > 0), key=lambda index: (-added[index], index))
+
+
+def _measured(options: tuple[str, ...], result: Result) -> Measured:
+    comparison = result.report.comparison
+    agreement = comparison.agreement
+    accuracies = None if agreement is None else agreement.accuracies
+    floats, wides = _operators(result.model)
+    return Measured(
+        options,
+        comparison.leading,
+        None if accuracies is None else accuracies[1],
+        None if agreement is None else agreement.rate,
+        _metrics(comparison),
+        file_size(result.model),
+        floats,
+        wides,
+    )
+
+
+def _metrics(comparison: Comparison) -> tuple[tuple[str, float], ...]:
+    return tuple((metric.name, metric.other) for metric in comparison.figures.metrics)
+
+
+def _operators(model: Model) -> tuple[int, int]:
+    """Return the number of operators whose first result is float, and of those with 16 bits, without conversions."""
+    graph = view(model)
+    made = [
+        graph.tensors[op.outputs[0]].type
+        for op in graph.ops
+        if op.outputs and op.builtin not in ("QUANTIZE", "DEQUANTIZE")
+    ]
+    return made.count(TensorType.FLOAT32), made.count(TensorType.INT16)
+
+
+def remarks_about(model: Model, samples: Calibration) -> Iterator[str]:
+    """Yield what is wrong with calibration data: too few, repeated, one class, constant, or numbers not scaled."""
+    count = sum(1 for _ in samples)
+    seen = list(islice(samples, _LOOKED_AT))
+    if count < FEW_SAMPLES:
+        yield f"few samples: {count}; {FEW_SAMPLES} or more make ranges and forecasts steady, 100 to 500 are usual"
+    distinct = len({tuple(sample[t].tobytes() for t in sorted(sample)) for sample in seen})
+    if distinct == 1 and len(seen) > 1:
+        yield f"constant: all of the first {len(seen)} samples are equal"
+    elif 2 * distinct <= len(seen):
+        yield f"repeated: {distinct} of the first {len(seen)} samples are distinct"
+    for tensor in view(model).inputs:
+        yield from _range_remarks(view(model).tensors[tensor].name or "input", [s[tensor] for s in seen], samples)
+    if distinct > 1:
+        yield from _class_remarks(model, seen)
+
+
+def _forecast_remarks(result: Result) -> Iterator[str]:
+    """Yield that the forecast for other samples is unsure, if two standard errors are more than UNSURE dB."""
+    best = result.report.ranking[0]
+    if best.score is not None and np.isfinite(best.score.least) and best.sqnr - best.score.least > UNSURE:
+        yield (
+            f"unsure forecast: {best.sqnr:.1f} dB are expected of other samples, but {best.score.least:.1f} dB are "
+            "possible; more calibration samples narrow that"
+        )
+
+
+def _range_remarks(name: str, values: Sequence[Any], samples: Calibration) -> Iterator[str]:
+    """Yield that an input is 0 to 255 as pixels are, or far beyond, without a mean and a standard deviation."""
+    if not values or values[0].dtype != np.float32 or samples.scaling is not None:
+        return
+    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+    if low >= 0 and _BRIGHT <= high <= 255 and all(bool(np.all(v == np.rint(v))) for v in values):
+        yield (
+            f"range: {name} holds whole numbers {low:g} to {high:g}, as pixels do; unless the model was trained on "
+            "these, give its --mean and --std (--std 255 for 0 to 1, --mean 127.5 --std 127.5 for -1 to 1)"
+        )
+
+
+def _class_remarks(model: Model, seen: Iterable[Sample]) -> Iterator[str]:
+    """Yield that the float model gives all samples one class."""
+    output = view(model).outputs[0]
+    rows = [values[output] for values in Runner(model, (output,)).each(seen)]
+    is_row = bool(rows) and rows[0].ndim == 2 and rows[0].shape[0] == 1 and rows[0].shape[1] >= 2
+    if is_row and len(rows) >= _CLASSES_FROM:
+        classes = {int(row.argmax()) for row in rows}
+        if len(classes) == 1:
+            yield (
+                f"one class: the float model gives class {classes.pop()} to all of the first {len(rows)} samples; "
+                "take samples of every class, or check --mean and --std"
+            )

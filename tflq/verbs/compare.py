@@ -1,0 +1,64 @@
+"""`compare`: how close a quantized model of any tool is to its float model, also on several runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tflq.comparison.verification.outside import codes_of_inputs, watched
+from tflq.engine.api.files import Source, load
+from tflq.engine.profiles import by_name
+from tflq.model.ir import Model, only_signed, view
+from tflq.model.ir.structure import check_structure
+from tflq.quantization.calibration import Calibration, CalibrationSource
+from tflq.quantization.judge.comparison import Comparison, compare_models
+from tflq.quantization.judge.on_runtimes import compare_on
+from tflq.quantization.judge.truths import Truth
+
+
+def compare(
+    reference: Source | Model,
+    other: Source | Model,
+    data: CalibrationSource | Calibration,
+    labels: Iterable[Truth] | None = None,
+    signature: str | None = None,
+    runtimes: Sequence[str] = (),
+) -> Comparison:
+    """Run two models on data for the first and summarize the differences.
+
+    Each model is a path, the bytes of a file or a Model. `data` is a path or an iterable of samples, as `quantize`
+    takes them; `labels` are what is right for each sample: a class, objects with boxes (`read_truths` of
+    `judge.truths`), a mask of classes or a picture. Of models with several signatures, `signature` names the one to
+    compare.
+
+    `runtimes` are profiles, by name or path, on which `other` runs: the figures are those of the first, and `.runtimes`
+    has a row for each, with the bits of that runtime. Without them, `other` runs on `litert-ref`. The reference always
+    does.
+
+    Warns with InputWarning if more than 1 % of a float input's values are far outside of the range of the other model's
+    input.
+
+    Raises:
+        InputError: The models' inputs or outputs do not correspond, the number of labels differs from the number of
+            samples, or the data do not fit the model.
+        UnknownNameError: There is no such profile.
+        UnsupportedError: The first of `runtimes` does not take `other`.
+
+    Example:
+        >>> rows = np.load("golden/models/digits_test.npz")["images"][:20]
+        >>> models = "golden/models/digits_autoencoder_float.tflite", "golden/models/digits_autoencoder_int8.tflite"
+        >>> found = tflq.compare(*models, np.float32(rows / 16))
+        >>> found.samples, found.sqnr > 20
+        (20, True)
+    """
+    for name in runtimes:
+        by_name(name)
+    models = load(reference), load(other)
+    for model in models:
+        check_structure(model)
+    model, quantized = (only_signed(one, signature).model for one in models)
+    samples = Calibration(model, data)
+    codes = codes_of_inputs(view(model), view(quantized))
+    watching = watched(samples, codes, has_scaling=samples.scaling is not None)
+    if runtimes:
+        return compare_on(model, quantized, samples, labels, runtimes, watching)
+    return compare_models(model, quantized, watching, labels)
