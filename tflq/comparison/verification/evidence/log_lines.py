@@ -42,7 +42,7 @@ _ADDRESS = re.compile(
     r"|[0-9a-fA-F]{7,16}\s{2,}(?=[0-9a-fA-F]{2}\s)"  # hexdump -C
     r"|[0-7]{7}\s+(?=-?\d)"  # od
 )
-#: What is left of a dump's last line: the address after its end.
+#: The last line of a dump: the address after its end.
 _END = re.compile(r"[0-9a-f]{7,8}")
 #: A word of memory: 1, 2, 4 or 8 bytes of hexadecimal digits.
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){1,2}|[0-9a-fA-F]{8}|[0-9a-fA-F]{16}")

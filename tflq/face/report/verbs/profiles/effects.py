@@ -18,6 +18,8 @@ from tflq.face.report.blocks import (
     Fact,
     Graph,
     InText,
+    Mark,
+    Matrix,
     Next,
     OnPage,
     Report,
@@ -27,11 +29,16 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.graph.colouring import Colouring, scale, states
+from tflq.face.report.matrix import merged
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.profiles.report import short_types
 
-#: Profiles that text names unless all are asked for, and those that a card names.
-_NAMES, _ON_CARD = 6, 8
+#: Profiles that a card names.
+_ON_CARD = 8
+_SAME = Mark("=", "good")
+#: Marks of the matrix by the style of an operator's state, and their meaning.
+_MARKS = {"good": _SAME, "hot2": Mark("c", "hot2"), "hot4": Mark("K", "hot4"), "unknown": Mark("-", "unknown")}
+_MEANINGS = (("hot2", "other constants"), ("hot4", "another kernel"), ("unknown", "refused by one"))
 
 
 def effects_report(effects: Effects, *, all_profiles: bool = True) -> Report:
@@ -47,10 +54,14 @@ def _blocks(effects: Effects, all_profiles: bool) -> Iterator[Block]:
     touched = [operator for operator in effects.operators if operator.effects]
     yield _verdict(effects, len(touched))
     yield _brief(effects, touched)
+    if touched:
+        yield _matrix(effects)
     against = f"{effects.base} against {counted(len(effects.profiles), 'profile')}"
     yield OnPage(lambda _view: [Fact(against), _profiles(effects), _graph(effects, touched)])
-    if touched:
-        yield InText(list(_table(effects, touched, len(effects.profiles) if all_profiles else _NAMES)))
+    if touched and all_profiles:
+        yield InText(list(_table(effects, touched, len(effects.profiles))))
+    elif touched:
+        yield InText([Text("--all names every profile, and the constant that differs", "faint")])
     yield from (Text(text, "good" if touched else "faint") for text in _proved_texts(effects))
     if any(operator.proved for operator in effects.operators):
         yield Next([f"tflq prove {quote(effects.model.path or 'MODEL')} --all"])
@@ -78,6 +89,17 @@ def _brief(effects: Effects, touched: Sequence[OperatorEffects]) -> Brief:
     return Brief(where, "Next: .operators[i].effects")
 
 
+def _matrix(effects: Effects) -> Matrix:
+    """Return all profiles against all operators. Marks say what differs from the base."""
+    marks = {effects.base: [_SAME] * len(effects.operators)}
+    for name in effects.profiles:
+        states_of = (_state(operator, name) for operator in effects.operators)
+        marks[name] = [_MARKS[style] for style, _ in states_of]
+    operators = [(operator.place, operator.op) for operator in effects.operators]
+    meanings = ((_SAME, f"the same bits as {effects.base}"), *((_MARKS[style], text) for style, text in _MEANINGS))
+    return merged(f"Profiles with the same differences from {effects.base}", marks, operators, meanings)
+
+
 def _proved_texts(effects: Effects) -> Iterator[str]:
     for operator in effects.operators:
         if operator.proved:
@@ -100,8 +122,6 @@ def _table(effects: Effects, touched: Sequence[OperatorEffects], most: int) -> I
         ("there", "<"),
     ]
     yield Table(columns, list(_effect_rows(touched, most)))
-    if most < max(len(operator.effects) for operator in touched):
-        yield Text("--all names every profile", "faint")
 
 
 def _profiles(effects: Effects) -> Section:
