@@ -26,6 +26,7 @@ from tflq.face.report.blocks import (
 )
 from tflq.face.report.joint import joint_blocks, some
 from tflq.face.report.numbers import counted
+from tflq.face.report.verbs.conform.picture import picture
 
 _COLUMNS = [
     *((name, "<") for name in ("operator", "types", "level", "there for")),
@@ -83,6 +84,7 @@ def _blocks(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has
         yield Fact(f"interrupted: {verdicts.left:,} of {counted(_all(verdicts), 'case')} were not judged", "warning")
     yield from (Fact(f"after its last answer the target ended with {end}", "bad") for end in verdicts.endings[:_LISTED])
     yield _results(verdicts)
+    yield picture(verdicts)
     if failing:
         yield Section("causes", "Causes", list(_cause_blocks(verdicts)))
     yield from _refusals(verdicts)
@@ -91,7 +93,7 @@ def _blocks(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has
         yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
     rows = [Gap(), Table(_COLUMNS, _rows(verdicts))] if has_table else []
-    yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every], opened=True)])
+    yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every])])
 
 
 def _failures_first() -> list[Result]:
@@ -178,7 +180,7 @@ def _cases(failing: Sequence[Judged]) -> Iterator[Block]:
         if rows:
             title = f"{result.value}: {counted(len(rows), 'case')}"
             title += f", the first {_SHOWN}" if len(rows) > _SHOWN else ""
-            yield Fold(title, [Table(_FAILING, rows[:_SHOWN])], opened=True)
+            yield Fold(title, [Table(_FAILING, rows[:_SHOWN])])
 
 
 def verdict_text(verdicts: Verdicts) -> str:
