@@ -258,7 +258,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Block):
-    """Profiles against operators, with the meaning of each mark in `key`. `title` says what a row has in common.
+    """Profiles against operators, with the meaning of each mark in `key`. `title` names what a row has in common.
 
     Text lists the first `most` rows.
     """

@@ -90,7 +90,7 @@ def _brief(effects: Effects, touched: Sequence[OperatorEffects]) -> Brief:
 
 
 def _matrix(effects: Effects) -> Matrix:
-    """Return all profiles against all operators. Marks say what differs from the base."""
+    """Return all profiles against all operators. Marks show what differs from the base."""
     marks = {effects.base: [_SAME] * len(effects.operators)}
     for name in effects.profiles:
         states_of = (_state(operator, name) for operator in effects.operators)
