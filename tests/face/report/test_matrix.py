@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from tflq.face.report.blocks import Mark, Matrix, Report
+from tflq.face.report.blocks import Report
 from tflq.face.report.matrix import merged
+from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.render import html
 from tflq.face.report.render.text import _CODES, lines_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tflq.face.report.blocks import Mark, Matrix, MatrixColumn, MatrixRow
+from tflq.face.report.pictures import Mark, Matrix, MatrixColumn, MatrixRow
 
 #: An operator: its place, and its type.
 Named = tuple[str, str]

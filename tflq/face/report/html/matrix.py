@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from tflq.face.report.blocks import Matrix, MatrixColumn, MatrixRow
 from tflq.face.report.html.parts import details, figure, key, text, together
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Matrix, MatrixColumn, MatrixRow
 
 #: Most columns that are drawn, and names that are listed before the others are folded.
 _COLUMNS, _NAMES = 60, 3

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from tflq.escaping import printable
-from tflq.face.report.blocks import Matrix, MatrixColumn
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Matrix, MatrixColumn
 from tflq.face.report.render.line import Line
 
 #: Characters of a line if there is no terminal, most columns, and the least room for names.

@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import TextIO
 
 from tflq.escaping import printable
-from tflq.face.report import blocks
+from tflq.face.report import blocks, pictures
 from tflq.face.report.blocks import Block, Columns, Report, plain
 from tflq.face.report.render.grid import GAP, Grid
 from tflq.face.report.render.line import Line
@@ -54,7 +54,7 @@ def _lines(block: Block) -> Iterator[Line]:
             yield from table([("", "<"), ("", "<")], [(name, plain(value)) for name, value in pairs])
         case blocks.Table():
             yield from _table_lines(block)
-        case blocks.Matrix():
+        case pictures.Matrix():
             yield from matrix_lines(block, line_width())
         case blocks.Next(commands):
             for position, command in enumerate(commands):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from tflq.devices.conformance.causes import explained_groups
@@ -12,6 +13,7 @@ from tflq.face.report.blocks import (
     Bar,
     Bars,
     Block,
+    Brief,
     Code,
     Fact,
     Fold,
@@ -74,6 +76,14 @@ def conform_report(
     about = (Code(verdicts.target), " ", Code(suite), f" level {verdicts.level}")
     blocks = list(_blocks(verdicts, suite, work, again, has_table=has_table))
     return Report("conform", blocks, about=about, title=f"{verdicts.target}: tflq conform")
+
+
+def conform_card(verdicts: Verdicts) -> Report:
+    """Build the report of a target for a console or a notebook."""
+    first = next((one for one in verdicts.failing), None)
+    where = f"First: {first.case.id}: {first.reason}" if first is not None else _headline(verdicts)
+    report = conform_report(verdicts, "SUITE")
+    return replace(report, blocks=[*report.blocks, Brief(where, "Next: .cases, .failing, .joint")])
 
 
 def _blocks(verdicts: Verdicts, suite: str, work: str | None, again: str, *, has_table: bool) -> Iterator[Block]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tflq.diagnosis.profile_fit import Fit
-from tflq.face.report import blocks
-from tflq.face.report.blocks import Badge, Bar, Bars, Block, Graph, Inline, Mark, Next, Section, Styled, Table, Text
+from tflq.face.report import pictures
+from tflq.face.report.blocks import Badge, Bar, Bars, Block, Graph, Inline, Next, Section, Styled, Table, Text
 from tflq.face.report.graph.colouring import Colouring, scale, states
 from tflq.face.report.matrix import merged
+from tflq.face.report.pictures import Mark
 from tflq.face.report.verbs.explain.texts import command
 
 Cell = tuple[int, int] | None
@@ -33,7 +34,7 @@ def page_blocks(fit: Fit, model: str, dump: str, options: Sequence[str]) -> Iter
     yield from _matrix(fit.operators, matrix)
 
 
-def fit_matrix(fit: Fit) -> blocks.Matrix:
+def fit_matrix(fit: Fit) -> pictures.Matrix:
     """Return all profiles against the operators that were compared, the best rows first."""
     compared = fit.compared
     marks = {name: [_MARKS[_state(fit.matrix[name][index])[0]] for index in compared] for name in fit.ranked}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from tflq.comparison.inspection.profile_effects import Effects, OperatorEffects
@@ -18,8 +19,6 @@ from tflq.face.report.blocks import (
     Fact,
     Graph,
     InText,
-    Mark,
-    Matrix,
     Next,
     OnPage,
     Report,
@@ -31,6 +30,7 @@ from tflq.face.report.blocks import (
 from tflq.face.report.graph.colouring import Colouring, scale, states
 from tflq.face.report.matrix import merged
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.verbs.profiles.report import short_types
 
 #: Profiles that a card names.
@@ -218,6 +218,13 @@ def agreements_report(found: Agreements) -> Report:
     verdict = Verdict(f"releases since {found.since}, by resolver", subject=found.model.path or "model")
     rows = [_agreement_row(found, agreement) for agreement in found.agreements]
     return Report("profiles", [verdict, Table(_AGREEMENT_COLUMNS, rows)])
+
+
+def agreements_card(found: Agreements) -> Report:
+    """Build the report of agreeing releases for a console or a notebook."""
+    first = found.agreements[0] if found.agreements else None
+    where = "no release" if first is None else f"{first.resolver}: {', '.join(_spans(first.releases))}"
+    return replace(report := agreements_report(found), blocks=[*report.blocks, Brief(where, "Next: .agreements")])
 
 
 def _agreement_row(found: Agreements, agreement: Agreement) -> tuple[str, str, str]:

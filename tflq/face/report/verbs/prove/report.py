@@ -7,23 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
-from tflq.face.report.blocks import (
-    Block,
-    Brief,
-    Code,
-    Columns,
-    InText,
-    Listing,
-    Mark,
-    Matrix,
-    OnPage,
-    Report,
-    Table,
-    Text,
-)
+from tflq.face.report.blocks import Block, Brief, Code, Columns, InText, Listing, OnPage, Report, Table, Text
 from tflq.face.report.blocks import Verdict as VerdictBlock
 from tflq.face.report.matrix import merged
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.verbs.prove.page import STYLES, page_blocks
 from tflq.proof import ON_ONE_LIBM, Coverage, OperatorProof, Proof, Verdict, Word
 
