@@ -50,7 +50,7 @@ def test_diff_says_which_file_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "other.bin").write_bytes(b"no model at all")
     result = tflq("diff", MODEL, tmp_path / "other.bin")
     assert result.exit_code == 2
-    assert "other.bin: not a .tflite file" in result.stderr
+    assert "other.bin: is a text, not a .tflite model" in result.stderr
 
 
 def test_diff_says_whether_models_differ(tmp_path: Path) -> None:
