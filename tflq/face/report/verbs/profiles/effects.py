@@ -33,8 +33,8 @@ from tflq.face.report.numbers import counted
 from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.verbs.profiles.report import short_types
 
-#: Profiles that a card names.
-_ON_CARD = 8
+#: Profiles that a card names, and of which text lists every constant that differs.
+_ON_CARD, _FEW = 8, 3
 _SAME = Mark("=", "good")
 #: Marks of the matrix by the style of an operator's state, and their meaning.
 _MARKS = {"good": _SAME, "hot2": Mark("c", "hot2"), "hot4": Mark("K", "hot4"), "unknown": Mark("-", "unknown")}
@@ -58,7 +58,7 @@ def _blocks(effects: Effects, all_profiles: bool) -> Iterator[Block]:
         yield _matrix(effects)
     against = f"{effects.base} against {counted(len(effects.profiles), 'profile')}"
     yield OnPage(lambda _view: [Fact(against), _profiles(effects), _graph(effects, touched)])
-    if touched and all_profiles:
+    if touched and (all_profiles or len(effects.profiles) <= _FEW):
         yield InText(list(_table(effects, touched, len(effects.profiles))))
     elif touched:
         yield InText([Text("--all names every profile, and the constant that differs", "faint")])
