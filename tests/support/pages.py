@@ -39,9 +39,9 @@ PAGES = {
     "why": "why {int8} {device}",
     "why-same": "why {int8} {equal}",
     "fit": "fit {int8} --dump {golden}",
-    "profiles": "profiles --model {int8}",
-    "list": "profiles",
-    "pair": "profiles litert-ref litert-opt",
+    "profiles": "profiles effects {int8}",
+    "list": "profiles list",
+    "pair": "profiles diff litert-ref litert-opt",
     "diff": "diff {float} {int8}",
     "diff-same": "diff {int8} {int8}",
     "lint": "lint {uint8} --target tflm",
@@ -79,7 +79,7 @@ def _verbs(command: click.Command, context: click.Context, words: tuple[str, ...
             inner = command.get_command(context, name)
             assert inner is not None
             yield from _verbs(inner, click.Context(inner, parent=context, info_name=name), (*words, name))
-    elif any("--html" in option.opts for option in command.params):
+    elif not command.hidden and any("--html" in option.opts for option in command.params):
         yield " ".join(words)
 
 

@@ -18,6 +18,7 @@ from tflq.comparison.verification.signed import named
 from tflq.comparison.verification.verifying import verify
 from tflq.diagnosis.choices import Choice, add, choice, chooses
 from tflq.diagnosis.findings import Findings
+from tflq.display import displayed_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.profiles.history import Change
@@ -60,6 +61,7 @@ class OperatorDrift:
         return f"{self.signature}/{self.index}" if self.signature else str(self.index)
 
 
+@displayed_by("golden:drift_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Drift:
     """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.

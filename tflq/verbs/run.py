@@ -14,6 +14,7 @@ from tflq.comparison.verification.feeding import Fed, Feed, Feeds, make_feeds
 from tflq.comparison.verification.inputs import from_files, input_specs, make_inputs
 from tflq.comparison.verification.preparation import Numbers, Preparation, image_paths, preparation
 from tflq.comparison.verification.results import InputFacts
+from tflq.display import displayed_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.steps import Stepper
 from tflq.engine.api.subject import ModelFacts, Subject, subject
@@ -39,6 +40,7 @@ class Top:
     text: str
 
 
+@displayed_by("run:run_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
     """One model's outputs by name, with their promises and the likeliest classes of each classifier.

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ import pytest
 import tflq
 from support import suites
 from support.hostile import NAMES
-from tflq.face.report.blocks import Brief, Report, Text
+from tflq.devices.conformance.session import Order, make_suite
+from tflq.face.report.blocks import Bar, Bars, Block, Brief, Report, Section, Text
+from tflq.face.report.pictures import Mark, Matrix, MatrixColumn, MatrixRow, Strip
 from tflq.face.report.render.card import card_html
+from tflq.face.report.render.picture import COLOURS, picture
 from tflq.model.ir import Model, view
 
 GOLDEN = suites.ROOT / "golden" / "models"
@@ -119,6 +123,88 @@ def test_what_is_found_of_a_device() -> None:
         tflq.prove(evil, ["litert-ref", "litert-opt"]),
     ):
         check(result)
+
+
+def saved(folder: Path, name: str, model: Model, profile: str) -> str:
+    np.savez(folder / name, **{str(t): value for t, value in dump_of(model, profile).items()})  # type: ignore[arg-type]
+    return str(folder / name)
+
+
+@pytest.mark.slow
+def test_every_verb_has_a_card(tmp_path: Path) -> None:
+    evil = with_evil_names(INT8)
+    (tmp_path / "evil.tflite").write_bytes(tflq.save(evil))
+    recorded = suites.ROOT / "golden" / "singleop" / "recorded"
+    conv = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
+    suite = str(tmp_path / "suite.npz")
+    make_suite(suite, Order(every=200))
+    drift = tflq.diff_goldens(conv, recorded / "tie_conv_i8_0.npz", recorded / "tie_conv_i8_0@litert-opt.npz")
+    for result in (
+        tflq.why(tmp_path / "evil.tflite", saved(tmp_path, "opt.npz", evil, "litert-opt")),
+        tflq.why(tmp_path / "evil.tflite", saved(tmp_path, "ref.npz", evil, "litert-ref")),
+        tflq.run(evil),
+        tflq.bench(evil, against=(), seconds=0),
+        tflq.conform(suite, "profile:tflm"),
+        drift,
+        tflq.examine(),
+        tflq.profile_releases(evil, "2.3"),
+        tflq.learn("profile:litert-ref", operators=["RELU"], work=tmp_path / "work"),
+    ):
+        check(result)
+
+
+def test_a_card_has_a_picture_and_red_for_a_bad_result() -> None:
+    model = tflq.load(INT8)
+    good = tflq.explain(model, dump_of(model, "litert-ref"))._repr_html_()
+    bad = tflq.explain(model, dump_of(model, "litert-opt"))._repr_html_()
+    red, green = "#e03131", "#00883a"
+    assert good.startswith(f'<div><b style="color:{green}">')
+    assert bad.startswith(f'<div><b style="color:{red}">')
+    squares = [f"background:{colour}" for colour in (red, green)]
+    assert [good.count(square) for square in squares] == [0, 20]
+    assert sum(bad.count(square) for square in squares) == 20
+    assert bad.count(squares[0]) > 0
+    assert "font-family:ui-monospace" in bad
+
+
+@pytest.mark.parametrize("style", ["good", "bad", "warning"])
+def test_verdicts_of_cards_are_legible_on_white_and_on_black(style: str) -> None:
+    channels = [int(COLOURS[style][k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
+    own = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]  # WCAG 2.1
+    assert min(1.05 / (own + 0.05), (own + 0.05) / 0.05) >= 4.5
+
+
+def test_a_card_has_names_whole() -> None:
+    name = "a/" * 400 + "end"
+    made = card_html(Report("verb", [Brief(name, "then", "what")]))
+    assert name in made
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words"),
+    [
+        (Bars("side", "ms", [Bar("<b>", 1.0, "1 ms"), Bar("x", float("inf"), "?"), Bar("y", 0.0, "0")]), "ms by side"),
+        (Strip("operators", ["good"] * 1000), "operators"),
+        (
+            Matrix("profiles", [MatrixColumn("ADD", ("0",))], [MatrixRow(("<i>", "b"), (Mark("=", "good"),))], []),
+            "2 profiles",
+        ),
+        (Section("a", "b", [Strip("inside", ["bad"])]), "inside"),
+    ],
+)
+def test_a_picture_is_drawn_of_each_kind(drawn: Block, words: str) -> None:
+    made = str(picture([Text("first"), drawn]))
+    assert words in made
+    assert "<b>" not in made
+    assert "<i>" not in made
+    assert len(made) < 100_000
+    assert Markup(made).open == []
+    assert "%" not in made
+
+
+def test_nothing_to_draw_is_nothing() -> None:
+    assert picture([Text("x"), Bars("a", "b", []), Strip("c", [])]) == ""
 
 
 @pytest.mark.slow

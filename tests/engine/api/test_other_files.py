@@ -47,6 +47,17 @@ FILES: dict[str, tuple[bytes, str]] = {
     "board.log": (b"I (1) main: output: 1, 2, 3\n", "a text.*model comes first"),
     "net.xml": (b'<?xml version="1.0"?>\n<net name="x">', "an OpenVINO model"),
     "document.json": (b'{"a": 1}', "JSON"),
+    "model.tar": (bytes(257) + b"ustar\x0000" + bytes(80), "a tar archive.*tar xf"),
+    "model.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(40), "7-Zip"),
+    "model.xz": (b"\xfd7zXZ\0" + bytes(40), "xz archive"),
+    "model.bz2": (b"BZh91AY&SY" + bytes(40), "bzip2"),
+    "model.zst": (b"\x28\xb5\x2f\xfd" + bytes(40), "Zstandard"),
+    "paper.pdf": (b"%PDF-1.7\n" + b"x" * 40, "a PDF"),
+    "firmware.exe": (b"MZ" + bytes(90), "a program"),
+    "a.out": (b"\xcf\xfa\xed\xfe" + bytes(90), "a program"),
+    "libmodel.a": (b"!<arch>\nmodel.o/" + bytes(90), "a program"),
+    "model.rknn": (b"RKNN" + bytes(90), "Rockchip"),
+    "wide.h": ("const char m[] = {1}".encode("utf-16"), "UTF-16"),
     "model.tflite.gz": (b"\x1f\x8b\x08\0" + bytes(30), "gzip"),
 }
 
@@ -92,6 +103,19 @@ SOURCES = {
     + c_source(DATA, "alignas(16) const unsigned char g_model[]"),
     "attributes": "#pragma once\n" + c_source(DATA, "const uint8_t g_model[20000] __attribute__((aligned(16)))"),
     "decimal": "#include <stdint.h>\n" + c_source(DATA, "const uint8_t g_model[] PROGMEM", by="{}, "),
+    "a long licence": f"/*{'x' * 9000}*/" + c_source(DATA, "const unsigned char g_model[]"),
+    "suffixes": c_source(DATA, "const uint8_t g_model[]", by="0x{:02X}U, "),
+    "without =": c_source(DATA, "inline constexpr std::uint8_t kModel[] ").replace(" = {", "{"),
+    "std::byte": c_source(DATA, "constexpr std::byte kModel[]", by="std::byte{{0x{:02x}}}, "),
+    "signed": "const int8_t m[] = {" + ", ".join(map(str, np.frombuffer(DATA, np.int8))) + "};",
+    "words": "const uint32_t m[] = {" + ", ".join(f"0x{word:08x}" for word in np.frombuffer(DATA, "<u4")) + "};",
+    "a string": "const char m[] =\n"
+    + "\n".join(f'"{"".join(f"{chr(92)}x{b:02x}" for b in DATA[k : k + 9])}"' for k in range(0, len(DATA), 9))
+    + ";",
+    "octal": 'const char m[] = "' + "".join(f"\\{b:03o}" for b in DATA) + '";',
+    "braces in comments": "// a } here {\nconst char m[] = { /* }; */\n"
+    + "".join(f"  0x{b:02x}, // {k} }};\n" for k, b in enumerate(DATA))
+    + "};\n",
     "with others": c_source(bytes(range(64)), "const char other[64]") + c_source(DATA, "const char model[]"),
 }
 
@@ -102,6 +126,13 @@ def test_a_model_in_c_source_is_a_model(name: str, tmp_path: Path) -> None:
     path.write_text(SOURCES[name])
     assert tflq.save(tflq.load(path)) == tflq.save(tflq.load(MODEL))
     assert CliRunner().invoke(cli, ["inspect", str(path)]).exit_code == 0
+
+
+def test_source_that_is_cut_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.h"
+    path.write_text(SOURCES["xxd"][:30_000])
+    with pytest.raises(FormatError, match="the array digits_tflite has no closing brace: the file is cut"):
+        tflq.load(path)
 
 
 def test_one_of_several_models_is_named(tmp_path: Path) -> None:
@@ -121,6 +152,10 @@ def test_one_of_several_models_is_named(tmp_path: Path) -> None:
         "char x[] = {0x1c, 0, 0, 0, 0x54, 0x46, 0x4c, 0x33}",
         "char x[] = {1, 2, 300, 'a'};" * 9,
         "char " * 9000,
+        "char /*" * 9000,
+        'char a[] = "' + "\\x" * 9000,
+        'char a[] = "' * 900,
+        "// {" * 9000,
     ],
 )
 def test_source_without_a_whole_model_is_bad_input(text: str, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_inspect_imports_little() -> None:
 
 
 def test_piped_tables_are_not_cut_and_have_no_colour() -> None:
-    done = tflq("inspect", MODEL, COLUMNS="20")
+    done = tflq("inspect", MODEL, COLUMNS="60")
     rows = [line for line in done.stdout.splitlines() if "CONV_2D" in line]
     assert rows
     assert all("[" in row for row in rows)

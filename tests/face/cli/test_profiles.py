@@ -135,3 +135,18 @@ def test_no_profile_has_the_bits_of_what_was_compiled_for_an_npu(
         assert done.exit_code == 3, done.output
         assert "Arm Ethos-U" in done.output
         assert "the same bits" not in done.output
+
+
+def test_effects_of_all_profiles_fit_eighty_columns_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    model = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
+    head, *lines = run("effects", model).splitlines()
+    assert "operators can give other bits than under litert-ref" in head
+    assert max(map(len, lines)) <= 80
+    counts = [int(line.split()[0]) for line in lines[1:13]]
+    rest = [line for line in lines if "more (--html" in line]
+    assert sum(counts) <= len(PROFILES)
+    assert bool(rest) or sum(counts) == len(PROFILES)
+    assert "differs in" not in "".join(lines)
+    assert "differs in" in run("effects", model, "--all")
+    assert "differs in" in run("effects", model, "--profile", "litert-ref", "--profile", "tflm")

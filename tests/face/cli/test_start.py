@@ -104,3 +104,14 @@ def test_profiles_are_found_in_any_case(name: str) -> None:
 
 def test_runtimes_are_found_in_any_case() -> None:
     assert runtime_by_name("LiteRT-Ref").name == "litert-ref"
+
+
+@pytest.mark.parametrize("words", [["why"], ["profiles", "effects"], ["fit"], []])
+def test_help_of_a_verb_is_its_help(words: list[str]) -> None:
+    told = CliRunner().invoke(cli, ["help", *words])
+    assert told.exit_code == 0
+    assert told.stdout == CliRunner().invoke(cli, [*words, "--help"]).stdout
+
+
+def test_help_of_no_verb_is_misuse() -> None:
+    assert CliRunner().invoke(cli, ["help", "nothing"]).exit_code == 2

@@ -80,7 +80,7 @@ def check(lines: list[str], width: int) -> None:
     assert [line for line in lines if len(line) > width] == []
 
 
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", [40, 60, 80])
 @pytest.mark.parametrize("verb", QUICK)
 def test_a_verb_fits(verb: str, width: int, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     check(printed(QUICK[verb], files, width, monkeypatch), width)
@@ -88,7 +88,7 @@ def test_a_verb_fits(verb: str, width: int, files: dict[str, Path], monkeypatch:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", [40, 60, 80])
 @pytest.mark.parametrize("verb", SLOW)
 def test_a_slow_verb_fits(verb: str, width: int, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     check(printed(SLOW[verb], files, width, monkeypatch), width)

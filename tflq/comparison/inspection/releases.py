@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tflq.comparison.inspection.equality import same, same_operator
 from tflq.comparison.inspection.operators import prepare_alone
+from tflq.display import displayed_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
 from tflq.engine.interpreter.plan import Step
@@ -32,6 +33,7 @@ class Agreement:
     apart: tuple[int, ...]
 
 
+@displayed_by("profiles.effects:agreements_card")
 @dataclass(frozen=True, slots=True)
 class Agreements:
     """All subgraphs of a model under every release from `since` on; for each resolver the newest come first.

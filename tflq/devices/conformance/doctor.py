@@ -12,6 +12,7 @@ import numpy as np
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.grids import drafts
 from tflq.devices.conformance.grids.geometric import choice_of
+from tflq.display import displayed_by
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.jit import shipped
@@ -43,6 +44,7 @@ class Found:
     reason: str
 
 
+@displayed_by("doctor:doctor_card")
 @dataclass(frozen=True, slots=True)
 class Examination:
     """The machine, the runtimes and the self-test. `kernels` are the instructions that integer products use."""

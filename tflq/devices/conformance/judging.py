@@ -11,6 +11,7 @@ from tflq.comparison.inspection.difference import Difference, difference, with_o
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.suite import Case, arrays
 from tflq.diagnosis.joint import NONE, Joint
+from tflq.display import displayed_by
 from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
 
@@ -68,6 +69,7 @@ class Judged:
         return self.result not in (Result.PASSES, Result.REFUSED)
 
 
+@displayed_by("conform.report:conform_card")
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """The results of a target in a suite. `profile` is the one whose outputs the suite expects.

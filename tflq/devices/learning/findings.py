@@ -11,6 +11,7 @@ from tflq.devices.learning.asking import Tally
 from tflq.devices.learning.forms import Form
 from tflq.devices.learning.requantizing import Requantized
 from tflq.devices.learning.subjects import Subject
+from tflq.display import displayed_by
 
 
 class State(str, Enum):
@@ -77,6 +78,7 @@ class Learned:
         return []
 
 
+@displayed_by("learn.report:learn_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
     """All that was learned of a device. `is_partial` is true if learning was interrupted; `reason` is why."""

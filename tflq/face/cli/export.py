@@ -56,7 +56,7 @@ def export_command(
         data = target.data
     if any(signature is not None or continues for signature, continues in recording.steps):
         raise GoldenError(f"{golden}: holds steps of signatures; export c takes samples of a model without them")
-    if output.endswith(("/", os.sep)):
+    if not os.path.lexists(output) or output.endswith(("/", os.sep)):
         try:
             os.makedirs(output, exist_ok=True)
         except OSError as error:

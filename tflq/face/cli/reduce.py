@@ -20,7 +20,7 @@ from tflq.face.cli.options import (
     sample_option,
     signature_option,
 )
-from tflq.face.cli.output import say, say_document
+from tflq.face.cli.output import say, say_document, say_written
 
 if TYPE_CHECKING:
     from tflq.diagnosis.reduction import Check, Reduced, Sample
@@ -41,7 +41,17 @@ _REMAINS = (Exit.DIFFERS, Exit.EXPLAINED)
     help="A command with {model} and {inputs} in it; its exit code 1 or 6 means that the difference remains.",
 )
 @click.option(
-    "-o", "--output", required=True, metavar="NAME", type=click.Path(), help="Writes NAME.tflite, NAME.npz ..."
+    "-o",
+    "--output",
+    metavar="NAME",
+    type=click.Path(),
+    help="Writes NAME.tflite, NAME.npz ...; NAME may be the model's.",
+)
+@click.option(
+    "--bundle",
+    metavar="FILE.zip",
+    type=click.Path(),
+    help="One archive for a vendor: model, inputs, outputs, a test in C, a page in Markdown.",
 )
 @force_option
 @sample_option
@@ -55,7 +65,8 @@ def reduce_command(
     model: str,
     dump: str | None,
     check: str | None,
-    output: str,
+    output: str | None,
+    bundle: str | None,
     force: bool,
     sample: int | None,
     signature: str | None,
@@ -73,21 +84,22 @@ def reduce_command(
 
     \b
     tflq reduce model.tflite --dump device.npz -o small
+    tflq reduce model.tflite --dump device.npz --bundle vendor.zip
     """
     from tflq.engine.api.subject import subject
     from tflq.engine.runtimes.children import temporary_folder
-    from tflq.errors import FileAccessError, OptionError
+    from tflq.errors import OptionError
     from tflq.face.report.verbs.reduce import reduce_document, reduce_report
     from tflq.model.ir import only_signed
+    from tflq.model.storage.output import write_file
     from tflq.verbs.reduce import reduce
 
-    if not os.path.basename(output):
-        raise FileAccessError(output, "is a folder; name a file")
-    check_files([output + ending for ending in _WRITTEN], [model, dump, inputs], force=force)
+    name, files = _files(output, bundle)
+    check_files(files.values(), [model, dump, inputs], force=force)
     target = subject(model)
     if dump is not None and check is None:
         reduced = reduce(model, dump, profile, inputs=inputs, sample=sample, signature=signature)
-        line = f"tflq verify {quote(output + '.tflite')} --golden {quote(output + '.npz')}"
+        line = f"tflq verify {quote(name + '.tflite')} --golden {quote(name + '.npz')}"
         line += "" if profile == "litert-ref" else f" --profile {quote(profile)}"
     elif check is not None and dump is None:
         if "{model}" not in check:
@@ -96,15 +108,50 @@ def reduce_command(
             whole = only_signed(target.model, signature).model
             runs = _command(check, os.path.join(folder, "part"), whole)
             reduced = reduce(whole, None, profile, check=runs, inputs=inputs, sample=sample, seed=seed)
-        line = _filled(check, output)
+        line = _filled(check, name)
     else:
         raise OptionError("give either --dump or --check")
-    _write(output, reduced)
+    if output is not None:
+        _write(name, reduced)
+    if bundle is not None:
+        from tflq.face.report.verbs.reduce_bundle import bundle as bundled
+
+        write_file(bundle, bundled(reduced, target.facts, profile, check))
+        line = line if output is not None else _unpacked(line, name, bundle)
     if as_json:
-        say_document(reduce_document(target.facts, reduced, output, line))
+        say_document(reduce_document(target.facts, reduced, files, line))
     else:
-        say(reduce_report(reduced, output, line))
+        say(reduce_report(reduced, next(iter(files.values())), line))
+        if bundle is not None and output is not None:
+            say_written(bundle, "archive for the vendor")
     return Exit.SAME
+
+
+def _files(output: str | None, bundle: str | None) -> tuple[str, dict[str, str]]:
+    """Return the name before the endings of files, and the files by what they hold."""
+    from tflq.errors import FileAccessError, OptionError
+
+    if output is None and bundle is None:
+        raise OptionError("give -o NAME, --bundle FILE.zip, or both")
+    if bundle is not None and not bundle.lower().endswith(".zip"):
+        raise OptionError(f"--bundle {bundle!r}: name a file that ends in .zip")
+    files: dict[str, str] = {}
+    name = bundle[:-4] if bundle is not None else ""
+    if output is not None:
+        name = output[:-7] if output.lower().endswith(".tflite") else output
+        if not os.path.basename(name):
+            raise FileAccessError(output, "is a folder; name a file")
+        files = dict(zip(("model", "golden", "expected"), (name + ending for ending in _WRITTEN), strict=True))
+    elif not os.path.basename(name):
+        raise FileAccessError(str(bundle), "has no name")
+    return name, files | ({} if bundle is None else {"bundle": bundle})
+
+
+def _unpacked(line: str, name: str, bundle: str) -> str:
+    """Return a command that unpacks the archive, and shows the difference with its files."""
+    line = line.replace(quote(name + ".tflite"), quote(os.path.join(name, "model.tflite")))
+    line = line.replace(quote(name + ".npz"), quote(os.path.join(name, "device.npz")))
+    return f"python3 -m zipfile -e {quote(bundle)} {quote(name)} && {line}"
 
 
 def _filled(command: str, name: str) -> str:

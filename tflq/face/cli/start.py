@@ -55,7 +55,7 @@ def overview() -> str:
             *commands,
             "",
             f"Installed runtimes: {', '.join(_installed()) or 'none (pip install ai-edge-litert adds one)'}",
-            "All verbs: tflq --help; one verb: tflq VERB --help",
+            "All verbs: tflq --help; one verb: tflq help VERB",
         ]
     )
 
@@ -73,11 +73,14 @@ def _installed() -> Iterator[str]:
 def with_verb(words: list[str]) -> list[str]:
     """Return the words of a command line with the verb spelled out.
 
-    A model without a verb is inspected, earlier names of verbs are replaced, and `version` is an option.
+    A model without a verb is inspected, earlier names of verbs are replaced, `version` is an option, and `help VERB` is
+    `VERB --help`.
     """
     first = words[0] if words else ""
     if first == "version" and len(words) == 1:
         return ["--version"]
+    if first == "help":
+        return [*with_verb(words[1:]), "--help"]
     if not first.startswith("-") and first.partition(":")[0].lower().endswith(MODELS):
         return ["inspect", *words]
     rest = words[2:] if words[:2] == ["export", "c"] else words[1:]

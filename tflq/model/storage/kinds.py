@@ -34,6 +34,7 @@ _ONNX = Kind("an ONNX model", _TO_TFLITE.format(command="onnx2tf -i model.onnx")
 _TORCH = Kind("a PyTorch file", _TO_TFLITE.format(command="litert_torch.convert(model.eval(), inputs).export(path)"))
 _HDF5 = Kind("a Keras model (HDF5)", _KERAS, is_of_tensorflow=True)
 _ARRAYS = Kind("an archive of arrays", "the model comes first, then what is compared with it")
+_PROGRAM = Kind("a program", "the model inside may be extracted by its tools; tflq reads .tflite files")
 _IMAGE = Kind("an image", "the model comes first; images go to --inputs or --calibration")
 
 #: Kinds by their first bytes.
@@ -45,7 +46,18 @@ _STARTS: tuple[tuple[bytes, Kind], ...] = (
     (b"\xff\xd8\xff", _IMAGE),
     (b"BM", _IMAGE),
     (b"\x1f\x8b", Kind("a gzip archive", "unpack it first: `gunzip` or `tar xzf`")),
-    (b"\x7fELF", Kind("a program", "the model inside may be extracted by its tools; tflq reads .tflite files")),
+    (b"\x7fELF", _PROGRAM),
+    (b"MZ", _PROGRAM),
+    (b"\xcf\xfa\xed\xfe", _PROGRAM),
+    (b"!<arch>", _PROGRAM),
+    (b"7z\xbc\xaf", Kind("a 7-Zip archive", "unpack it first: `7z x`")),
+    (b"\xfd7zXZ", Kind("an xz archive", "unpack it first: `unxz` or `tar xJf`")),
+    (b"BZh", Kind("a bzip2 archive", "unpack it first: `bunzip2` or `tar xjf`")),
+    (b"\x28\xb5\x2f\xfd", Kind("a Zstandard archive", "unpack it first: `unzstd`")),
+    (b"%PDF", Kind("a PDF", "the model comes first")),
+    (b"RKNN", Kind("a Rockchip model (.rknn)", "give the .tflite that it was converted from")),
+    (b"\xff\xfe", Kind("a text in UTF-16", "save it as UTF-8 first")),
+    (b"\xfe\xff", Kind("a text in UTF-16", "save it as UTF-8 first")),
     (b"version https://git-lfs", Kind("a pointer of Git LFS", "`git lfs pull` fetches the model")),
     (b"\x80\x02", _TORCH),
     (b"\x80\x04", Kind("a Python pickle", "export the model as .tflite where it was made")),
@@ -81,6 +93,8 @@ def kind_of(head: bytes, path: str = "", whole: bytes | memoryview | None = None
     for identifier, kind in _IDENTIFIERS:
         if head[4:].startswith(identifier):
             return kind
+    if head[257:262] == b"ustar":
+        return Kind("a tar archive", "unpack it first: `tar xf`")
     if head.startswith(b"PK\x03\x04"):
         return _of_zip(whole)
     if re.match(rb"\x08[\x01-\x14][\x12\x1a\x22\x32\x3a\x42]", head):

@@ -125,6 +125,114 @@ LOGS: dict[str, str] = {
 }
 
 
+def words(values: np.ndarray, size: int) -> list[str]:
+    """Return little-endian words of memory in hexadecimal, without 0x."""
+    return [f"{int(word):0{2 * size}x}" for word in np.frombuffer(values.tobytes(), f"<u{size}")]
+
+
+def signed(values: np.ndarray, form: str) -> str:
+    """Return int8 as `%x` prints them: with the sign of an int."""
+    return " ".join(form.format(int(value) & 0xFFFFFFFF) for value in values)
+
+
+def escaped(values: np.ndarray, form: str) -> str:
+    return "".join(form.format(byte) for byte in values.tobytes())
+
+
+def both(first: str, second: str, label: str = "{}: ") -> str:
+    return f"{label.format('input')}{first}\n{label.format('output')}{second}\n"
+
+
+ESP32 = "[  1234][I][main.cpp:42] loop(): "
+JLINK = [f"2000{16 * k:04X} = {line.upper()}" for k, line in enumerate(HEX)]
+HALF = [f"{line[:23]}  {line[24:]}" for line in HEX]
+LOGS |= {
+    "Arduino on ESP32": lines(lambda k: ESP32, "input", *HEX, "output", *pairs(GOT)),
+    "ESP-IDF with lengths": lines(espressif, "input len=64", *HEX, "output len=10", *pairs(GOT)),
+    "ESP-IDF with other logs between": lines(
+        espressif, "input", *HEX[:2], "rssi: -67", *HEX[2:], "output", *pairs(GOT)
+    ),
+    "hex without zeros": both(signed(FED.view(np.uint8), "{:X}"), signed(GOT.view(np.uint8), "{:X}")),
+    "hex with the sign of an int": both(signed(FED, "{:02x}"), signed(GOT, "{:02x}")),
+    "0x with the sign of an int": both(signed(FED, "0x{:x}"), signed(GOT, "0x{:x}")),
+    "columns": both(decimal(FED, " | "), decimal(GOT, " | "), "{} | "),
+    "CSV": both(decimal(FED, ","), decimal(GOT, ","), "{},"),
+    "indices in brackets": "input:\n"
+    + "".join(f"[{k:3}] {v:4}\n" for k, v in enumerate(FED))
+    + "output:\n"
+    + "".join(f"[{k:3}] {v:4}\n" for k, v in enumerate(GOT)),
+    "numbered classes": f"input: {decimal(FED)}\noutput:\n"
+    + "".join(f"  digit_{k}: {(int(v) + 128) / 256:.8f}\n" for k, v in enumerate(GOT)),
+    "Edge Impulse": f"input: {decimal(FED)}\nPredictions (DSP: 10 ms., Classification: 3 ms., Anomaly: 0 ms.): \n"
+    + "".join(f"    {chr(97 + k)}x: {(int(v) + 128) / 256:.5f}\n" for k, v in enumerate(GOT)),
+    "a remark behind": both(f"{decimal(FED)} (scale 0.5, zp -128)", f"{decimal(GOT)} (scale 1)"),
+    "NumPy": both(f"array({FED.tolist()}, dtype=int8)", f"array({GOT.tolist()}, dtype=int8)"),
+    "pyserial": f"b'input: {decimal(FED)}\\r\\n'\nb'output: {decimal(GOT)}\\r\\n'\n",
+    "joined by dashes": both(FED.tobytes().hex("-"), GOT.tobytes().hex("-")),
+    "joined by colons": both(FED.tobytes().hex(":"), GOT.tobytes().hex(":")),
+    "escaped": both(escaped(FED, "\\x{:02x}"), escaped(GOT, "\\x{:02x}")),
+    "bytes of Python": both(f"b'{escaped(FED, chr(92) + 'x{:02x}')}'", f"b'{escaped(GOT, chr(92) + 'x{:02x}')}'"),
+    "a list of Rust": "".join(
+        f"[src/main.rs:1] {name} = [\n" + "".join(f"    {v},\n" for v in values) + "]\n"
+        for name, values in (("input", FED), ("output", GOT))
+    ),
+    "gdb on a string": f'(gdb) p input\n$1 = "{escaped(FED, chr(92) + "{:03o}")}"\n(gdb) p output\n'
+    + "$2 = '\\200' <repeats 2 times>, "
+    + f'"{escaped(GOT[2:], chr(92) + "{:03o}")}"\n',
+    "gdb on characters": both(*(", ".join(f"{v} '\\{int(v) & 255:o}'" for v in x) for x in (FED, GOT)), "{} = "),
+    "IAR": "".join(
+        f"{name}\t<array>\t0x20000000\tint8_t[{values.size}]\n"
+        + "".join(f"  [{k}]\t{v}\t0x{0x20000000 + k:08x}\tint8_t\n" for k, v in enumerate(values))
+        for name, values in (("input", FED), ("output", GOT))
+    ),
+    "lldb": "".join(
+        f"(lldb) p {name}\n(int8_t[{values.size}]) $0 = {{\n"
+        + "".join(f"  [{k}] = {v}\n" for k, v in enumerate(values))
+        + "}\n"
+        for name, values in (("input", FED), ("output", GOT))
+    ),
+    "OpenOCD mdb": "> mdb 0x20000000 64\ninput\n"
+    + "".join(f"0x2000{16 * k:04x}: {line} \n" for k, line in enumerate(HEX))
+    + f"output\n0x20001000: {pairs(GOT)[0]} \n",
+    "OpenOCD mdh": both(
+        "".join(f"\n0x2000{k:04x}: {' '.join(words(FED, 2)[k : k + 16])}" for k in (0, 16)), decimal(GOT)
+    ),
+    "OpenOCD mdw": both(
+        "".join(f"\n0x2000{k:04x}: {' '.join(words(FED, 4)[k : k + 8])}" for k in (0, 8)), decimal(GOT)
+    ),
+    "OpenOCD read_memory": f"> read_memory input 8 64\n{signed(FED.view(np.uint8), '0x{:x}')}\n"
+    f"> read_memory output 8 10\n{signed(GOT.view(np.uint8), '0x{:x}')}\n",
+    "J-Link mem8": "J-Link>mem8 20000000,40\ninput\n"
+    + "".join(f"{line}  {ascii_of(HEX[k])}\n" for k, line in enumerate(JLINK))
+    + f"output\n20001000 = {pairs(GOT)[0].upper()}\n",
+    "J-Link mem": both(
+        "".join(f"\n2000{16 * k:04X} = {line}  {ascii_of(HEX[k])}" for k, line in enumerate(HALF)), decimal(GOT)
+    ),
+    "J-Link mem32": both(
+        "".join(f"\n2000{k:04X} = {' '.join(words(FED, 4)[k : k + 4]).upper()}" for k in range(0, 16, 4)), decimal(GOT)
+    ),
+    "hexdump -C": both(
+        "".join(f"\n{16 * k:08x}  {line}  |{ascii_of(HEX[k])}|" for k, line in enumerate(HALF)) + "\n00000040",
+        decimal(GOT),
+    ),
+    "od": both("".join(f"\n{16 * k:07o} {decimal(FED[16 * k : 16 * k + 16], '  ')}" for k in range(4)), decimal(GOT)),
+    "xxd -g4": both(
+        "".join(
+            f"\n{16 * k:08x}: {' '.join(line.replace(' ', '')[j : j + 8] for j in (0, 8, 16, 24))}  {ascii_of(line)}"
+            for k, line in enumerate(HEX)
+        ),
+        decimal(GOT),
+    ),
+    "xxd -e": both(
+        "".join(
+            f"\n{16 * k:08x}: {' '.join(words(FED, 4)[4 * k : 4 * k + 4])}  {ascii_of(line)}"
+            for k, line in enumerate(HEX)
+        ),
+        decimal(GOT),
+    ),
+}
+
+
 @pytest.mark.parametrize("name", LOGS)
 def test_a_log_is_read_whatever_printed_it(name: str, tmp_path: Path) -> None:
     path = tmp_path / "board.log"
@@ -158,6 +266,20 @@ def test_a_log_in_an_archive_is_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "board.zip", "w") as archive:
         archive.writestr("logs/run.txt", LOGS["ESP-IDF"])
     assert load_dumps(MODEL, tmp_path / "board.zip")[0].tensors.keys() == {INPUT, OUTPUT}
+
+
+def test_few_joined_bytes_are_an_address_of_a_network_card(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"mac: 24:6f:28:00:11:22\nvoid: 1\n{decimal(GOT)}\n", encoding="utf-8")
+    assert next(iter(blocks_of(path.read_text()))).words != ("0x24", "0x6f", "0x28", "0x00", "0x11", "0x22")
+    np.testing.assert_array_equal(load_dumps(MODEL, path)[0].tensors[OUTPUT].ravel(), GOT)
+
+
+def test_a_list_that_gdb_cut_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "gdb.log"
+    path.write_text(f"input = {{{decimal(FED[:50])}...}}\noutput = {{{decimal(GOT)}}}\n", encoding="utf-8")
+    with pytest.warns(InputWarning, match="50 numbers after 'input', and tensor 0 has 64"):
+        assert load_dumps(MODEL, path)[0].tensors.keys() == {OUTPUT}
 
 
 def test_dequantized_values_become_codes(tmp_path: Path) -> None:
@@ -207,6 +329,10 @@ def test_no_text_crashes_or_hangs() -> None:
     blocks_of("input: " + "1 " * 300_000 + "x")
     blocks_of(": " * 300_000)
     blocks_of("1" * 300_000)
+    for text in ("20000000: " + "12 " * 9999 + "z", "20000000: " + "1" * 9999 + "z", "a (b" * 9999 + ")", '"\\' * 9999):
+        blocks_of(text)
+    for text in (" | " * 9999, "0x1234 " * 9999 + "|", "b'" + "\\r" * 9999, "'\\x41" * 9999, "(a" * 9999):
+        blocks_of(text)
     with pytest.raises(LimitError):
         blocks_of("0 <repeats 999999999 times>")
 

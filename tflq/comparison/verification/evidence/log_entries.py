@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.comparison.verification.evidence.c_arrays import Numbers
-from tflq.comparison.verification.evidence.logs import Block, blocks_of, checked_tensors, memory_words
+from tflq.comparison.verification.evidence.logs import ROLE, Block, blocks_of, checked_tensors, memory_words
 from tflq.comparison.verification.evidence.tensor_names import names_of
 from tflq.errors import InputError, InputWarning
 from tflq.escaping import quoted
@@ -20,11 +20,6 @@ from tflq.statements import Statement
 from tflq.typing import Array
 
 _TENSOR = re.compile(r"\b(?:tensor|tns|t)\s*[_#=:\[ ]?\s*(\d{1,9})\b", re.IGNORECASE)
-_ROLE = re.compile(
-    r"(?<![a-z])(?P<input>inputs?|in)(?![a-z])|(?<![a-z])(?P<output>outputs?|out|results?|predictions?|scores?|logits"
-    r"|probabilit(?:y|ies)|inference)(?![a-z])",
-    re.IGNORECASE,
-)
 _INDEX = re.compile(r"[\s_\[#(]*(\d{1,9})")
 _FLOAT = re.compile(r"[.]|\d[eE][-+]?\d|nan|inf", re.IGNORECASE)
 #: Shorter blocks of another length than a tensor's are words of the log, such as a size.
@@ -104,29 +99,38 @@ def _fit(model: Model, tensor: int, blocks: Sequence[Block], at: int, *, is_name
     last = len(blocks) if is_named else at + 1
     for end in range(at, last):
         if end > at:
+            if blocks[end].label and len(blocks[end].words) == 1:  # a line of others, such as `heap: 1234`
+                if _labelled(model, blocks[end].label):
+                    return None
+                continue
             if _labelled(model, blocks[end].label) or blocks[end].is_memory != block.is_memory:
                 return None
             block = replace(block, words=(*block.words, *blocks[end].words))
         for words in filter(None, (block.words, memory_words(block))):
             is_bytes = block.is_memory or words is not block.words
             if len(words) == size * width if is_bytes else len(words) in (size, size * width):
-                return _Fit(tensor, _entry(block.label or f"line {block.line}", words), end - at + 1)
+                return _Fit(tensor, _entry(block.label or f"line {block.line}", words, width), end - at + 1)
         if len(block.words) > size * width:
             return None
     return None
 
 
-def _entry(name: str, words: tuple[str, ...]) -> Entry:
+def _entry(name: str, words: tuple[str, ...], width: int) -> Entry:
     """Return C constants, or floats if one of the words is one."""
     if any(_FLOAT.search(word) for word in words if "x" not in word.lower()):
         return np.array([float(word if "n" in word.lower() else word.rstrip("fF")) for word in words])
-    return Numbers(name, tuple(map(_constant, words)))
+    return Numbers(name, tuple(_constant(word, width) for word in words))
 
 
-def _constant(word: str) -> str:
-    """Return an integer as C writes it: without leading zeros, which make it octal."""
+def _constant(word: str, width: int) -> str:
+    """Return an integer as C writes it: without leading zeros, which make it octal.
+
+    `%x` prints a negative number as one of int: of its digits, those of `width` bytes are left.
+    """
     if "x" in word.lower():
-        return word
+        digits = word.lower().partition("x")[2]
+        above, own = digits[: -2 * width], digits[-2 * width :]
+        return f"0x{own}" if len(digits) in (8, 16) and set(above) == {"f"} and own[0] in "89abcdef" else word
     return ("-" if word[0] == "-" else "") + (word.lstrip("+-0") or "0")
 
 
@@ -142,7 +146,7 @@ def _labelled(model: Model, label: str) -> list[int]:
     number = _TENSOR.search(label)
     if number is not None and int(number[1]) < len(graph.tensors):
         return [int(number[1])]
-    role = _ROLE.search(label)
+    role = ROLE.search(label)
     if role is None:
         return []
     group = graph.inputs if role["input"] else graph.outputs

@@ -1,9 +1,8 @@
 """Numbers in the text that a board prints: logs of serial ports, debuggers and memory viewers.
 
-A log is read in blocks: a label and the numbers after it, on one line or several. Timestamps, levels and modules that
-loggers put before a line (Zephyr, ESP-IDF, mbed, Arduino, nRF, Segger RTT, syslog) are taken off first, and so are
-addresses and the characters beside a dump of memory. Lines of `examples/firmware/tflq_log.h` carry their own
-checksums; where there are any, only these are read.
+A log is read in blocks: a label and the numbers after it, on one line or several. What loggers put before a line, and
+what surrounds a dump of memory, are taken off first (`log_lines`). Lines of `examples/firmware/tflq_log.h` carry their
+own checksums; where there are any, only these are read.
 """
 
 from __future__ import annotations
@@ -14,43 +13,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from tflq.errors import LimitError
+from tflq.comparison.verification.evidence.log_lines import bare, check_repeats
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_LEVEL = r"(?:inf|dbg|wrn|err|info|debug|debg|warn|warning|error|trace|notice|fatal)"
-#: Texts that loggers write before a line; they are removed repeatedly, as there may be several.
-_PREFIXES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\d{1,2}> ",  # Segger RTT: the channel
-        r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)*\s*(?:->|[|>-])?\s+",  # Arduino IDE, terminals
-        r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?Z?\]?[\s:|,-]*",  # date and time
-        r"[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?: ",  # syslog
-        r"\[\s*(?:\d+:)+\d+(?:[.,]\d+)*\]\s*",  # Zephyr, nRF: [00:00:00.253,000]
-        r"\[\s*\d+[.,]\d{3,}\]\s*",  # the kernel's [    1.234567]
-        r"\[\s*\d{4,}\](?=\s*<)\s*",  # Zephyr's cycles
-        rf"<{_LEVEL}>\s*[\w./-]+: ",  # Zephyr, nRF: level and module
-        r"[IWEDV] \(\d+(?:[.:]\d+)*\) [\w./-]+: ",  # ESP-IDF
-        rf"\[{_LEVEL}\s*\]\s*(?:\[[\w .-]+\]\s*)?:?\s*",  # mbed: [INFO][main]:
-        rf"{_LEVEL}\b\s*[:|-]\s+(?:[\w.]+\s+-\s+)?",  # INFO - main -
-        r"semihosting: ",
-    )
-)
-_ADDRESS = re.compile(r"(?:0x)?[0-9a-fA-F]{4,16}(?:\s*<[^>]*>)?\s*:\s*|0x[0-9a-fA-F]{4,16}\s+(?=[0-9a-fA-F]{2}\s)")
 _PAIR, _PAIRS = re.compile(r"[0-9a-fA-F]{2}"), re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
 _NUMBER = re.compile(
     r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?[fF]?|nan|inf(?:inity)?)", re.IGNORECASE
 )
-_BETWEEN = re.compile(r"[\s,;{}()\[\]]+")
+#: A byte of a loop with `%x`: without zeros before it, or with the sign of an int in front.
+_BYTE = re.compile(r"(?:[fF]{6}(?=[89a-fA-F]))?([0-9a-fA-F]{1,2})")
+_BETWEEN = re.compile(r"(?:[\s,;{}()\[\]]|(?<!\S)\|(?!\S))+")
 #: The end of a label: numbers may begin behind it.
-_ENDS = re.compile(r"[:=>\])]\s*|\s+")
-_REPEATED = re.compile(r"([^\s,{}]{1,99}) <repeats (\d{1,9}) times>")
-_NUMBERED = re.compile(r"(?P<stem>.*?)\s*(?:\[\s*(?P<index>\d{1,9})\s*\]|(?<![\w.])#?(?P<plain>\d{1,9}))\s*")
+_ENDS = re.compile(r"[:=>,\])]\s*|\s+")
+#: Labels whose number is a size: `input len=64`, `Output size: 10`.
+_SIZED = re.compile(r"\b(?:len|length|size|sizeof|count|bytes|elements|numel|n)\b\W*$", re.IGNORECASE)
+#: An element of a list as debuggers and loops print it: index, value, and perhaps address and type.
+_ITEM = re.compile(r"\[\s*(\d{1,9})\s*\]\s+([^\s,;]+),?(?:\s+'[^']*')?(?:\s+0x[0-9a-fA-F]+)?(?:\s+[a-z_][\w ]*)?")
+#: A score beside the name of its class.
+_CLASS = re.compile(r"[-*]?\s*([A-Za-z][\w .-]{0,40}?)\s*[:=]")
+_NUMBERED = re.compile(r"(?P<stem>.*?)\s*(?:\[\s*(?P<index>\d{1,9})\s*\]|(?<![A-Za-z\d.])#?(?P<plain>\d{1,9}))\s*")
 #: A debugger's name of a value, such as `$1 =`.
 _HISTORY = re.compile(r"\$\d+\s*=")
 _CHECKED = re.compile(r"TFLQ (\d{1,9}) (\d{1,9}) (\d{1,12}) (\d{1,12}) ((?:[0-9a-f]{2})+) ([0-9a-f]{8})\b")
-#: Most words of a label, and most numbers that `<repeats N times>` expands to.
-_LABEL_WORDS, _MOST = 16, 1 << 22
+#: Most words of a label.
+_LABEL_WORDS = 16
+#: Fewer words than these are words of English rather than bytes without zeros before them.
+_SHORT = 4
+#: The part that a label gives to numbers.
+ROLE = re.compile(
+    r"(?<![a-z])(?P<input>inputs?|in)(?![a-z])|(?<![a-z])(?P<output>outputs?|out|results?|predictions?|scores?|logits"
+    r"|probabilit(?:y|ies)|inference)(?![a-z])",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +67,8 @@ class _Open:
     line: int
     words: list[str] = field(default_factory=list)
     expected: int | None = None
+    is_scores: bool = False  # of classes by name
+    is_value: bool = False  # one number behind its name: lines without a name do not belong to it
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -82,16 +77,23 @@ def blocks_of(text: str) -> list[Block]:
     Raises:
         LimitError: A debugger's `<repeats N times>` is of too many numbers.
     """
-    if sum(int(count) for _, count in _REPEATED.findall(text)) > _MOST:
-        raise LimitError(f"a log of more than {_MOST:,} repeated values")
+    check_repeats(text)
     found: list[_Open] = []
     header, current = "", None
     for number, raw in enumerate(text.splitlines(), 1):
-        line = _bare(raw)
+        line = bare(raw)
         label, words = _split(line)
         label = "" if _HISTORY.fullmatch(label) else label
+        if len(words) == 1 and _SIZED.search(label):
+            words = []
         if not words:
-            header, current = (line or header), (current if not line else None)
+            header = header if _HISTORY.search(line) else line or header
+            current = current if not line else None
+            continue
+        if len(words) == 1 and _is_score(header, label) and (current is None or current.is_scores):
+            if current is None:
+                found.append(current := _Open(header, number, is_scores=True))
+            current.words += words
             continue
         numbered = _NUMBERED.fullmatch(label.rstrip(":= \t->")) if label and len(words) == 1 else None
         if numbered is not None:
@@ -104,9 +106,10 @@ def blocks_of(text: str) -> list[Block]:
             current.words += words
             current.expected = None if current.expected is None else index + 1
             continue
-        if current is None or label or current.expected is not None:
+        if current is None or label or current.expected is not None or current.is_value:
             current = _Open(label.strip(" :=\t->") or header, number)
             found.append(current)
+            current.is_value = bool(label) and len(words) == 1
         current.words += words
         header = ""
     return [_closed(one) for one in found]
@@ -144,33 +147,19 @@ def checked_tensors(text: str) -> tuple[dict[tuple[int, int], bytes], list[str]]
     return whole, problems
 
 
-def _bare(raw: str) -> str:
-    """Return a line without what a logger or a memory viewer adds."""
-    line = _ANSI.sub("", raw).strip()
-    for _ in range(6):
-        before = line
-        for prefix in _PREFIXES:
-            found = prefix.match(line)
-            if found is not None:
-                line = line[found.end() :].lstrip()
-        if line == before:
-            break
-    bytes_of = line.split("|")[0]
-    address = _ADDRESS.match(bytes_of)
-    rest = bytes_of[address.end() :] if address is not None else bytes_of
-    if address is not None and _split(rest)[1] and not _split(rest)[0]:
-        return rest.strip()
-    if "|" in line and all(_PAIR.fullmatch(word) for word in bytes_of.split()):
-        return bytes_of.strip()
-    if address is not None and (pairs := re.match(r"(?:[0-9a-fA-F]{2,4} )+(?= )", rest)) is not None:  # xxd
-        return " ".join(_PAIR.findall(pairs[0]))
-    return line
+def _is_score(header: str, label: str) -> bool:
+    """Return whether a number belongs to a list of classes, below a line that announces an output."""
+    role, name = ROLE.search(header), _CLASS.fullmatch(label)
+    if role is None or role["output"] is None or not header.endswith(":") or name is None:
+        return False
+    return ROLE.search(name[1]) is None and re.search(r"\d", name[1]) is None
 
 
 def _split(line: str) -> tuple[str, list[str]]:
     """Return the label of a line and the numbers behind it: as many of them as there are up to its end."""
-    if "<repeats" in line:
-        line = _REPEATED.sub(lambda m: " ".join([m[1]] * int(m[2])), line)
+    item = _ITEM.fullmatch(line)
+    if item is not None and _NUMBER.fullmatch(item[2]):
+        return f"[{item[1]}]", [item[2]]
     for at in (0, *(end.end() for end in islice(_ENDS.finditer(line), _LABEL_WORDS))):
         words = [word for word in _BETWEEN.split(line[at:]) if word]
         if words and _are_numbers(words):
@@ -180,7 +169,9 @@ def _split(line: str) -> tuple[str, list[str]]:
 
 def _are_numbers(words: Sequence[str]) -> bool:
     return all(map(_NUMBER.fullmatch, words)) or (
-        (all(map(_PAIR.fullmatch, words)) and len(words) > 1) or all(map(_PAIRS.fullmatch, words))
+        (all(map(_PAIR.fullmatch, words)) and len(words) > 1)
+        or (all(map(_BYTE.fullmatch, words)) and len(words) >= _SHORT)
+        or all(map(_PAIRS.fullmatch, words))
     )
 
 
@@ -194,14 +185,15 @@ def _closed(one: _Open) -> Block:
 
 def _bytes(words: Sequence[str], label: str) -> Iterator[str]:
     """Yield the bytes of words of two or more hexadecimal digits; nothing if they are decimal or have a 0x."""
-    is_hex = all(map(_PAIR.fullmatch, words)) or all(map(_PAIRS.fullmatch, words))
+    are_bytes = all(map(_BYTE.fullmatch, words))
+    is_hex = are_bytes or all(map(_PAIRS.fullmatch, words))
     has_letters = any(re.search(r"[a-fA-F]", word) for word in words)
     is_padded = (
         len(words) >= 8 and any(re.fullmatch(r"0\d", word) for word in words) and all(len(w) == 2 for w in words)
     )
     if is_hex and (has_letters or is_padded or "hex" in label.lower()):
         for word in words:
-            yield from (f"0x{pair}" for pair in _PAIR.findall(word))
+            yield from ([f"0x{word[-2:]}"] if are_bytes else (f"0x{pair}" for pair in _PAIR.findall(word)))
 
 
 def memory_words(block: Block) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Reports as cards: three lines in a console, and in a notebook the whole report to unfold below them."""
+"""Reports as cards: three lines in a console; in a notebook also a picture, and the whole report to unfold."""
 
 from __future__ import annotations
 
@@ -11,27 +11,34 @@ from tflq.escaping import printable
 from tflq.face.report.blocks import Brief, Report
 from tflq.face.report.html.parts import text
 from tflq.face.report.render.line import Line
+from tflq.face.report.render.picture import COLOURS, picture
 from tflq.face.report.render.text import lines_of
 
-#: Longest line, in characters, and largest number of lines that a notebook shows.
-_WIDTH, _LINES = 200, 400
-#: Colours of a first line that can be read on light and on dark ground.
-_COLOURS = {"good": "#2e9e5b", "bad": "#d9483b", "warning": "#b8860b"}
+#: Longest line of a console and of a notebook, in characters, and largest number of lines that a notebook shows.
+_WIDTH, _WHOLE, _LINES = 200, 2000, 400
+#: Columns of tables are under each other, in any notebook.
+_PRE = "overflow:auto;max-height:30em;white-space:pre;font-family:ui-monospace,Menlo,Consolas,monospace"
 
 
 def card_text(report: Report) -> str:
     """Return three lines: the verdict, where to look first, and what to do next."""
+    return "\n".join(_three(report, _WIDTH))
+
+
+def _three(report: Report, width: int) -> list[str]:
     brief = next(block for block in report.blocks if isinstance(block, Brief))
     first = brief.verdict or (report.verdict.line if report.verdict else report.verb)
-    return "\n".join(printable(line, _WIDTH) for line in (first, brief.where, brief.then))
+    return [printable(line, width) for line in (first, brief.where, brief.then)]
 
 
 def card_html(report: Report) -> Markup:
-    """Return self-contained markup: the three lines, and the report folded below them. Every text is escaped."""
-    colour = _COLOURS.get(report.verdict.style if report.verdict else "", "inherit")
-    first, second, third = (text(line) for line in card_text(report).split("\n"))
+    """Return self-contained markup: the three lines, a picture, and the report folded below. Every text is escaped."""
+    style = report.verdict.style if report.verdict else ""
+    colour = COLOURS[style] if style in ("good", "bad", "warning") else "inherit"
+    first, second, third = map(text, _three(report, _WHOLE))
     head = Markup('<div><b style="color:{}">{}</b><br>{}<br><span style="opacity:.75">{}</span>')
-    return head.format(colour, first, second, third) + _details(lines_of(report)) + Markup("</div>")
+    drawn = picture(report.blocks)
+    return head.format(colour, first, second, third) + drawn + _details(lines_of(report)) + Markup("</div>")
 
 
 def _details(report: Iterable[Line]) -> Markup:
@@ -40,6 +47,6 @@ def _details(report: Iterable[Line]) -> Markup:
         return Markup("")
     if len(lines) > _LINES:
         lines[_LINES:] = ["..."]
-    return Markup(
-        '<details><summary>the whole report</summary><pre style="overflow:auto;max-height:30em">{}</pre></details>'
-    ).format(text("\n".join(lines)))
+    return Markup('<details><summary>the whole report</summary><pre style="{}">{}</pre></details>').format(
+        _PRE, text("\n".join(lines))
+    )

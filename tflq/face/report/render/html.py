@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from markupsafe import Markup
 
-from tflq.face.report import blocks
+from tflq.face.report import blocks, pictures
 from tflq.face.report.blocks import Block, Fact, Graph, Inline, OnPage, Report, Verdict
 from tflq.face.report.graph.standard import ModelView, graph_section, memory_section
 from tflq.face.report.html import parts
+from tflq.face.report.html.matrix import matrix_table
 from tflq.face.report.html.page import page
 
 #: Styles of text that have another name in the style sheet.
@@ -78,6 +79,8 @@ def _part(block: Block, view: ModelView | None) -> Markup:
         case blocks.Bars(title, unit, rows, full, key):
             drawn = parts.bars(title, unit, rows, full=full)
             return parts.figure(drawn, parts.key(key[0]) + parts.text(key[1])) if key else drawn
+        case pictures.Matrix(rows=rows) if rows:
+            return parts.section("picture", block.title, matrix_table(block))
         case blocks.Figures(drawings):
             return parts.side_by_side(*drawings)
         case blocks.Graph() if view is not None:

@@ -10,15 +10,16 @@ from textwrap import wrap
 from typing import TextIO
 
 from tflq.escaping import printable
-from tflq.face.report import blocks
+from tflq.face.report import blocks, pictures
 from tflq.face.report.blocks import Block, Columns, Report, plain
 from tflq.face.report.render.grid import GAP, Grid
 from tflq.face.report.render.line import Line
+from tflq.face.report.render.matrix import matrix_lines
 
-#: ANSI codes by style.
-_CODES = {"good": "1;32", "bad": "1;31", "warning": "33", "strong": "1", "faint": "2", "head": "1"}
+#: ANSI codes by style. Colours are of the palette of 256, of middle lightness: they are legible on white and on black.
+_CODES = {"good": "1;38;5;28", "bad": "1;38;5;196", "warning": "38;5;130", "strong": "1", "faint": "2", "head": "1"}
 #: Lines are never made narrower than this.
-NARROWEST = 60
+NARROWEST = 40
 #: Width of a terminal that does not report one.
 _USUAL = 80
 #: How lines with a command begin, and what continues a command on the next line.
@@ -53,6 +54,8 @@ def _lines(block: Block) -> Iterator[Line]:
             yield from table([("", "<"), ("", "<")], [(name, plain(value)) for name, value in pairs])
         case blocks.Table():
             yield from _table_lines(block)
+        case pictures.Matrix():
+            yield from matrix_lines(block, line_width())
         case blocks.Next(commands):
             for position, command in enumerate(commands):
                 yield Line(f"{'  or' if position else 'Next'}: {command}", "strong")

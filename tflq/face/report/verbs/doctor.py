@@ -7,13 +7,20 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.devices.conformance.doctor import Examination
-from tflq.face.report.blocks import Block, Fact, Report, Table, Verdict
+from tflq.face.report.blocks import Block, Brief, Fact, Report, Table, Verdict
 from tflq.face.report.numbers import counted
 
 
 def doctor_report(examination: Examination) -> Report:
     """Build the report of an examination."""
     return Report("doctor", list(_blocks(examination)))
+
+
+def doctor_card(examination: Examination) -> Report:
+    """Build the report of an examination for a console or a notebook."""
+    there = [one.name for one in examination.runtimes if one.version]
+    brief = Brief(f"runtimes: {', '.join(there) or 'none'}", "Next: .runtimes, each with .profile")
+    return Report("doctor", [*_blocks(examination), brief])
 
 
 def _blocks(examination: Examination) -> Iterator[Block]:

@@ -10,10 +10,11 @@ from tflq.comparison.inspection.difference import Difference
 from tflq.comparison.verification.bundle import manifest_of
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.results import Verdict as Word
-from tflq.face.report.blocks import Block, Fact, Gap, Pairs, Report, Table, Text, Verdict
+from tflq.face.report.blocks import Block, Brief, Fact, Gap, Pairs, Report, Table, Text, Verdict
 from tflq.face.report.changes import change_blocks, changes_document
 from tflq.face.report.documents import runtime_document
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Strip
 from tflq.face.report.runtimes import runtime_text
 from tflq.face.report.verbs.verify.report import STYLES
 from tflq.verbs.drift import Drift, Drifted, OperatorDrift
@@ -43,6 +44,18 @@ def written_report(path: str, samples: int) -> Report:
 def drift_report(drift: Drift) -> Report:
     """Build the report of two recordings: the operators that differ, what explains the first, the verdict."""
     return Report("golden", list(_drift_blocks(drift)))
+
+
+def drift_card(drift: Drift) -> Report:
+    """Build the report of two recordings for a console or a notebook."""
+    shades = {Drifted.SAME: "good", Drifted.CHANGED: "bad", Drifted.FOLLOWS: "warning"}
+    title = "operators: red changed, yellow follows from it, green is the same"
+    strip = Strip(title, [shades.get(o.drifted, "unknown") for o in drift.operators])
+    changed = drift.changed[0] if drift.changed else None
+    where = f"{drift.first} and {drift.second}"
+    if changed is not None:
+        where = f"First: operator {changed.place} {changed.op}"
+    return Report("golden", [*_drift_blocks(drift), strip, Brief(where, "Next: .changed, .operators, .findings")])
 
 
 def _drift_blocks(drift: Drift) -> Iterator[Block]:

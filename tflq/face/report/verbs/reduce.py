@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tflq.comparison.inspection.difference import Difference, difference
@@ -15,10 +15,10 @@ from tflq.face.report.verbs.extract import part_blocks, tensor_document
 from tflq.model.ir import view
 
 
-def reduce_report(reduced: Reduced, output: str, next_command: str) -> Report:
-    """Build the report of a reduced model in files named `output`; `next_command` shows the difference again."""
-    part = part_blocks(reduced.model, reduced.operators, f"{output}.tflite")
-    return Report("reduce", [*part, *map(Text, _remaining(reduced)), Next([next_command])])
+def reduce_report(reduced: Reduced, path: str, next_command: str) -> Report:
+    """Build the report of a reduced model in the file at `path`; `next_command` shows the difference again."""
+    part = part_blocks(reduced.model, reduced.operators, path)
+    return Report("reduce", [*part, *map(Text, remaining(reduced)), Next([next_command])])
 
 
 def reduce_card(reduced: Reduced) -> Report:
@@ -26,13 +26,13 @@ def reduce_card(reduced: Reduced) -> Report:
     sizes = ", ".join(str(list(value.shape)) for value in reduced.sample)
     kept = ", ".join(map(str, reduced.operators))
     what = f"Reduced to {counted(len(reduced.operators), 'operator')} of the original ({kept}), with inputs {sizes}"
-    where = next(_remaining(reduced), "the check still shows the difference; what the device gives is not known")
+    where = next(remaining(reduced), "the check still shows the difference; what the device gives is not known")
     return Report(
         "reduce", [Verdict(what), Brief(where, "Next: tflq.save(reduced.model, path); .sample, .expected, .got")]
     )
 
 
-def _remaining(reduced: Reduced) -> Iterator[str]:
+def remaining(reduced: Reduced) -> Iterator[str]:
     """Yield how each output of the reduced model differs, if the device's outputs are known."""
     for d in _differences(reduced):
         if d.first is not None:
@@ -46,13 +46,13 @@ def _differences(reduced: Reduced) -> list[Difference]:
     return [difference(e, g) for e, g in zip(reduced.expected, reduced.got or (), strict=False)]
 
 
-def reduce_document(facts: ModelFacts, reduced: Reduced, output: str, next_command: str) -> dict[str, Any]:
-    """Return the document: `schemas/reduce.schema.json`."""
+def reduce_document(facts: ModelFacts, reduced: Reduced, files: Mapping[str, str], next_command: str) -> dict[str, Any]:
+    """Return the document: `schemas/reduce.schema.json`. `files` are the written ones by what they hold."""
     graph = view(reduced.model)
     return {
         "schema": "tflq/reduce/1",
         "model": facts_document(facts),
-        "files": {"model": f"{output}.tflite", "golden": f"{output}.npz", "expected": f"{output}.expected.npz"},
+        "files": dict(files),
         "operators": list(reduced.operators),
         "inputs": [tensor_document(graph.tensors[t]) for t in graph.inputs],
         "outputs": [tensor_document(graph.tensors[t]) for t in graph.outputs],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from tflq.face.report.blocks import (
     Bar,
     Bars,
     Block,
+    Brief,
     Code,
     Fact,
     Figures,
@@ -52,6 +53,18 @@ def run_report(ran: Ran, output: str) -> Report:
     what = f"{counted(len(ran.promised), 'output')} of {counted(ran.inputs.samples, 'sample')}"
     headline = f"{what}, computed under {ran.profile}"
     return Report("run", list(_blocks(ran, output)), Code(path), f"{path}: tflq run", headline)
+
+
+def run_card(ran: Ran) -> Report:
+    """Build the report of a run for a console or a notebook."""
+    report = run_report(ran, "")
+    arrays = f"{counted(len(ran.arrays), 'array')} of {counted(ran.inputs.samples, 'sample')}, under {ran.profile}"
+    text = ran.tops[0].text if ran.tops else arrays
+    first = next(iter(ran.arrays.items()), None)
+    where = "no outputs" if first is None else f"{shown(first[0])}: {first[1].dtype} {list(first[1].shape)}"
+    brief = Brief(where, "Next: .arrays by name, .promises", f"{ran.facts.path or 'model'}: {text}")
+    bars = [b for name, value in islice(ran.arrays.items(), 1) for b in _scores(name, value)]
+    return replace(report, blocks=[*report.blocks, brief, *bars])
 
 
 def _blocks(ran: Ran, output: str) -> Iterator[Block]:

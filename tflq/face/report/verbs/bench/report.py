@@ -97,14 +97,23 @@ def _line(case: Case) -> str:
     if base is None:
         return "was not timed"
     ratios = ratios_text(case)
-    return f"{seconds_text(base.median)} an invoke under {base.name}" + (f"; {ratios}" if ratios else "")
+    return f"one run takes {seconds_text(base.median)} under {base.name}" + (f": {ratios}" if ratios else "")
 
 
 def ratios_text(case: Case) -> str:
-    """Return the ratios of the first side's median to those of the others."""
+    """Return how the first side's median compares with those of the others, in words."""
     base = case.base
-    others = [] if base is None else [(ratio(base, side), side) for side in case.sides[1:] if side.is_timed]
-    return ", ".join(f"{_times(found.median)} of {side.label}" for found, side in others)
+    others = [] if base is None else [(ratio(base, side).median, side) for side in case.sides[1:] if side.is_timed]
+    return ", ".join(f"{_compared(found)} {side.label}" for found, side in others)
+
+
+def _compared(ratio: float) -> str:
+    """Return a ratio of times as a comparison, such as `1.5 times as fast as`."""
+    if 0.975 < ratio < 1.025:
+        return "as fast as"
+    if ratio < 1:
+        return f"{_times(1 / ratio)} times as fast as" if ratio else "faster than"
+    return f"{_times(ratio)} times as slow as"
 
 
 def _case(found: Benched, case: Case) -> Iterator[Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from tflq.devices.conformance.causes import explained_groups
@@ -13,6 +14,7 @@ from tflq.face.report.blocks import (
     Bar,
     Bars,
     Block,
+    Brief,
     Code,
     Fact,
     Fold,
@@ -27,6 +29,7 @@ from tflq.face.report.blocks import (
 )
 from tflq.face.report.joint import joint_blocks, some
 from tflq.face.report.numbers import counted
+from tflq.face.report.verbs.conform.picture import picture
 
 _COLUMNS = [
     *((name, "<") for name in ("operator", "types", "level", "there for")),
@@ -90,6 +93,14 @@ def conform_report(
     return Report("conform", blocks, about=about, title=f"{verdicts.target}: tflq conform")
 
 
+def conform_card(verdicts: Verdicts) -> Report:
+    """Build the report of a target for a console or a notebook."""
+    first = next((one for one in verdicts.failing), None)
+    where = f"First: {first.case.id}: {first.reason}" if first is not None else _headline(verdicts)
+    report = conform_report(verdicts, "SUITE")
+    return replace(report, blocks=[*report.blocks, Brief(where, "Next: .cases, .failing, .joint")])
+
+
 def _blocks(
     verdicts: Verdicts, suite: str, work: str | None, again: str, python: str | None, *, has_table: bool
 ) -> Iterator[Block]:
@@ -100,6 +111,7 @@ def _blocks(
         yield Fact(f"interrupted: {verdicts.left:,} of {counted(_all(verdicts), 'case')} were not judged", "warning")
     yield from (Fact(f"after its last answer the target ended with {end}", "bad") for end in verdicts.endings[:_LISTED])
     yield _results(verdicts)
+    yield picture(verdicts)
     if failing:
         yield Section("causes", "Causes", list(_cause_blocks(verdicts)))
     yield from _refusals(verdicts)
@@ -108,7 +120,7 @@ def _blocks(
         yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
     rows = [Gap(), Table(_COLUMNS, _rows(verdicts))] if has_table else []
-    yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every], opened=True)])
+    yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every])])
 
 
 def _failures_first() -> list[Result]:
@@ -198,7 +210,7 @@ def _cases(failing: Sequence[Judged]) -> Iterator[Block]:
         if rows:
             title = f"{result.value}: {counted(len(rows), 'case')}"
             title += f", the first {_SHOWN}" if len(rows) > _SHOWN else ""
-            yield Fold(title, [Table(_FAILING, rows[:_SHOWN])], opened=True)
+            yield Fold(title, [Table(_FAILING, rows[:_SHOWN])])
 
 
 def verdict_text(verdicts: Verdicts) -> str:

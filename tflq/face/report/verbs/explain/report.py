@@ -28,6 +28,7 @@ from tflq.face.report.blocks import (
 )
 from tflq.face.report.differences import histogram_text, how_far
 from tflq.face.report.joint import joint_section
+from tflq.face.report.pictures import Strip
 from tflq.face.report.verbs.explain.cause import cause_blocks, cause_headline, cause_text
 from tflq.face.report.verbs.explain.element import element_blocks
 from tflq.face.report.verbs.explain.figures import error_blocks, explain_graph, status_of
@@ -92,6 +93,7 @@ def _of_one(findings: Findings, model: str, dump: str, options: Sequence[str], w
     headline = f"{text}; {cause_headline(explanation)}" if explanation is not None else ""
     yield Verdict(text, STYLES[findings.verdict], word, headline=headline)
     yield _brief(findings)
+    yield strip(findings)
     yield from _first(findings)
     yield Section("cause", "Cause", list(_cause(findings, whole)))
     if findings.element is not None:
@@ -105,6 +107,11 @@ def _of_one(findings: Findings, model: str, dump: str, options: Sequence[str], w
     every = Table(_PAGE_COLUMNS, list(map(_page_row, findings.operators)))
     yield InText([Table(_COLUMNS, list(map(operator_row, shown)))])
     yield OnPage(lambda _view: [Section("operators", "Operators", [every])])
+
+
+def strip(findings: Findings) -> Strip:
+    """Return a square for each operator: the same, close, different, or not compared."""
+    return Strip("operators: green is the same, red differs", [status_of(o)[1] for o in findings.operators])
 
 
 def _brief(findings: Findings) -> Brief:

@@ -98,6 +98,9 @@ class _Sample:
         self.outputs = {i: value for i, value in enumerate(observation.outputs) if value is not None}
         if any(value.dtype.kind in "OSU" for value in (*self.inputs, *self.outputs.values())):
             raise UnsupportedError("export to C", reason="tensors of strings have no C type")
+        for dtype in (value.dtype for value in (*self.inputs, *self.outputs.values())):
+            if dtype.kind not in "biufc" or dtype.itemsize // (2 if dtype.kind == "c" else 1) not in (1, 2, 4, 8):
+                raise UnsupportedError("export to C", reason=f"elements of type {dtype} have no C type")
 
     def declared(self, *, checksums: bool) -> Iterator[str]:
         for i, value in enumerate(self.inputs):

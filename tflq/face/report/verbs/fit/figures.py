@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tflq.diagnosis.profile_fit import Fit
+from tflq.face.report import pictures
 from tflq.face.report.blocks import Badge, Bar, Bars, Block, Graph, Inline, Next, Section, Styled, Table, Text
 from tflq.face.report.graph.colouring import Colouring, scale, states
+from tflq.face.report.matrix import merged
+from tflq.face.report.pictures import Mark
 from tflq.face.report.verbs.explain.texts import command
 
 Cell = tuple[int, int] | None
 Matrix = Mapping[str, tuple[Cell, ...]]
 
+#: Marks by style.
+_MARKS = {"good": Mark("=", "good"), "bad": Mark("x", "bad"), "unknown": Mark("-", "unknown")}
 #: Most columns of the matrix.
 _MOST_COLUMNS = 80
 #: Most profiles that a page shows.
@@ -27,6 +32,16 @@ def page_blocks(fit: Fit, model: str, dump: str, options: Sequence[str]) -> Iter
     panels = {index: list(_panel(index, matrix)) for index in range(len(fit.operators))}
     yield Graph(fit_colourings(fit), panels, left[0] if left else None)
     yield from _matrix(fit.operators, matrix)
+
+
+def fit_matrix(fit: Fit) -> pictures.Matrix:
+    """Return all profiles against the operators that were compared, the best rows first."""
+    compared = fit.compared
+    marks = {name: [_MARKS[_state(fit.matrix[name][index])[0]] for index in compared] for name in fit.ranked}
+    key = ((_MARKS["good"], "every element"), (_MARKS["bad"], "some differ"), (_MARKS["unknown"], "not compared"))
+    return merged(
+        "Profiles that reproduce the same operators", marks, [(str(i), fit.operators[i]) for i in compared], key
+    )
 
 
 def _profiles(fit: Fit, matrix: Matrix) -> Section:

@@ -7,12 +7,12 @@ from itertools import islice
 
 from tflq.diagnosis.compatibility import Compatible, compatible
 from tflq.diagnosis.foreign import RUNTIMES
-from tflq.diagnosis.profile_fit import Column, Fit, FitVerdict, exact_operators
+from tflq.diagnosis.profile_fit import Column, Fit, FitVerdict
 from tflq.engine.profiles import by_name
-from tflq.face.report.blocks import Block, Brief, Code, Fact, InText, Listing, OnPage, Report, Table, Text, Verdict
+from tflq.face.report.blocks import Block, Brief, Code, Fact, InText, Listing, OnPage, Report, Text, Verdict
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.explain.texts import discrimination_texts
-from tflq.face.report.verbs.fit.figures import page_blocks
+from tflq.face.report.verbs.fit.figures import fit_matrix, page_blocks
 
 #: Names, and rows of the table, that are shown.
 _NAMES, _ROWS = 8, 12
@@ -41,14 +41,12 @@ def _blocks(fit: Fit, model: str, dump: str, options: Sequence[str]) -> Iterator
     yield Listing(list(_failure_texts(fit)))
     if fit.verdict != FitVerdict.NOTHING:
         yield Fact(("  ", _compared_text(fit)))
+        yield fit_matrix(fit)
         yield from _profiles(fit)
         if not fit.fitting:
             yield Listing(list(_mix_texts(fit)))
         if fit.discrimination is not None:
             yield Listing(list(discrimination_texts(fit.discrimination)))
-        columns = (("profile", "<"), ("exact", ">"), ("compared", ">"), ("operators that differ", "<"))
-        rest = "... and {left} more (--json has them all)"
-        yield InText([Table(columns, [_row(fit, name) for name in fit.ranked], most=_ROWS, rest=rest)])
     yield OnPage(lambda _view: page_blocks(fit, model, dump, options))
 
 
@@ -129,12 +127,6 @@ def _runtime_text(one: Compatible) -> str:
     versions = one.versions[0] if len(one.versions) == 1 else f"{one.versions[0]} to {one.versions[-1]}"
     checked = f" (checked: {', '.join(one.versions)})" if len(one.versions) > 2 else ""
     return f"{one.package} {versions}{checked}, {one.resolver}, {' or '.join(one.cpus)}"
-
-
-def _row(fit: Fit, name: str) -> list[str]:
-    column = fit.matrix[name]
-    compared = sum(cell is not None for cell in column)
-    return [name, str(len(exact_operators(column))), str(compared), _operators(fit, _differing(column))]
 
 
 def _left(fit: Fit, column: Column) -> str:

@@ -12,6 +12,7 @@ from tflq.engine.numerics.requantizer_points import differing
 from tflq.face.report.blocks import (
     Badge,
     Block,
+    Brief,
     Code,
     Fact,
     Fold,
@@ -26,6 +27,7 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Strip
 
 _STYLES = {
     State.LEARNED: "good",
@@ -43,6 +45,15 @@ _LISTED, _NAMED = 60, 12
 def learn_report(found: Findings, profile: str) -> Report:
     """Build the report of a device whose profile was written to `profile`. Its text ends with the verdict."""
     return Report("learn", list(_blocks(found, profile)), about=(Code(found.target),), title=f"{found.target}: learned")
+
+
+def learn_card(found: Findings) -> Report:
+    """Build the report of a learned device for a console or a notebook."""
+    learned = found.count(State.LEARNED)
+    where = f"{learned} of {counted(len(found.operators), 'operator')} as a form of the grammar"
+    strip = Strip("operators: green is learned, red is not", [_STYLES[one.state] for one in found.operators])
+    brief = Brief(where, "Next: .operators, .requantizers; profile_document(found) is a profile's file")
+    return Report("learn", [*_blocks(found, "PROFILE.yaml"), strip, brief])
 
 
 def _blocks(found: Findings, profile: str) -> Iterator[Block]:

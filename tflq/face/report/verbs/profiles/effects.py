@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from tflq.comparison.inspection.profile_effects import Effects, OperatorEffects
@@ -27,11 +28,17 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.graph.colouring import Colouring, scale, states
+from tflq.face.report.matrix import merged
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.verbs.profiles.report import short_types
 
-#: Profiles that text names unless all are asked for, and those that a card names.
-_NAMES, _ON_CARD = 6, 8
+#: Profiles that a card names, and of which text lists every constant that differs.
+_ON_CARD, _FEW = 8, 3
+_SAME = Mark("=", "good")
+#: Marks of the matrix by the style of an operator's state, and their meaning.
+_MARKS = {"good": _SAME, "hot2": Mark("c", "hot2"), "hot4": Mark("K", "hot4"), "unknown": Mark("-", "unknown")}
+_MEANINGS = (("hot2", "other constants"), ("hot4", "another kernel"), ("unknown", "refused by one"))
 
 
 def effects_report(effects: Effects, *, all_profiles: bool = True) -> Report:
@@ -47,10 +54,14 @@ def _blocks(effects: Effects, all_profiles: bool) -> Iterator[Block]:
     touched = [operator for operator in effects.operators if operator.effects]
     yield _verdict(effects, len(touched))
     yield _brief(effects, touched)
+    if touched:
+        yield _matrix(effects)
     against = f"{effects.base} against {counted(len(effects.profiles), 'profile')}"
     yield OnPage(lambda _view: [Fact(against), _profiles(effects), _graph(effects, touched)])
-    if touched:
-        yield InText(list(_table(effects, touched, len(effects.profiles) if all_profiles else _NAMES)))
+    if touched and (all_profiles or len(effects.profiles) <= _FEW):
+        yield InText(list(_table(effects, touched, len(effects.profiles))))
+    elif touched:
+        yield InText([Text("--all names every profile, and the constant that differs", "faint")])
     yield from (Text(text, "good" if touched else "faint") for text in _proved_texts(effects))
     if any(operator.proved for operator in effects.operators):
         yield Next([f"tflq prove {quote(effects.model.path or 'MODEL')} --all"])
@@ -78,6 +89,17 @@ def _brief(effects: Effects, touched: Sequence[OperatorEffects]) -> Brief:
     return Brief(where, "Next: .operators[i].effects")
 
 
+def _matrix(effects: Effects) -> Matrix:
+    """Return all profiles against all operators. Marks show what differs from the base."""
+    marks = {effects.base: [_SAME] * len(effects.operators)}
+    for name in effects.profiles:
+        states_of = (_state(operator, name) for operator in effects.operators)
+        marks[name] = [_MARKS[style] for style, _ in states_of]
+    operators = [(operator.place, operator.op) for operator in effects.operators]
+    meanings = ((_SAME, f"the same bits as {effects.base}"), *((_MARKS[style], text) for style, text in _MEANINGS))
+    return merged(f"Profiles with the same differences from {effects.base}", marks, operators, meanings)
+
+
 def _proved_texts(effects: Effects) -> Iterator[str]:
     for operator in effects.operators:
         if operator.proved:
@@ -100,8 +122,6 @@ def _table(effects: Effects, touched: Sequence[OperatorEffects], most: int) -> I
         ("there", "<"),
     ]
     yield Table(columns, list(_effect_rows(touched, most)))
-    if most < max(len(operator.effects) for operator in touched):
-        yield Text("--all names every profile", "faint")
 
 
 def _profiles(effects: Effects) -> Section:
@@ -198,6 +218,13 @@ def agreements_report(found: Agreements) -> Report:
     verdict = Verdict(f"releases since {found.since}, by resolver", subject=found.model.path or "model")
     rows = [_agreement_row(found, agreement) for agreement in found.agreements]
     return Report("profiles", [verdict, Table(_AGREEMENT_COLUMNS, rows)])
+
+
+def agreements_card(found: Agreements) -> Report:
+    """Build the report of agreeing releases for a console or a notebook."""
+    first = found.agreements[0] if found.agreements else None
+    where = "no release" if first is None else f"{first.resolver}: {', '.join(_spans(first.releases))}"
+    return replace(report := agreements_report(found), blocks=[*report.blocks, Brief(where, "Next: .agreements")])
 
 
 def _agreement_row(found: Agreements, agreement: Agreement) -> tuple[str, str, str]:

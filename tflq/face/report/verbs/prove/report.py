@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 
 from tflq.face.report.blocks import Block, Brief, Code, Columns, InText, Listing, OnPage, Report, Table, Text
 from tflq.face.report.blocks import Verdict as VerdictBlock
+from tflq.face.report.matrix import merged
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.verbs.prove.page import STYLES, page_blocks
 from tflq.proof import ON_ONE_LIBM, Coverage, OperatorProof, Proof, Verdict, Word
 
@@ -17,6 +20,8 @@ _COLUMNS: Columns = (("#", ">"), ("operator", "<"), ("verdict", "<"), *_HOW)
 _MANY: Columns = (("#", ">"), ("operator", "<"), ("verdict", "<"), ("same bits", "<"), ("profiles", "<"), *_HOW)
 #: Rows of operators that text lists for many profiles, and profiles that it names for one reason.
 _ROWS, _NAMED = 15, 4
+#: Marks of groups of profiles; the last one is that of all others.
+_ALIKE, _LETTERS = Mark("a", "good"), "abcdefghijklmnopqrstuvwxyz*"
 
 
 def prove_report(proof: Proof) -> Report:
@@ -43,10 +48,43 @@ def _blocks(proof: Proof) -> Iterator[Block]:
     text = f"{total}: {counts_text(proof.counts)}"
     headline = f"{profiles_text(proof)}: {text}"
     yield VerdictBlock(text, STYLES[proof.word], subject=profiles_text(proof), headline=headline)
+    if len(proof.profiles) > 2 and any(o.word != Word.EQUAL for o in proof.operators):
+        yield _matrix(proof)
     yield from _refused(proof)
     yield InText([_two(proof) if len(proof.profiles) == 2 else _many(proof), *_equal_texts(proof)])
     yield Text(claim_text(proof), STYLES[proof.word])
     yield OnPage(lambda view: page_blocks(proof, view))
+
+
+def _matrix(proof: Proof) -> Matrix:
+    """Return profiles against operators: those with one letter in a column give the same bits for every input."""
+    marks: dict[str, list[Mark]] = {name: [] for name in proof.profiles}
+    for operator in proof.operators:
+        letters: dict[str, Mark] = {}
+        for number, group in enumerate(operator.groups):
+            letters |= dict.fromkeys(group, _mark(operator, number))
+        for name, row in marks.items():
+            row.append(letters.get(name, _ALIKE))
+    operators = [(operator.place, operator.op) for operator in proof.operators]
+    key = (
+        (_ALIKE, f"the bits of {proof.profiles[0]}"),
+        (Mark("b", "hot3"), "and so on: other bits, for an input that is known"),
+        (Mark("B", "warning"), "and so on: not decided"),
+    )
+    ordered = merged("Profiles with the same bits for every input", marks, operators, ())
+    seen = {mark.style for row in ordered.rows for mark in row.marks}
+    return replace(ordered, key=[(mark, text) for mark, text in key if mark.style in seen])
+
+
+def _mark(operator: OperatorProof, number: int) -> Mark:
+    """Return the mark of a group: a for the first, else its letter, in the style of what is known of it."""
+    if not number:
+        return _ALIKE
+    group, first = set(operator.groups[number]), set(operator.groups[0])
+    about = [v for v in operator.verdicts if {v.first, v.second} & group]
+    differs = any(v.word == Word.DIFFERS for v in [v for v in about if {v.first, v.second} & first] or about)
+    letter = _LETTERS[min(number, len(_LETTERS) - 1)]
+    return Mark(letter, "hot3") if differs else Mark(letter.upper(), "warning")
 
 
 def profiles_text(proof: Proof) -> str:

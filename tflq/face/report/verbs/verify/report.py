@@ -35,6 +35,7 @@ from tflq.face.report.differences import histogram_text, how_far
 from tflq.face.report.graph.colouring import Colouring
 from tflq.face.report.names import short_name
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Strip
 from tflq.face.report.stages import stage_text
 from tflq.face.report.verbs.verify.texts import (
     LISTED,
@@ -88,6 +89,7 @@ def _blocks(found: Verification, all_operators: bool, options: Sequence[str]) ->
     path = found.model.path or "the model"
     yield Verdict(summary(found), STYLES[found.verdict], found.verdict.value.upper(), path)
     yield _brief(found)
+    yield Strip("operators: green is the same, red differs", [_SHADES[o.status] for o in found.operators])
     if found.own:
         yield Text(f"{found.own}, the profile of {sides_of(found)[0]}, reproduces every bit; {found.profile} differs.")
         yield from change_blocks(found.changes, found.own, found.profile)

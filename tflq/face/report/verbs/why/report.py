@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tflq.diagnosis.why import Answer, Fault
 from tflq.face.report.blocks import Block, Brief, Code, Note, OnPage, Pairs, Report, Section
 from tflq.face.report.blocks import Verdict as Head
-from tflq.face.report.verbs.explain.report import explain_report
+from tflq.face.report.verbs.explain.report import explain_report, strip
 from tflq.face.report.verbs.why.asked import Asked
 from tflq.face.report.verbs.why.texts import (
     advice,
@@ -30,6 +30,7 @@ def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report
     blocks: list[Block] = [
         Head(headline(answer), _STYLES.get(answer.fault, "bad"), f"{answer.verdict.value.upper()}:"),
         Brief(where_text(answer), f"Next: {advice(answer, asked)}"),
+        *([] if answer.findings is None else [strip(answer.findings)]),
         Pairs(list(_pairs(answer, asked))),
         *map(Note, answer.warnings[:2]),
     ]
@@ -40,6 +41,11 @@ def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report
         blocks.append(Section("details", "Details", list(details)) if verbose else OnPage(lambda _view: details))
     about = ("model ", Code(asked.model), ", evidence ", Code(asked.evidence))
     return Report("why", blocks, about=about, title=f"why: {asked.model}")
+
+
+def why_card(answer: Answer) -> Report:
+    """Build the report of an answer for a console or a notebook."""
+    return why_report(answer, Asked())
 
 
 def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
