@@ -207,7 +207,7 @@ def test_tokens_and_inputs_that_do_not_fit(options: dict[str, object], pattern: 
 
 def test_names_that_do_not_exist() -> None:
     with pytest.raises(UnknownNameError, match="litert-ref"):
-        tflq.compare_sessions(INT8, between=("litert-ref", "runtime:litert"))
+        tflq.compare_sessions(INT8, between=("litert-ref", "runtime:nothing"))
     with pytest.raises(UnknownNameError, match="profile"):
         tflq.compare_sessions(INT8, between=("litert", "litert-ref"))
     with pytest.raises(UnknownNameError, match="signature"):

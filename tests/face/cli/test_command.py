@@ -43,8 +43,8 @@ def test_help_imports_no_numpy() -> None:
 def test_inspect_imports_little() -> None:
     """Most of the time that it takes goes into imports."""
     loaded = tflq("inspect", MODEL).stderr.split()
-    assert len(loaded) < 520
-    assert sum(name.startswith("tflq") for name in loaded) < 260
+    assert len(loaded) < 540
+    assert sum(name.startswith("tflq") for name in loaded) < 275
 
 
 def test_piped_tables_are_not_cut_and_have_no_colour() -> None:

@@ -79,7 +79,7 @@ def test_patches(case, codes, way, monkeypatch):
     weights = rng.integers(-128, 128, (filters, kernel, kernel, channels // groups)).astype(np.int16)
     output, bias = target(OwnStage if way is SummedProducts else DoubleRounding, filters, np.dtype(codes), rng)
     if way is FloatProducts:
-        monkeypatch.setattr(matrix_products, "fused", lambda *_: ())
+        monkeypatch.setattr(matrix_products, "fuse", lambda *_: ())
         monkeypatch.setattr(matrix_products, "summed", lambda *_: ())
     zero_point = int(info.min) + 100
     rows = Patches(zero_point, at, channels // groups)
@@ -102,7 +102,7 @@ def test_plain_rows(rows, way, monkeypatch):
     weights = rng.integers(-128, 128, (37, 21)).astype(np.int16)
     output, bias = target(OwnStage if way is SummedProducts else DoubleRounding, 21, np.dtype(np.int8), rng)
     if way is FloatProducts:
-        monkeypatch.setattr(matrix_products, "fused", lambda *_: ())
+        monkeypatch.setattr(matrix_products, "fuse", lambda *_: ())
         monkeypatch.setattr(matrix_products, "summed", lambda *_: ())
     made = products(PlainRows(-7, rows, 37), [weights], np.dtype(np.int8), rows, output)
     assert isinstance(made, way)

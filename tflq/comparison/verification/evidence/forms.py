@@ -81,9 +81,8 @@ def _refuse_other_kinds(place: Path) -> None:
     kind = None if place.suffix in _RAW else kind_of(head, str(place))
     name = "a .tflite model" if head[4:8] == b"TFL3" else "" if kind is None else kind.name
     if name:
-        raise InputError(
-            f"is {name}, not a dump: a dump holds the tensors of a run, and follows the model", name=str(place)
-        )
+        expected = "an .npz, an .npy, a C file, a log, or a folder or .zip of tensors"
+        raise InputError(f"is {name}, not a dump of a run", name=str(place), expected=expected, got=place.name)
 
 
 def by_sample(archive: Archive) -> Iterator[dict[str, Stored]]:
