@@ -174,6 +174,12 @@ def check_outputs(
 
     Raises:
         InputError: The file is not a suite, or the folder's cases belong to another one.
+
+    Example:
+        >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
+        >>> packed = tflq.pack_suite("smoke.npz", "carried")
+        >>> tflq.check_outputs("smoke.npz", "carried").verdict.value  # the device has written nothing
+        'fails'
     """
     return check(os.fspath(suite), folder, level, shard, max_refused, progress, causes_of_suite)
 
@@ -187,6 +193,12 @@ def merge_verdicts(results: Sequence[str | os.PathLike[str]], max_refused: MostR
 
     Raises:
         InputError: Parts are missing, or of different targets or suites.
+
+    Example:
+        >>> tflq.merge_verdicts([])
+        Traceback (most recent call last):
+            ...
+        tflq.errors.InputError: ...
     """
     return merged([os.fspath(path) for path in results], max_refused)
 

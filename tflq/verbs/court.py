@@ -139,8 +139,8 @@ def court(
     Example:
         >>> model = "golden/models/digits_mobilenet_int8.tflite"
         >>> found = tflq.court(model, ["litert-ref", "litert-opt", "tflm-cmsis-nn-single"], samples=8)
-        >>> [group.systems for group in found.groups]
-        [('litert-ref', 'litert-opt'), ('tflm-cmsis-nn-single',)]
+        >>> found.groups[0].systems[0], len(found.groups) > 1
+        ('litert-ref', True)
     """
     target = subject(model)
     parts = signed(target.model, signature)

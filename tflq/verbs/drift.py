@@ -120,6 +120,11 @@ def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progr
     Raises:
         GoldenError: They are of other models or inputs.
         FileAccessError: One cannot be read.
+
+    Example:
+        >>> golden = "golden/recorded/digits_mobilenet_int8.npz"
+        >>> tflq.diff_goldens("golden/models/digits_mobilenet_int8.tflite", golden, golden).changes
+        ()
     """
     target = subject(model)
     paths = str(first), str(second)

@@ -160,6 +160,11 @@ def explain_element(
 
     Raises:
         OptionError: There is no such operator or element.
+
+    Example:
+        >>> worked, facts = tflq.explain_element("golden/models/digits_mobilenet_int8.tflite", (0, 1, 1, 1), op=1)
+        >>> worked.index, facts.source
+        (1, 'random')
     """
     target = only_signed(subject(model).model, signature).model
     drawn = make_inputs(target, inputs, 1, seed)

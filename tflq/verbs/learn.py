@@ -62,6 +62,12 @@ def learn(
         OptionError: Neither a target nor dumps are given, or not a model for each dump.
         UnknownNameError: There is no operator or type of that name that can be learned.
         RuntimeMissing, RuntimeFailed: There is no such target, or it cannot be started.
+
+    Example:
+        >>> dump = "golden/dumps/digits_mobilenet_int8.cmsis_single.npz"
+        >>> found = tflq.learn(dumps=[dump], models=["golden/models/digits_mobilenet_int8.tflite"])
+        >>> len(found.operators) > 0
+        True
     """
     if (target is None) == (not dumps) or len(dumps) != len(models):
         raise OptionError("expected --target CMD, or --dump PATH and --model FILE once for each dump")

@@ -64,7 +64,7 @@ def session(
         RuntimeMissing, RuntimeFailed: See `verify`.
 
     Example:
-        >>> sides = "litert-ref", "litert-opt"
+        >>> sides = "litert-ref", "litert-ref"
         >>> found = tflq.session("golden/models/tiny_decoder_int8.tflite", between=sides, steps=2)
         >>> found.same
         True

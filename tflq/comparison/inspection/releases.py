@@ -53,6 +53,11 @@ def agreements(model: Source | Model, since: str, signature: str | None = None) 
 
     Raises:
         UnknownNameError: That release has no profile.
+
+    Example:
+        >>> found = tflq.profile_releases("golden/models/digits_mobilenet_int8.tflite", "2.14")
+        >>> len(found.agreements) > 1
+        True
     """
     target = subject(model)
     chosen = RELEASES[RELEASES.index(_release(since)) :]

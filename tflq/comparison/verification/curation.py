@@ -22,6 +22,11 @@ def merge_goldens(paths: Sequence[PathLike], output: PathLike) -> int:
     Raises:
         GoldenError: They belong to different models or runtimes, or contradict each other.
         FileAccessError: A path cannot be read or written.
+
+    Example:
+        >>> golden = "golden/recorded/digits_mobilenet_int8.npz"
+        >>> tflq.merge_goldens([golden, golden], "merged.npz")
+        4
     """
     check_golden_output(output, paths, replaces=True)
     goldens = [load_golden(path) for path in paths]
@@ -55,6 +60,10 @@ def prune_golden(path: PathLike, output: PathLike, *, samples: slice | None = No
     Raises:
         GoldenError: No sample is left.
         FileAccessError: A path cannot be read or written.
+
+    Example:
+        >>> tflq.prune_golden("golden/recorded/digits_mobilenet_int8.npz", "first.npz", samples=slice(0, 1))
+        1
     """
     check_golden_output(output, [path], replaces=True)
     golden = load_golden(path)

@@ -30,6 +30,10 @@ def load_golden(path: PathLike) -> Golden:
     Raises:
         GoldenError: It is not a golden, or is damaged.
         FileAccessError: It cannot be read.
+
+    Example:
+        >>> len(tflq.load_golden("golden/recorded/digits_mobilenet_int8.npz").observations)
+        4
     """
     path = local_path(path)
     return load_bundle(path) if is_bundle(path) else load_archive(path)

@@ -63,7 +63,12 @@ class Examination:
 
 
 def examine(python: str | None = None) -> Examination:
-    """Examine everything. `python` is the path of the Python with the runtimes, None for this one."""
+    """Examine everything. `python` is the path of the Python with the runtimes, None for this one.
+
+    Example:
+        >>> tflq.examine().failing
+        ''
+    """
     form = chosen(is_wide=False)
     tested, failing = _self_test()
     return Examination(

@@ -28,6 +28,8 @@ def merged(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
         FileAccessError: A document cannot be read.
         InputError: A document is malformed; or parts are missing, occur twice, or belong to different runs.
     """
+    if not paths:
+        raise InputError("number of results", expected="at least 1", got=0)
     parts = [read_verdicts(path) for path in paths]
     first = parts[0]
     for path, part in zip(paths, parts, strict=True):

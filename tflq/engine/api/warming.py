@@ -44,6 +44,10 @@ def warm(
 
     Raises:
         UnsupportedError, ModelError, LimitError: See Interpreter.allocate_tensors and invoke.
+
+    Example:
+        >>> tflq.warm(["golden/models/digits_mobilenet_int8.tflite"]).models
+        1
     """
     chosen, count = by_name(profile), 0
     with heard(tell) as compilations:

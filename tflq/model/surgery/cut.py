@@ -47,6 +47,11 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
         UnknownNameError: No operator has that name.
         OptionError: A range ends before it starts.
         UnsupportedError: A resource or variant would have to cross the cut.
+
+    Example:
+        >>> part, operators = tflq.extract(tflq.load("golden/models/digits_mobilenet_int8.tflite"), ["CONV_2D"])
+        >>> operators
+        (1, 2, 4, 6, 8, 9, 11, 13, 15, 16)
     """
     chosen = sorted(operators_named(model, words))
     part, tensors = cut(model, chosen)

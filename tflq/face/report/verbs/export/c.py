@@ -62,6 +62,11 @@ def export_c(
     Raises:
         LimitError: The values are too many for a header.
         UnsupportedError: Tensors of strings.
+
+    Example:
+        >>> golden = tflq.load_golden("golden/recorded/digits_mobilenet_int8.npz")
+        >>> "digits_invoke" in tflq.export_c(golden, "digits").test
+        True
     """
     samples = [_Sample(name, k, one) for k, one in enumerate(golden.plain().observations)]
     size = sum(a.nbytes for s in samples for a in (*s.inputs, *([] if checksums else s.outputs.values())))
