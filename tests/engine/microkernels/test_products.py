@@ -182,7 +182,7 @@ SCRIPT = """
 import hashlib, numpy as np
 from tflq.engine.microkernels import forms
 from tflq.engine.microkernels.driving import pack_rows
-from tflq.engine.microkernels.product import Codes, fused
+from tflq.engine.microkernels.product import Codes, fuse
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline
 rng = np.random.default_rng(3)
@@ -190,7 +190,7 @@ x, w = rng.integers(0, 256, (50, 37)).astype(np.uint8), rng.integers(-127, 128, 
 reals = np.exp2(-np.arange(41) / 5 - 6)
 stage = OutputPipeline(DoubleRounding.of(reals), ZeroPoint(3), Clamp(0, 255), np.dtype(np.uint8))
 out = np.zeros((50, 41), np.uint8)
-for product in fused(Codes(x.dtype, 7, pack_rows), [w], 50, np.arange(41, dtype=np.int32), stage):
+for product in fuse(Codes(x.dtype, 7, pack_rows), [w], 50, np.arange(41, dtype=np.int32), stage):
     product(out, 0, x, 0)
 print(product.kernel.tile.form.name, hashlib.sha256(out.tobytes()).hexdigest())
 """
