@@ -60,6 +60,8 @@ PAGES = {
     "conform-same": "conform run {suite} --target profile:litert-ref",
     "conform-check": "conform check {suite} {folder}/work",
     "conform-merge": "conform merge {part}",
+    "conform-diff": "conform diff {part} {part}",
+    "court": "court {int8} --with litert-ref,litert-opt,tflm-cmsis-nn-single",
     "learn": "learn --target profile:litert-opt --operators RELU,MEAN --fresh 6 -o {folder}/learned.yaml",
 }
 #: Those that draw no model.

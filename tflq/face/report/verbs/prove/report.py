@@ -19,7 +19,7 @@ _HOW: Columns = (("how", "<"), ("element", "<"), ("first", ">"), ("second", ">")
 _COLUMNS: Columns = (("#", ">"), ("operator", "<"), ("verdict", "<"), *_HOW)
 _MANY: Columns = (("#", ">"), ("operator", "<"), ("verdict", "<"), ("same bits", "<"), ("profiles", "<"), *_HOW)
 #: Rows of operators that text lists for many profiles, and profiles that it names for one reason.
-_ROWS, _NAMED = 15, 4
+_ROWS, _NAMED = 5, 4
 #: Marks of groups of profiles; the last one is that of all others.
 _ALIKE, _LETTERS = Mark("a", "good"), "abcdefghijklmnopqrstuvwxyz*"
 
