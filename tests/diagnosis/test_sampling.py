@@ -54,7 +54,7 @@ def answered(model: Model, samples: Sequence[dict[int, Any]], tell: Callable[...
 
 
 def facts(answer: Answer) -> dict[str, Any]:
-    """What an answer claims, without counts of elements."""
+    """Return the claims of an answer, without its counts of elements."""
     assert answer.fit is not None
     assert answer.findings is not None
     explanation = answer.findings.explanation

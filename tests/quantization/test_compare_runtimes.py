@@ -1,4 +1,4 @@
-"""`compare --runtimes`: each runtime's own figures, held against the outputs of LiteRT's resolvers."""
+"""`compare --runtimes`: the figures of each runtime, compared with the outputs of LiteRT's resolvers."""
 
 from __future__ import annotations
 

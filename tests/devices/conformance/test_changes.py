@@ -285,7 +285,7 @@ def options_of(aim: str) -> set[str]:
 
 
 def test_options_distinguish_the_changed_cases(runs: Runs) -> None:
-    """Of every option of every kernel: what is named is had by the changed cases and, if `only`, by no other."""
+    """Check every option of every kernel: the changed cases have what is named and, if `only`, no other case has."""
     kernels: dict[tuple[str, str], list[str]] = {}
     for one in runs[BEFORE].cases:
         if not one.case.is_refused:

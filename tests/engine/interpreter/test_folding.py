@@ -129,7 +129,7 @@ def test_certain_outputs_are_the_callers() -> None:
 
 
 def test_shapes_are_those_of_the_file_until_the_first_run() -> None:
-    """As LiteRT shows dynamic tensors."""
+    """LiteRT does the same with dynamic tensors."""
     interpreter = Interpreter(model_content=dense())
     interpreter.resize_tensor_input(0, (5, 2, 3))
     interpreter.allocate_tensors()
