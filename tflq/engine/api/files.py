@@ -8,7 +8,6 @@ from typing import IO, TYPE_CHECKING, TypeAlias, overload
 
 from tflq.errors import FileAccessError, FormatError, LimitError
 from tflq.model.flatbuf import read
-from tflq.model.flatbuf.c_array import is_source, model_in_source
 from tflq.model.ir import Model
 from tflq.model.storage.kinds import HEAD, kind_of, kind_of_folder
 from tflq.model.storage.output import written
@@ -76,9 +75,10 @@ def _of_source(data: mmap.mmap | bytes | memoryview, section: str | None) -> mma
     Raises:
         FormatError: A section is named, and the file is neither C source nor a package.
     """
-    head = bytes(data[:HEAD])
-    if head[4:8] != b"TFL3" and is_source(head):
-        found = model_in_source(bytes(data), section)
+    if bytes(data[4:8]) != b"TFL3":
+        from tflq.model.flatbuf.c_array import is_source, model_in_source
+
+        found = model_in_source(bytes(data), section) if is_source(bytes(data[:HEAD])) else None
         if found is not None:
             return found
     if section is not None:
