@@ -9,16 +9,8 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_page
-from tflq.face.cli.options import (
-    PROFILE_HELP,
-    html_option,
-    input_options,
-    json_option,
-    limit_options,
-    preparation_options,
-    python_option,
-    signature_option,
-)
+from tflq.face.cli.inputs import input_options, preparation_options
+from tflq.face.cli.options import PROFILE_HELP, html_option, json_option, limit_options, python_option, signature_option
 from tflq.face.cli.output import is_quiet, say, say_document
 from tflq.face.cli.several import Found, each_model, models_argument, only_of_one
 

@@ -8,6 +8,7 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_overlay, write_page
+from tflq.face.cli.inputs import scaling_options
 from tflq.face.cli.options import (
     Renamed,
     html_option,
@@ -15,7 +16,6 @@ from tflq.face.cli.options import (
     limit_options,
     overlay_option,
     python_option,
-    scaling_options,
     signature_option,
 )
 from tflq.face.cli.output import say, say_document

@@ -10,9 +10,10 @@ import click
 from tflq.face.cli.exits import Exit, exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_page
 from tflq.face.cli.judged import check_reports, level_option, report_options, report_verdicts, shard_option
-from tflq.face.cli.options import html_option, json_option, profile_option, python_option, target_option
+from tflq.face.cli.options import html_option, json_option, profile_option, python_option
 from tflq.face.cli.output import is_quiet, say, say_document, say_text, say_written
 from tflq.face.cli.start import Group
+from tflq.face.cli.targets import target_option, timeout_option
 
 
 @click.group("conform", cls=Group)
@@ -84,9 +85,7 @@ def make_command(
 @click.option(
     "--batch", type=click.IntRange(min=1), default=500, show_default=True, help="Cases per call of the command."
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
-)
+@timeout_option
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of this machine.")
 @click.option("--scheduler", metavar="URL", help="A Dask scheduler, tcp://host:8786: its workers run the target.")
 @click.option("--results", metavar="FILE", type=click.Path(), help="Also write a row per case: .jsonl or .parquet.")
@@ -227,9 +226,7 @@ def check_command(
 @click.option("--after", metavar="NAME|CMD", help="The target after, with --suite.")
 @level_option
 @shard_option
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
-)
+@timeout_option
 @python_option
 @click.option(
     "--cases", metavar="FOLDER", type=click.Path(), help="Unpack the smallest changed case of each operator here."

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from tflq.face.cli.exits import exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_page
+from tflq.face.cli.inputs import input_options
 from tflq.face.cli.options import (
     html_option,
-    input_options,
     json_option,
     limit_options,
     model_argument,
     python_option,
     signature_option,
+    words_of,
 )
 from tflq.face.cli.output import is_quiet, say, say_document
-
-
-def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
-    """Return A,B as words."""
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
 @click.command("court")
@@ -31,7 +25,7 @@ def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
     "--with",
     "systems",
     metavar="A,B",
-    callback=_words,
+    callback=words_of,
     help="Only these profiles, runtime:NAME and ready targets. [default: all profiles, and the installed runtimes]",
 )
 @input_options

@@ -9,18 +9,14 @@ import click
 
 from tflq.face.cli.exits import Exit, exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_arrays, write_overlay, write_page
+from tflq.face.cli.inputs import dump_inputs_option, number_options, optional_dump_option, reading_words, sample_option
 from tflq.face.cli.options import (
-    dump_inputs_option,
     html_option,
     json_option,
     limit_options,
     model_argument,
-    number_options,
-    optional_dump_option,
     overlay_option,
     profile_option,
-    reading_words,
-    sample_option,
     signature_option,
 )
 from tflq.face.cli.output import say, say_document, say_written

@@ -9,7 +9,8 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_text
-from tflq.face.cli.options import json_option, samples_option
+from tflq.face.cli.inputs import samples_option
+from tflq.face.cli.options import json_option
 from tflq.face.cli.output import say, say_document
 
 

@@ -8,17 +8,13 @@ import click
 
 from tflq.face.cli.exits import exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_arrays, write_overlay, write_page
+from tflq.face.cli.inputs import dump_inputs_option, dump_option, number_options, reading_words, sample_option
 from tflq.face.cli.options import (
-    dump_inputs_option,
-    dump_option,
     html_option,
     json_option,
     limit_options,
     model_argument,
-    number_options,
     overlay_option,
-    reading_words,
-    sample_option,
     signature_option,
 )
 from tflq.face.cli.output import say, say_document

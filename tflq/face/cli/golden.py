@@ -7,7 +7,8 @@ import click
 from tflq.face.cli.exits import Exit, exit_of_verdict
 from tflq.face.cli.export import export_command
 from tflq.face.cli.files import check_golden, force_option
-from tflq.face.cli.options import json_option, samples_option
+from tflq.face.cli.inputs import samples_option
+from tflq.face.cli.options import json_option
 from tflq.face.cli.output import say, say_document
 from tflq.face.cli.start import Group
 

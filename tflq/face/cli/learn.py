@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_page, write_text
-from tflq.face.cli.options import html_option, json_option, python_option, target_option
+from tflq.face.cli.options import html_option, json_option, python_option, words_of
 from tflq.face.cli.output import is_quiet, say, say_document
-
-
-def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
-    """Return A,B as words."""
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+from tflq.face.cli.targets import target_option, timeout_option
 
 
 @click.command("learn")
@@ -24,8 +18,8 @@ def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
 )
 @click.option("--model", "models", metavar="FILE", multiple=True, help="The model of each dump, in their order.")
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The profile to write (.yaml).")
-@click.option("--operators", metavar="A,B", callback=_words, help="Only these operators. [default: all]")
-@click.option("--types", metavar="A,B", callback=_words, default="int8", show_default=True, help="Types of codes.")
+@click.option("--operators", metavar="A,B", callback=words_of, help="Only these operators. [default: all]")
+@click.option("--types", metavar="A,B", callback=words_of, default="int8", show_default=True, help="Types of codes.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all questions.")
 @click.option(
     "--fresh", type=click.IntRange(1, 1000), default=32, show_default=True, help="Fresh models for each operator."
@@ -37,9 +31,7 @@ def _words(_context: Any, _option: Any, text: str | None) -> tuple[str, ...]:
     show_default=True,
     help="Models after which nothing is asked.",
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds allowed for a call."
-)
+@timeout_option
 @click.option(
     "--work",
     metavar="FOLDER",

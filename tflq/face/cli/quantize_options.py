@@ -8,15 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from tflq.face.cli.files import force_option
-from tflq.face.cli.options import (
-    Renamed,
-    html_option,
-    json_option,
-    limit_options,
-    overlay_option,
-    python_option,
-    scaling_options,
-)
+from tflq.face.cli.inputs import scaling_options
+from tflq.face.cli.options import Renamed, html_option, json_option, limit_options, overlay_option, python_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 

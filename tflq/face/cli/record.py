@@ -8,15 +8,8 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, check_golden, force_option, write_page
-from tflq.face.cli.options import (
-    html_option,
-    input_options,
-    json_option,
-    model_argument,
-    preparation_options,
-    python_option,
-    signature_option,
-)
+from tflq.face.cli.inputs import input_options, preparation_options
+from tflq.face.cli.options import html_option, json_option, model_argument, python_option, signature_option
 from tflq.face.cli.output import say, say_document
 
 

@@ -11,15 +11,8 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_arrays
-from tflq.face.cli.options import (
-    json_option,
-    limit_options,
-    model_argument,
-    optional_dump_option,
-    profile_option,
-    sample_option,
-    signature_option,
-)
+from tflq.face.cli.inputs import optional_dump_option, sample_option
+from tflq.face.cli.options import json_option, limit_options, model_argument, profile_option, signature_option
 from tflq.face.cli.output import say, say_document, say_written
 
 if TYPE_CHECKING:

@@ -9,15 +9,8 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, read_words, write_arrays, write_page
-from tflq.face.cli.options import (
-    html_option,
-    json_option,
-    limit_options,
-    named_input_options,
-    preparation_options,
-    profile_option,
-    signature_option,
-)
+from tflq.face.cli.inputs import named_input_options, preparation_options
+from tflq.face.cli.options import html_option, json_option, limit_options, profile_option, signature_option
 from tflq.face.cli.output import say, say_document
 from tflq.face.cli.several import Found, each_model, filled, models_argument, only_of_one
 

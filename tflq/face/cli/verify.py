@@ -13,17 +13,15 @@ import click
 from tflq.face.cli.certificate import say_check
 from tflq.face.cli.continuous import Continuous, continuous_options
 from tflq.face.cli.files import check_files, force_option, golden_place, write_junit, write_overlay, write_page
+from tflq.face.cli.inputs import input_options, preparation_options, reading_words
 from tflq.face.cli.options import (
     PROFILE_HELP,
     from_stdin,
     html_option,
-    input_options,
     json_option,
     limit_options,
     overlay_option,
-    preparation_options,
     python_option,
-    reading_words,
     signature_option,
     tolerance_option,
 )

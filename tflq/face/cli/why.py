@@ -8,6 +8,7 @@ import click
 
 from tflq.face.cli.exits import exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_page
+from tflq.face.cli.inputs import number_options, reading_words, sample_option
 from tflq.face.cli.options import (
     PROFILE_HELP,
     from_stdin,
@@ -15,14 +16,11 @@ from tflq.face.cli.options import (
     json_option,
     limit_options,
     model_argument,
-    number_options,
     python_option,
-    reading_words,
-    sample_option,
     signature_option,
-    target_option,
 )
 from tflq.face.cli.output import is_quiet, say, say_document, say_text
+from tflq.face.cli.targets import target_option
 
 _PROFILE = "litert-ref"
 
