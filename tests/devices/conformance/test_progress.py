@@ -78,3 +78,21 @@ def test_a_signal_ends_a_run_with_what_is_known(
     document = json.loads(out)
     assert (document["verdict"], document["counts"]["refused"]) == ("interrupted", 3)
     assert document["left"] > 0
+
+
+def test_a_signal_in_the_first_target_of_a_diff_runs_no_second(path: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "hangs.py", tmp_path / "second.py"
+    first.write_text(HANGS.replace('folder / "hangs"', f'pathlib.Path({str(tmp_path)!r}) / "hangs"'))
+    second.write_text(f"import pathlib; pathlib.Path({str(tmp_path)!r}, 'ran').touch()")
+    words = [sys.executable, "-m", "tflq.face.cli.main", "conform", "diff", "--suite", path]
+    for option, program in (("--before", first), ("--after", second)):
+        words += [option, f"{sys.executable} {program}"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        end = time.monotonic() + 120
+        while not (tmp_path / "hangs").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=120)
+    assert child.returncode == 130, err
+    assert not out
+    assert not (tmp_path / "ran").exists()

@@ -276,10 +276,11 @@ def diff_command(
     if targets:
         with progress_bar(lines=True, quiet=is_quiet()) as progress:
             options = {"level": level, "shard": shard, "python": python, "timeout": timeout, "progress": progress}
-            made = [conform(suite, target, **options) for target in targets]  # type: ignore[arg-type]
-        stop = next((one.stop for one in made if one.stop is not None), None)
-        if stop is not None:
-            raise stop
+            made = []
+            for target in targets:
+                made.append(conform(suite, target, **options))  # type: ignore[arg-type]
+                if made[-1].stop is not None:
+                    raise made[-1].stop
         found = diff_verdicts(*made)
     else:
         found = diff_verdicts(*runs)
