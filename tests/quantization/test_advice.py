@@ -18,10 +18,10 @@ from tflq.face.cli.main import cli
 from tflq.face.report.verbs.quantize.advice import conclusion_text
 from tflq.model.ir import TensorType, view
 from tflq.model.ir.schema import data_text
+from tflq.quantization.advice import Advice, Measured, costly_operators, remarks_about
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.recipe.recipe import Recipe
-from tflq.verbs.advise import Advice, Measured, costly_operators, remarks_about
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT = GOLDEN / "digits_mobilenet_float.tflite"

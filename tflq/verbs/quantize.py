@@ -14,6 +14,7 @@ from tflq.errors import InputWarning, OptionError
 from tflq.model.ir import Model
 from tflq.model.storage.documents import read_document
 from tflq.progress import Progress
+from tflq.quantization.advice import Advice, advise
 from tflq.quantization.calibration import Calibration, Scaling
 from tflq.quantization.judge.truths import labels_of_files
 from tflq.quantization.pipeline import quantize
@@ -26,7 +27,6 @@ from tflq.quantization.weights.recipe import MODES, PRESETS, Layer, WeightRecipe
 from tflq.quantization.weights.recipe import SCHEMA as WEIGHT_SCHEMA
 from tflq.quantization.weights.recipe import document_of as weight_document_of
 from tflq.statements import Statement
-from tflq.verbs.advise import Advice, advise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 from tflq.face.report.blocks import Block, Columns, Listing, Section, Table, Text
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.texts import decibels, samples_text
-from tflq.verbs.advise import Advice, Measured
+from tflq.quantization.advice import Advice, Measured
 
 
 def advice_sections(advice: Advice | None) -> Iterator[Section]:

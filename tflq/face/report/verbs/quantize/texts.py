@@ -23,6 +23,7 @@ from tflq.face.report.verbs.compare.texts import (
 )
 from tflq.face.report.verbs.quantize.methods import left_text, methods_text
 from tflq.model.ir import TensorSpec, view
+from tflq.quantization.advice import Advice
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
 from tflq.quantization.judge.check import Check
@@ -32,7 +33,6 @@ from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.result import Remark, Report, Result
-from tflq.verbs.advise import Advice
 
 #: The samples of the next step: calibration data would judge a model by what it was fitted to.
 OTHER = "OTHER_SAMPLES"
