@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypedDict
 
 
 class Statement(str):
@@ -32,9 +32,17 @@ def subject_of(sentence: str) -> tuple[str, str]:
     return (sentence.kind, str(named)) if isinstance(sentence, Statement) and named else ("", str(sentence))
 
 
-def facts_of(sentences: Iterable[str]) -> list[dict[str, Any]]:
+class FactDocument(TypedDict):
+    """A sentence as an entry of a document."""
+
+    kind: str
+    message: str
+    values: dict[str, Any]
+
+
+def facts_of(sentences: Iterable[str]) -> list[FactDocument]:
     """Return a row for each sentence: its kind, its text and its values. A plain text is a note without values."""
-    rows = []
+    rows: list[FactDocument] = []
     for sentence in sentences:
         stated = sentence if isinstance(sentence, Statement) else Statement(sentence)
         rows.append({"kind": stated.kind, "message": str(stated), "values": dict(stated.facts)})

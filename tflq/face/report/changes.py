@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import Any
 
 from tflq.engine.profiles.history import Change
 from tflq.face.report.blocks import Block, Text
+from tflq.face.report.documents.shared import ChangeDocument
 
 #: Changes that text lists; a document has all.
 _LISTED = 5
@@ -25,7 +24,9 @@ def change_blocks(changes: Iterable[Change], one: str, other: str) -> Iterator[B
         yield Text(f"tflq profiles diff {one} {other} lists the operators that the two compute differently")
 
 
-def changes_document(changes: Iterable[Change]) -> list[dict[str, Any]]:
+def changes_document(changes: Iterable[Change]) -> list[ChangeDocument]:
     """Return the changes as rows of a document; `before` is the first profile's formula."""
-    names = ("op", "types", "last", "first", "before", "after")
-    return [{name: asdict(change)[name] for name in names} for change in changes]
+    return [
+        {"op": c.op, "types": c.types, "last": c.last, "first": c.first, "before": c.before, "after": c.after}
+        for c in changes
+    ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.joint import Joint, JointCause, Reproduced
 from tflq.face.report.blocks import Block, Fold, Section, Table
+from tflq.face.report.documents.shared import JointCauseDocument, NearestDocument, ReproducedDocument
 from tflq.face.report.numbers import counted
 
 #: Limits on rows of causes, on names of other causes and their characters, and on operators of a cause.
@@ -104,12 +104,12 @@ def _by_kernel(kernels: Sequence[Reproduced], unit: str) -> Table:
     return Table(columns, rows)
 
 
-def cause_document(cause: JointCause) -> dict[str, Any]:
+def cause_document(cause: JointCause) -> JointCauseDocument:
     """Return a joint cause as an object of `schemas/conform.schema.json` and `schemas/explain.schema.json`."""
     return {
         "name": cause.name,
         "others": list(cause.others),
-        "certainty": None if cause.certainty is None else cause.certainty.value,
+        "certainty": None if cause.certainty is None else cause.certainty,
         "groups": cause.groups,
         "cases": len(cause.names),
         "failing": cause.failing,
@@ -119,12 +119,12 @@ def cause_document(cause: JointCause) -> dict[str, Any]:
     }
 
 
-def nearest_document(joint: Joint) -> list[dict[str, Any]]:
+def nearest_document(joint: Joint) -> list[NearestDocument]:
     """Return the nearest arithmetic of each kernel without one."""
     return [{"name": name, **_kernel_document(kernel)} for name, kernel in joint.nearest]
 
 
-def _kernel_document(kernel: Reproduced) -> dict[str, Any]:
+def _kernel_document(kernel: Reproduced) -> ReproducedDocument:
     return {
         "op": kernel.op,
         "types": kernel.types,

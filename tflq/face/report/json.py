@@ -10,7 +10,7 @@ from typing import Any
 
 from tflq.errors import TflqError
 from tflq.escaping import valid
-from tflq.face.report.documents import ERROR
+from tflq.face.report.documents.error import ErrorDocument
 
 
 def dumps(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
@@ -26,12 +26,12 @@ def _escaped(character: str) -> str:
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
-def error_document(error: BaseException, exit_code: int) -> dict[str, Any]:
+def error_document(error: BaseException, exit_code: int) -> ErrorDocument:
     """Return an error: `schemas/error.schema.json`. The facts are the fields that its class documents."""
     facts = vars(error) if isinstance(error, TflqError) else {}
     known = {name: value for name, value in facts.items() if not name.startswith("_")}
     return {
-        "schema": ERROR,
+        "schema": "tflq/error/1",
         "kind": type(error).__name__,
         "message": str(error),
         "exit_code": exit_code,

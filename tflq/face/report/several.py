@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from tflq.face.report.blocks import Columns, Next, Report, Table, Verdict
+from tflq.face.report.documents.summary import JudgedModelDocument, SummaryDocument
 from tflq.face.report.json import error_document
 from tflq.face.report.numbers import counted
 
@@ -53,15 +54,15 @@ def summary_report(verb: str, columns: Columns, outcomes: Sequence[Outcome], cod
     )
 
 
-def summary_document(verb: str, outcomes: Sequence[Outcome], code: IntEnum) -> dict[str, Any]:
+def summary_document(verb: str, outcomes: Sequence[Outcome], code: IntEnum) -> SummaryDocument:
     """Return the summary with each model's own document: `schemas/summary.schema.json`."""
-    models = [
+    models: list[JudgedModelDocument] = [
         {
             "path": outcome.path,
             "outcome": outcome.word,
-            "report": outcome.document,
+            "report": None if outcome.document is None else dict(outcome.document),
             "error": None if outcome.error is None else error_document(outcome.error, outcome.code),
         }
         for outcome in outcomes
     ]
-    return {"schema": SUMMARY, "verb": verb, "exit_code": int(code), "models": models}
+    return {"schema": "tflq/summary/1", "verb": verb, "exit_code": int(code), "models": models}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from tflq.comparison.inspection.difference import Difference
 from tflq.escaping import shown
@@ -24,7 +22,8 @@ from tflq.face.report.blocks import (
     Text,
     Verdict,
 )
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.court import CourtDocument
+from tflq.face.report.documents.shared import brief_difference_document, facts_document
 from tflq.face.report.graph.colouring import states
 from tflq.face.report.numbers import counted
 from tflq.verbs.court import Group, Hearing, Parting
@@ -145,7 +144,7 @@ def _focus(found: Hearing) -> int | None:
     return found.partings[0].index if found.partings else None
 
 
-def court_document(found: Hearing) -> dict[str, Any]:
+def court_document(found: Hearing) -> CourtDocument:
     """Return the document: `schemas/court.schema.json`."""
     return {
         "schema": "tflq/court/1",
@@ -158,7 +157,7 @@ def court_document(found: Hearing) -> dict[str, Any]:
                 "systems": list(group.systems),
                 "has_reference": group.has_reference,
                 "leaves": None if group.leaves is None else {"operator": group.leaves.index, "op": group.leaves.op},
-                "difference": _difference_document(group.difference),
+                "difference": brief_difference_document(group.difference),
             }
             for group in found.groups
         ],
@@ -167,7 +166,7 @@ def court_document(found: Hearing) -> dict[str, Any]:
                 "operator": parting.index,
                 "op": parting.op,
                 "parts": [list(part) for part in parting.parts],
-                "differences": [_difference_document(one) for one in parting.differences],
+                "differences": [brief_difference_document(one) for one in parting.differences],
             }
             for parting in found.partings
         ],
@@ -176,11 +175,3 @@ def court_document(found: Hearing) -> dict[str, Any]:
         "loose": list(found.loose),
         "failed": [{"system": name, "reason": reason} for name, reason in found.failed.items()],
     }
-
-
-def _difference_document(found: Difference | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    names = ("elements", "differing", "unit", "largest")
-    first = None if found.first is None else asdict(found.first)
-    return {name: getattr(found, name) for name in names} | {"problem": found.problem or None, "first": first}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tflq.comparison.inspection.model_diff import Change, ModelDiff
 from tflq.face.report.blocks import (
@@ -25,7 +24,8 @@ from tflq.face.report.blocks import (
     Text,
     Verdict,
 )
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.diff import DiffDocument
+from tflq.face.report.documents.shared import facts_document, fields_of
 from tflq.face.report.graph.colouring import Colouring, scale, states
 from tflq.face.report.numbers import counted
 
@@ -154,11 +154,11 @@ def _state(changes: list[Change]) -> tuple[str, str]:
     return ("hot3", "numbers differ") if stored else ("warning", "form differs")
 
 
-def diff_document(found: ModelDiff) -> dict[str, Any]:
+def diff_document(found: ModelDiff) -> DiffDocument:
     """Return the document: `schemas/diff.schema.json`."""
     return {
         "schema": "tflq/diff/1",
         "first": facts_document(found.first),
         "second": facts_document(found.second),
-        "changes": [asdict(change) for change in found.changes],
+        "changes": [fields_of(change) for change in found.changes],
     }

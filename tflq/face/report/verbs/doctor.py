@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
+from typing import cast
 
 from tflq.devices.conformance.doctor import Examination
 from tflq.face.report.blocks import Block, Brief, Fact, Report, Table, Verdict
+from tflq.face.report.documents.doctor import DoctorDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 
 
@@ -41,9 +42,9 @@ def _self_test(examination: Examination) -> Verdict:
     return Verdict(f"{counted(examination.tested, 'case')} as recorded from LiteRT 2.3", "good", subject="self-test")
 
 
-def doctor_document(examination: Examination) -> dict[str, Any]:
+def doctor_document(examination: Examination) -> DoctorDocument:
     """Return the document: `schemas/doctor.schema.json`."""
-    facts = asdict(examination)
+    facts = fields_of(examination)
     test = {"cases": facts.pop("tested"), "problem": facts.pop("failing") or None}
     runtimes = [{**r, "version": r["version"] or None, "profile": r["profile"] or None} for r in facts.pop("runtimes")]
-    return {"schema": "tflq/doctor/1", **facts, "runtimes": runtimes, "self_test": test}
+    return cast(DoctorDocument, {"schema": "tflq/doctor/1", **facts, "runtimes": runtimes, "self_test": test})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from shlex import quote
-from typing import Any
 
 from tflq.engine.api.subject import ModelFacts
 from tflq.escaping import shown
 from tflq.face.report.blocks import Block, Next, Report, Text, Verdict
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.extract import ExtractDocument
+from tflq.face.report.documents.shared import TensorShapeDocument, facts_document
 from tflq.model.ir import Model, TensorSpec, view
 
 
@@ -27,7 +27,7 @@ def part_blocks(part: Model, chosen: Sequence[int], path: str) -> Iterator[Block
             yield Text(f"{kind} {shown(spec.name or '')}: {type_text(spec)} {list(spec.shape)}")
 
 
-def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path: str) -> dict[str, Any]:
+def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path: str) -> ExtractDocument:
     """Return the document: `schemas/extract.schema.json`."""
     graph = view(part)
     return {
@@ -40,7 +40,7 @@ def extract_document(facts: ModelFacts, part: Model, chosen: Sequence[int], path
     }
 
 
-def tensor_document(spec: TensorSpec) -> dict[str, Any]:
+def tensor_document(spec: TensorSpec) -> TensorShapeDocument:
     """Return the name, type and shape of a tensor."""
     return {"name": spec.name or "", "type": type_text(spec), "shape": list(spec.shape)}
 

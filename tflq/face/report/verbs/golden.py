@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from tflq.comparison.inspection.difference import Difference
@@ -12,7 +11,8 @@ from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.results import Verdict as Word
 from tflq.face.report.blocks import Block, Brief, Fact, Gap, Pairs, Report, Table, Text, Verdict
 from tflq.face.report.changes import change_blocks, changes_document
-from tflq.face.report.documents import runtime_document
+from tflq.face.report.documents.golden_diff import GoldenDiffDocument
+from tflq.face.report.documents.shared import brief_difference_document, runtime_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.pictures import Strip
 from tflq.face.report.runtimes import runtime_text
@@ -139,7 +139,7 @@ def golden_document(golden: Golden, path: str, arrays: tuple[int, int]) -> dict[
     }
 
 
-def drift_document(drift: Drift) -> dict[str, Any]:
+def drift_document(drift: Drift) -> GoldenDiffDocument:
     """Return the document, with every operator: `schemas/golden-diff.schema.json`."""
     return {
         "schema": "tflq/golden-diff/1",
@@ -154,30 +154,17 @@ def drift_document(drift: Drift) -> dict[str, Any]:
                 "signature": o.signature or None,
                 "index": o.index,
                 "op": o.op,
-                "drifted": o.drifted.value,
+                "drifted": o.drifted,
                 "samples": o.samples,
-                "difference": _difference(o.difference),
+                "difference": brief_difference_document(o.difference),
             }
             for o in drift.operators
         ],
-        "outputs": [_difference(d) for d in drift.outputs],
+        "outputs": [brief_difference_document(d) for d in drift.outputs],
         "output_samples": list(drift.output_samples),
         "causes": list(_causes(drift)),
         "explained": None
         if drift.own is None
         else {"first": drift.own[0], "second": drift.own[1], "changes": changes_document(drift.changes)},
         "choices": [{"rows": c.rows, "flipped": c.flipped} for c in drift.choices],
-    }
-
-
-def _difference(d: Difference | None) -> dict[str, Any] | None:
-    if d is None:
-        return None
-    return {
-        "elements": d.elements,
-        "differing": d.differing,
-        "unit": d.unit,
-        "largest": d.largest,
-        "first": None if d.first is None else asdict(d.first),
-        "problem": d.problem or None,
     }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tflq.diagnosis.linting import Finding, Level, Lint
 from tflq.escaping import shown
@@ -28,7 +27,8 @@ from tflq.face.report.blocks import (
     Text,
     Verdict,
 )
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.lint import LintDocument
+from tflq.face.report.documents.shared import facts_document, fields_of
 from tflq.face.report.graph.colouring import states
 from tflq.face.report.numbers import counted
 from tflq.model.ir.signatures import place_of
@@ -130,12 +130,12 @@ def _panel(findings: list[Finding]) -> Iterable[Block]:
         yield Pairs([("required", f.required), ("found", f.found), ("tensor", tensor)])
 
 
-def lint_document(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> dict[str, Any]:
+def lint_document(result: Lint, fixed_file: str | None = None, corrected: int = 0) -> LintDocument:
     """Return the document: `schemas/lint.schema.json`."""
     return {
         "schema": "tflq/lint/1",
         "model": facts_document(result.facts),
         "target": result.target or None,
-        "findings": [{**asdict(f), "level": f.level.value} for f in result.findings],
+        "findings": [fields_of(f) for f in result.findings],
         "fixed": None if fixed_file is None else {"file": fixed_file, "corrected": corrected},
     }

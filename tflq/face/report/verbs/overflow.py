@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tflq.comparison.inspection.overflow import Bound
 from tflq.face.report.blocks import Report, Table, Verdict
+from tflq.face.report.documents.overflow import OverflowDocument
 
 _COLUMNS = (
     ("#", ">"),
@@ -43,7 +43,7 @@ def _place(bound: Bound) -> str:
     return f"{bound.signature}/{bound.index}" if bound.signature else str(bound.index)
 
 
-def overflow_document(model: str, profile: str, bounds: Sequence[Bound], bits: int) -> dict[str, Any]:
+def overflow_document(model: str, profile: str, bounds: Sequence[Bound], bits: int) -> OverflowDocument:
     """Return the document: `schemas/overflow.schema.json`."""
     return {
         "schema": "tflq/overflow/1",

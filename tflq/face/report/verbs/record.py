@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from tflq.comparison.verification.golden import Golden, named_tensors
 from tflq.engine.api.subject import ModelFacts
@@ -24,7 +23,8 @@ from tflq.face.report.blocks import (
     Section,
     Verdict,
 )
-from tflq.face.report.documents import RECORD, model_document, runtime_document
+from tflq.face.report.documents.record import NotWrittenDocument, RecordDocument
+from tflq.face.report.documents.shared import fields_of, model_document, runtime_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.runtimes import runtime_text
 from tflq.statements import facts_of
@@ -94,17 +94,17 @@ def _values(view: ModelView, golden: Golden) -> dict[int, Array]:
     return {tensor: value for tensor, value in known if value is not None}
 
 
-def record_document(model: ModelFacts, golden: Golden, path: str) -> dict[str, Any]:
+def record_document(model: ModelFacts, golden: Golden, path: str) -> RecordDocument:
     """Return the document: `schemas/record.schema.json`."""
     return {
-        "schema": RECORD,
+        "schema": "tflq/record/1",
         "model": model_document(model),
         "golden": path,
         "runtime": runtime_document(golden.runtime),
-        "inputs": asdict(golden.inputs),
+        "inputs": fields_of(golden.inputs),
         "samples": len(golden.observations),
         "tensors": golden.tensors,
-        "not_written": named_tensors(golden.unwritten or ()),
+        "not_written": cast(list[NotWrittenDocument], named_tensors(golden.unwritten or ())),
         "notes": list(golden.notes),
         "facts": facts_of(golden.notes),
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import cast
 
 from tflq.comparison.inspection.difference import Difference, difference
 from tflq.diagnosis.reduction import Reduced
 from tflq.engine.api.subject import ModelFacts
 from tflq.face.report.blocks import Brief, Next, Report, Text, Verdict
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.reduce import FileDocument, ReduceDocument
+from tflq.face.report.documents.shared import facts_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.extract import part_blocks, tensor_document
 from tflq.model.ir import view
@@ -46,13 +47,13 @@ def _differences(reduced: Reduced) -> list[Difference]:
     return [difference(e, g) for e, g in zip(reduced.expected, reduced.got or (), strict=False)]
 
 
-def reduce_document(facts: ModelFacts, reduced: Reduced, files: Mapping[str, str], next_command: str) -> dict[str, Any]:
+def reduce_document(facts: ModelFacts, reduced: Reduced, files: Mapping[str, str], next_command: str) -> ReduceDocument:
     """Return the document: `schemas/reduce.schema.json`. `files` are the written ones by what they hold."""
     graph = view(reduced.model)
     return {
         "schema": "tflq/reduce/1",
         "model": facts_document(facts),
-        "files": dict(files),
+        "files": cast(FileDocument, dict(files)),
         "operators": list(reduced.operators),
         "inputs": [tensor_document(graph.tensors[t]) for t in graph.inputs],
         "outputs": [tensor_document(graph.tensors[t]) for t in graph.outputs],

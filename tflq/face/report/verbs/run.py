@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from tflq.face.report.blocks import (
     Text,
     Verdict,
 )
-from tflq.face.report.documents import RUN, model_document, promise_document
+from tflq.face.report.documents.run import RunDocument
+from tflq.face.report.documents.shared import fields_of, model_document, promise_document
 from tflq.face.report.numbers import counted
 from tflq.typing import Array
 from tflq.verbs.run import Ran, Top, top
@@ -150,13 +151,13 @@ def _scores(name: str, value: Array) -> Iterator[Block]:
         yield Fold(f"{counted(flat.size, 'element')} of {shown(name)}", [Text(" ".join(map(str, flat.tolist())))])
 
 
-def run_document(ran: Ran, output: str) -> dict[str, Any]:
+def run_document(ran: Ran, output: str) -> RunDocument:
     """Return the document: `schemas/run.schema.json`. `output` is the file with the arrays."""
     return {
-        "schema": RUN,
+        "schema": "tflq/run/1",
         "model": model_document(ran.facts),
         "profile": ran.profile,
-        "inputs": asdict(ran.inputs),
+        "inputs": fields_of(ran.inputs),
         "file": output or None,
         "arrays": [
             {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import cast
 
 from tflq.engine.api.warming import Warmed
 from tflq.face.report.blocks import Report, Verdict
+from tflq.face.report.documents.shared import fields_of
+from tflq.face.report.documents.warm import WarmDocument
 from tflq.face.report.numbers import counted
 
 
@@ -19,6 +20,6 @@ def warm_report(warmed: Warmed) -> Report:
     return Report("warm", [Verdict(text, "good", subject=counted(warmed.models, "model"))])
 
 
-def warm_document(warmed: Warmed) -> dict[str, Any]:
+def warm_document(warmed: Warmed) -> WarmDocument:
     """Return the document: `schemas/warm.schema.json`."""
-    return {"schema": "tflq/warm/1", **asdict(warmed)}
+    return cast(WarmDocument, fields_of(warmed, schema="tflq/warm/1"))

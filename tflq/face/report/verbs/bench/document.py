@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from tflq.comparison.benchmark.results import Benched, Case, Side, ratio
-from tflq.face.report.documents import model_document, runtime_document
+from tflq.face.report.documents.bench import BenchDocument, CaseDocument, SideDocument
+from tflq.face.report.documents.shared import fields_of, model_document, runtime_document
 from tflq.statements import facts_of
 
 
-def bench_document(found: Benched) -> dict[str, Any]:
+def bench_document(found: Benched) -> BenchDocument:
     """Return the document of a benchmark."""
     return {
         "schema": "tflq/bench/1",
@@ -18,7 +16,7 @@ def bench_document(found: Benched) -> dict[str, Any]:
         "profiles": list(found.profiles),
         "threads": found.threads,
         "kernels": found.kernels,
-        "limits": {kind: asdict(limit) for kind, limit in found.limits.items()},
+        "limits": {kind: fields_of(limit) for kind, limit in found.limits.items()},
         "missing": dict(found.missing),
         "notes": list(found.notes),
         "facts": facts_of(found.notes),
@@ -27,10 +25,10 @@ def bench_document(found: Benched) -> dict[str, Any]:
     }
 
 
-def _case(case: Case) -> dict[str, Any]:
+def _case(case: Case) -> CaseDocument:
     return {
         "signature": case.name or None,
-        "inputs": asdict(case.inputs),
+        "inputs": fields_of(case.inputs),
         "sides": [_side(case, side) for side in case.sides],
         "operators": [
             {
@@ -46,7 +44,7 @@ def _case(case: Case) -> dict[str, Any]:
     }
 
 
-def _side(case: Case, side: Side) -> dict[str, Any]:
+def _side(case: Case, side: Side) -> SideDocument:
     base = case.base
     is_other = base is not None and side is not base and side.is_timed
     return {
@@ -64,5 +62,5 @@ def _side(case: Case, side: Side) -> dict[str, Any]:
         "peak": side.peak or None,
         "bits": side.bits,
         "bits_reason": side.reason or None,
-        "ratio": asdict(ratio(base, side)) if is_other and base is not None else None,
+        "ratio": fields_of(ratio(base, side)) if is_other and base is not None else None,
     }

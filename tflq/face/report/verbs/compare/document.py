@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
 
 from tflq.engine.api.subject import ModelFacts
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.compare import (
+    AccuracyDocument,
+    AgreementDocument,
+    CompareDocument,
+    ComparisonDocument,
+    FidelityDocument,
+    PartDocument,
+)
+from tflq.face.report.documents.shared import facts_document, fields_of
 from tflq.face.report.verbs.compare.groups import figures_document
 from tflq.face.report.verbs.compare.runtimes import runtimes_document
 from tflq.face.report.verbs.compare.texts import mean_error
@@ -17,7 +23,7 @@ from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.judge.parts import MOST_VALUES, Part
 
 
-def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparison) -> dict[str, Any]:
+def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparison) -> CompareDocument:
     """Return the document of a comparison of two files."""
     return {
         "schema": "tflq/compare/1",
@@ -28,7 +34,7 @@ def compare_document(first: ModelFacts, second: ModelFacts, comparison: Comparis
     }
 
 
-def comparison_document(comparison: Comparison) -> dict[str, Any]:
+def comparison_document(comparison: Comparison) -> ComparisonDocument:
     """Return all figures of a comparison; `first` and `worst` are positions in `tensors`."""
     return {
         "samples": comparison.samples,
@@ -53,7 +59,7 @@ def _position(comparison: Comparison, tensor: Fidelity | None) -> int | None:
     return next((i for i, t in enumerate(comparison.tensors) if t is tensor), None)
 
 
-def _fidelity(tensor: Fidelity) -> dict[str, Any]:
+def _fidelity(tensor: Fidelity) -> FidelityDocument:
     return {
         "operator": tensor.index,
         "op": tensor.op,
@@ -65,13 +71,13 @@ def _fidelity(tensor: Fidelity) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part) -> PartDocument:
     values, given = (min(len(known), MOST_VALUES) for known in (part.values, part.given))
     return {**_fidelity(part.fidelity), "output": part.output, "values": values, "reference_values": given}
 
 
-def _agreement(agreement: Agreement) -> dict[str, Any]:
-    labelled = None
+def _agreement(agreement: Agreement) -> AgreementDocument:
+    labelled: AccuracyDocument | None = None
     if agreement.accuracies is not None:
         before, after = agreement.accuracies
         labelled = {
@@ -87,7 +93,7 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
         "rate": agreement.rate,
         "interval": list(agreement.interval),
         "divergence": None if math.isnan(divergence) else divergence,
-        "flips": [asdict(flip) for flip in agreement.flips],
+        "flips": [fields_of(flip) for flip in agreement.flips],
         "accuracy": labelled,
         "tied": agreement.tied,
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from typing import Any
 
+from tflq.face.report.documents.compare import FigureDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.quantization.anchors import READ
 from tflq.quantization.boxes import UNIT
 from tflq.quantization.judge.comparison import DAMAGED, Comparison
@@ -80,12 +80,12 @@ def figure_texts(figures: Figures) -> Iterator[str]:
         )
 
 
-def figures_document(figures: Figures) -> dict[str, Any]:
+def figures_document(figures: Figures) -> FigureDocument:
     """Return the figures as a document."""
     matches = figures.matches
     return {
         "ratios": dict(figures.ratios),
-        "matches": None if matches is None else asdict(matches),
+        "matches": None if matches is None else fields_of(matches),
         "metrics": [
             {"name": m.name, "reference": _known(m.reference), "other": _known(m.other), "unit": m.unit}
             for m in figures.metrics

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from tflq.face.report.blocks import Block, Section, Table, Text
+from tflq.face.report.documents.compare import OnRuntimeDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.texts import decibels, figures_cell
 from tflq.quantization.judge.comparison import Comparison, OnRuntime
@@ -58,12 +58,12 @@ def parting_text(row: OnRuntime) -> str:
     return f"{first.index} {first.op}{others}"
 
 
-def runtimes_document(comparison: Comparison) -> list[dict[str, Any]]:
+def runtimes_document(comparison: Comparison) -> list[OnRuntimeDocument]:
     """Return a row for each runtime; operators are those of the other model."""
     return [_document(row) for row in comparison.runtimes]
 
 
-def _document(row: OnRuntime) -> dict[str, Any]:
+def _document(row: OnRuntime) -> OnRuntimeDocument:
     found = row.comparison
     agreement = None if found is None else found.agreement
     accuracies = None if agreement is None else agreement.accuracies
@@ -78,5 +78,5 @@ def _document(row: OnRuntime) -> dict[str, Any]:
         "elements": row.elements,
         "samples": row.samples,
         "changed": row.changed,
-        "operators": [{**asdict(o), "differing": o.differing[0]} for o in row.operators],
+        "operators": [fields_of(o, differing=o.differing[0]) for o in row.operators],
     }

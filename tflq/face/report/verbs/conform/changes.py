@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from tflq.devices.conformance.changes import Answer, Change, ChangeVerdict, Computed, KernelChange, RunDiff, answer_of
 from tflq.devices.conformance.judging import Judged, Verdicts
 from tflq.escaping import printable, shown
 from tflq.face.report.blocks import Block, Code, Fact, Fold, Report, Section, Table, Verdict
+from tflq.face.report.documents.conform_diff import (
+    CaseChangeDocument,
+    ConformDiffDocument,
+    JudgedDocument,
+    OperatorDocument,
+    RunDocument,
+)
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 
 _STYLES = {
@@ -146,11 +152,11 @@ def _code(text: str) -> str:
     return f"`{printable(text).replace('`', chr(39))}`"
 
 
-def changes_document(found: RunDiff) -> dict[str, Any]:
+def changes_document(found: RunDiff) -> ConformDiffDocument:
     """Return the document: `schemas/conform-diff.schema.json`."""
     return {
         "schema": "tflq/conform-diff/1",
-        "verdict": found.verdict.value,
+        "verdict": found.verdict,
         "before": _side_document(found.before),
         "after": _side_document(found.after),
         "same": found.same,
@@ -162,25 +168,31 @@ def changes_document(found: RunDiff) -> dict[str, Any]:
     }
 
 
-def _side_document(run: Verdicts) -> dict[str, Any]:
-    names = ("target", "profile", "level", "suite", "left")
-    return {name: getattr(run, name) for name in names} | {"made": {"seed": run.seed, "version": run.version}}
+def _side_document(run: Verdicts) -> RunDocument:
+    return {
+        "target": run.target,
+        "profile": run.profile,
+        "level": run.level,
+        "suite": run.suite,
+        "left": run.left,
+        "made": {"seed": run.seed, "version": run.version},
+    }
 
 
-def _kernel_document(kernel: KernelChange) -> dict[str, Any]:
+def _kernel_document(kernel: KernelChange) -> OperatorDocument:
     return {
         "op": kernel.op,
         "types": kernel.types,
         "cases": kernel.cases,
         "kinds": kernel.kinds,
-        "options": asdict(kernel.options),
-        "before": asdict(kernel.before),
-        "after": asdict(kernel.after),
+        "options": fields_of(kernel.options),
+        "before": fields_of(kernel.before),
+        "after": fields_of(kernel.after),
         "changes": [_change_document(change) for change in kernel.changes],
     }
 
 
-def _change_document(change: Change) -> dict[str, Any]:
+def _change_document(change: Change) -> CaseChangeDocument:
     return {
         "digest": change.after.digest,
         "aim": change.after.case.aim,
@@ -190,11 +202,11 @@ def _change_document(change: Change) -> dict[str, Any]:
     }
 
 
-def _judged_document(judged: Judged) -> dict[str, Any]:
+def _judged_document(judged: Judged) -> JudgedDocument:
     return {
         "id": judged.case.id,
-        "answer": answer_of(judged).value,
-        "result": judged.result.value,
+        "answer": answer_of(judged),
+        "result": judged.result,
         "reason": judged.reason or None,
         "outputs": judged.outputs or None,
         "causes": list(judged.causes),

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import cast
 
 from tflq.devices.conformance.causes import explained_groups
 from tflq.devices.conformance.joint import joint_causes, refusals
 from tflq.devices.conformance.judging import Judged, Result, Verdicts
-from tflq.devices.conformance.merging import SCHEMA
+from tflq.face.report.documents.conform import CaseDocument, ConformDocument, CountDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.issues import mark_of_case
 from tflq.face.report.joint import cause_document, nearest_document
 
 
-def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
+def verdict_document(verdicts: Verdicts) -> ConformDocument:
     """Return every case with its result; what passes has no reason."""
+    groups, failing = explained_groups(verdicts.cases)
     return {
-        "schema": SCHEMA,
+        "schema": "tflq/conform/1",
         "target": verdicts.target,
         "profile": verdicts.profile,
         "level": verdicts.level,
-        "verdict": verdicts.verdict.value,
+        "verdict": verdicts.verdict,
         "suite": verdicts.suite,
         "shard": list(verdicts.shard),
         "made": {"seed": verdicts.seed, "version": verdicts.version},
@@ -28,8 +29,8 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
         "compared": {"cases": verdicts.compared, "of": verdicts.runnable},
         "max_refused": verdicts.most_refused,
         "endings": list(verdicts.endings),
-        "explained": dict(zip(("groups", "of"), explained_groups(verdicts.cases), strict=True)),
-        "counts": {result.value: verdicts.count(result) for result in Result},
+        "explained": {"groups": groups, "of": failing},
+        "counts": cast(CountDocument, {result.value: verdicts.count(result) for result in Result}),
         "joint": [cause_document(cause) for cause in joint_causes(verdicts.cases, verdicts.joint)],
         "nearest": nearest_document(verdicts.joint),
         "joint_fault": verdicts.joint.fault or None,
@@ -41,7 +42,7 @@ def verdict_document(verdicts: Verdicts) -> dict[str, Any]:
     }
 
 
-def case_document(judged: Judged) -> dict[str, Any]:
+def case_document(judged: Judged) -> CaseDocument:
     """Return a case with its result, and how the outputs differ that were compared."""
     case, difference = judged.case, judged.difference
     return {
@@ -52,7 +53,7 @@ def case_document(judged: Judged) -> dict[str, Any]:
         "aim": case.aim,
         "tells": list(case.tells),
         "must_be_refused": case.is_refused,
-        "result": judged.result.value,
+        "result": judged.result,
         "reason": judged.reason or None,
         "sample": judged.sample,
         "difference": None
@@ -62,7 +63,7 @@ def case_document(judged: Judged) -> dict[str, Any]:
             "differing": difference.differing,
             "unit": difference.unit,
             "largest": difference.largest,
-            "first": None if difference.first is None else asdict(difference.first),
+            "first": None if difference.first is None else fields_of(difference.first),
         },
         "causes": list(judged.causes),
         "is_explained": judged.is_explained,

@@ -18,7 +18,7 @@ _GROUP = 10_000
 
 def row(judged: Judged) -> dict[str, Any]:
     """Return a case as plain values; counts and distances are None if no elements were compared."""
-    flat = case_document(judged)
+    flat: dict[str, Any] = {**case_document(judged)}
     difference = flat.pop("difference") or {}
     return flat | {name: difference.get(name) for name in ("elements", "differing", "largest", "unit")}
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from tflq.comparison.verification.results import InputFacts, Located
 from tflq.diagnosis.amplification import Amplification, Spread
@@ -14,12 +12,24 @@ from tflq.diagnosis.element import ElementTrace
 from tflq.diagnosis.element.steps import Read
 from tflq.diagnosis.faults import Defect
 from tflq.diagnosis.findings import Findings, Worked
-from tflq.face.report.documents import difference_document
+from tflq.face.report.documents.element import ElementDocument, ReadDocument, TraceDocument, WorkedDocument
+from tflq.face.report.documents.explain import (
+    CauseDocument,
+    DefectDocument,
+    ExplainDocument,
+    ExplainGrowthDocument,
+    ExplanationDocument,
+    GrowthDocument,
+    OperatorDocument,
+    SpreadDocument,
+    TensorDifferenceDocument,
+)
+from tflq.face.report.documents.shared import DiscriminationDocument, difference_document, fields_of
 from tflq.face.report.joint import cause_document, nearest_document
 from tflq.face.report.verbs.explain.texts import PARTIAL, next_steps, place_texts
 
 
-def explain_document(model: str, dump: str, findings: Findings, options: Sequence[str] = ()) -> dict[str, Any]:
+def explain_document(model: str, dump: str, findings: Findings, options: Sequence[str] = ()) -> ExplainDocument:
     """Return the document of a dump's findings: `schemas/explain.schema.json`.
 
     With several signatures it is that of the gravest, and `signatures` holds those of all.
@@ -28,14 +38,14 @@ def explain_document(model: str, dump: str, findings: Findings, options: Sequenc
     return {**_document(model, dump, findings, options), "signatures": every}
 
 
-def _document(model: str, dump: str, findings: Findings, options: Sequence[str]) -> dict[str, Any]:
+def _document(model: str, dump: str, findings: Findings, options: Sequence[str]) -> ExplainDocument:
     return {
         "schema": "tflq/explain/1",
         "signature": findings.signature or None,
         "model": model,
         "dump": dump,
         "profile": findings.profile,
-        "mode": findings.mode.value,
+        "mode": findings.mode,
         "verdict": findings.verdict.value,
         "first_divergent": _first(findings),
         "unknown": list(findings.unknown),
@@ -62,17 +72,17 @@ def _first(findings: Findings) -> int | None:
     return None if findings.first is None else findings.first.index
 
 
-def _operator(o: Located) -> dict[str, Any]:
-    tensors = [{"index": t, **difference_document(d), "problem": d.problem} for t, d in o.differences.items()]
+def _operator(o: Located) -> OperatorDocument:
+    tensors: list[TensorDifferenceDocument] = [{"index": t, **difference_document(d)} for t, d in o.differences.items()]
     return {"index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed), "tensors": tensors}
 
 
-def _explanation(e: Explanation) -> dict[str, Any]:
+def _explanation(e: Explanation) -> ExplanationDocument:
     return {
         "index": e.index,
         "profile": e.profile,
-        "verdict": e.verdict.value,
-        "certainty": e.certainty.value,
+        "verdict": e.verdict,
+        "certainty": e.certainty,
         "doubts": list(e.doubts),
         "evidence": {"telling": e.evidence.telling, "stimuli": e.evidence.stimuli, "bits": e.evidence.bits},
         "places": list(place_texts(e.places)),
@@ -82,7 +92,7 @@ def _explanation(e: Explanation) -> dict[str, Any]:
         "defect": None if e.defect is None else _defect(e.defect),
         "alike": list(e.alike),
         "beyond": list(e.beyond),
-        "faults": [asdict(fault) for fault in e.faults],
+        "faults": [fields_of(fault) for fault in e.faults],
         "less_likely": [_cause(h) for h in e.less_likely],
         "possible": [_cause(h) for h in e.possible],
         "only_here": [_cause(h) for h in e.only_here],
@@ -90,12 +100,12 @@ def _explanation(e: Explanation) -> dict[str, Any]:
     }
 
 
-def _defect(defect: Defect) -> dict[str, Any]:
+def _defect(defect: Defect) -> DefectDocument:
     """Return a fault that is no arithmetic."""
     return {
-        "kind": defect.kind.value,
+        "kind": defect.kind,
         "name": defect.name,
-        "certainty": defect.certainty.value,
+        "certainty": defect.certainty,
         "tensor": defect.tensor,
         "place": defect.place,
         "cleared": defect.cleared,
@@ -103,7 +113,7 @@ def _defect(defect: Defect) -> dict[str, Any]:
     }
 
 
-def discrimination_document(discrimination: Discrimination) -> dict[str, Any]:
+def discrimination_document(discrimination: Discrimination) -> DiscriminationDocument:
     """Return the groups of causes that new inputs distinguish, and the owner of these inputs."""
     return {
         "operator": discrimination.index,
@@ -114,9 +124,9 @@ def discrimination_document(discrimination: Discrimination) -> dict[str, Any]:
     }
 
 
-def _cause(h: Cause) -> dict[str, Any]:
+def _cause(h: Cause) -> CauseDocument:
     return {
-        "kind": h.kind.value,
+        "kind": h.kind,
         "name": h.name,
         "matching": h.matching,
         "elements": h.elements,
@@ -127,7 +137,7 @@ def _cause(h: Cause) -> dict[str, Any]:
     }
 
 
-def _element(worked: Worked) -> dict[str, Any]:
+def _element(worked: Worked) -> WorkedDocument:
     """Return one element worked out as part of a document, with every tap."""
     return {
         **_trace(worked.trace),
@@ -138,12 +148,12 @@ def _element(worked: Worked) -> dict[str, Any]:
     }
 
 
-def element_run_document(model: str, inputs: InputFacts, worked: Worked) -> dict[str, Any]:
+def element_run_document(model: str, inputs: InputFacts, worked: Worked) -> ElementDocument:
     """Return the document of an element of a profile's own run: `schemas/element.schema.json`."""
-    return {"schema": "tflq/element/1", "model": model, "inputs": asdict(inputs), "element": _element(worked)}
+    return {"schema": "tflq/element/1", "model": model, "inputs": fields_of(inputs), "element": _element(worked)}
 
 
-def _trace(trace: ElementTrace) -> dict[str, Any]:
+def _trace(trace: ElementTrace) -> TraceDocument:
     return {
         "op": trace.op,
         "profile": trace.profile,
@@ -163,11 +173,11 @@ def _trace(trace: ElementTrace) -> dict[str, Any]:
     }
 
 
-def _read(read: Read) -> dict[str, Any]:
+def _read(read: Read) -> ReadDocument:
     return {"input": read.operand, "place": list(read.place), "code": read.code, "zero_point": read.zero_point}
 
 
-def _growth(growth: Amplification) -> dict[str, Any]:
+def _growth(growth: Amplification) -> GrowthDocument:
     return {
         "operator": growth.index,
         "reason": growth.reason,
@@ -177,14 +187,14 @@ def _growth(growth: Amplification) -> dict[str, Any]:
                 "tensor": c.tensor,
                 "rows": c.rows,
                 "flipped": c.flipped,
-                "first": None if c.first is None else dict(zip(("row", "before", "after"), c.first, strict=True)),
+                "first": None if c.first is None else {"row": c.first[0], "before": c.first[1], "after": c.first[2]},
             }
             for c in growth.choices
         ],
     }
 
 
-def _outcome(growth: Amplification) -> dict[str, Any]:
+def _outcome(growth: Amplification) -> ExplainGrowthDocument:
     return {
         "operator": growth.index,
         "reason": growth.reason,
@@ -196,7 +206,7 @@ def _outcome(growth: Amplification) -> dict[str, Any]:
     }
 
 
-def _spread(s: Spread) -> dict[str, Any]:
+def _spread(s: Spread) -> SpreadDocument:
     return {
         "index": s.index,
         "op": s.op,

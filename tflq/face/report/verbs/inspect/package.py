@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from shlex import quote
-from typing import Any
 
 from tflq.comparison.inspection.operators import Inspection
 from tflq.engine.api.packages import Package, Section
 from tflq.face.report.blocks import Block, Brief, Fact, Next, Report, Table, Verdict
+from tflq.face.report.documents.package import PackageDocument
 from tflq.face.report.numbers import bytes_text, counted, short
 from tflq.face.report.verbs.inspect.document import inspect_document
 
@@ -39,7 +39,7 @@ def _row(section: Section, models: Mapping[int, Inspection]) -> list[str]:
     return [str(section.number), section.name, section.kind, f"{section.size:,}", contents]
 
 
-def package_document(package: Package, models: Mapping[int, Inspection]) -> dict[str, Any]:
+def package_document(package: Package, models: Mapping[int, Inspection]) -> PackageDocument:
     """Return the document of a package: `schemas/package.schema.json`."""
     return {
         "schema": "tflq/package/1",

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import cast
 
 from tflq.devices.learning.findings import Findings
 from tflq.devices.learning.profile import provenance
 from tflq.devices.learning.words import formula, requantizer_in_words, worked_out
 from tflq.engine.numerics.requantizer import stated
+from tflq.face.report.documents.learn import LearnDocument
+from tflq.face.report.documents.shared import fields_of
 
 SCHEMA = "tflq/learn/1"
 
 
-def learn_document(found: Findings, profile: str) -> dict[str, Any]:
+def learn_document(found: Findings, profile: str) -> LearnDocument:
     """Return the findings as JSON values; `profile` is the file that was written."""
-    return {
-        "schema": SCHEMA,
+    document = {
+        "schema": "tflq/learn/1",
         "output": profile,
         "seconds": round(found.seconds, 3),
         "reason": found.reason,
@@ -33,8 +34,9 @@ def learn_document(found: Findings, profile: str) -> dict[str, Any]:
                 "fields": stated(one.points[0]) if one.points else None,
                 "is": requantizer_in_words(one.points[0]) if one.points else "",
                 "formula": formula(one.points[0]) if one.points else "",
-                "element": [asdict(step) for step in worked_out(one)],
+                "element": [fields_of(step) for step in worked_out(one)],
             }
             for one in found.requantizers
         ],
     }
+    return cast(LearnDocument, document)

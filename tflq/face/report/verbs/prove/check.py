@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tflq.face.report.blocks import Block, Brief, Listing, Report, Text, Verdict
-from tflq.face.report.documents import model_document
+from tflq.face.report.documents.certificate_check import CertificateCheckDocument
+from tflq.face.report.documents.shared import model_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.prove.page import STYLES
 from tflq.face.report.verbs.prove.report import claim_text, counts_text, profiles_text
@@ -32,7 +32,7 @@ def _blocks(check: Check) -> Iterator[Block]:
     yield Brief(next(iter(check.problems), "every statement is proved again"), "Next: .problems, .proof")
 
 
-def check_document(check: Check) -> dict[str, Any]:
+def check_document(check: Check) -> CertificateCheckDocument:
     """Return the document: `schemas/certificate-check.schema.json`."""
     return {
         "schema": "tflq/certificate-check/1",

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from tflq.escaping import shown
-from tflq.face.report.documents import model_document
+from tflq.face.report.documents.prove import (
+    AnswerDocument,
+    CountDocument,
+    CoverageDocument,
+    OperatorDocument,
+    ProveDocument,
+    VerdictDocument,
+    WitnessDocument,
+)
+from tflq.face.report.documents.shared import model_document
 from tflq.face.report.numbers import counted
 from tflq.proof import Proof, Verdict, Witness
 from tflq.proof.answers import AnswerSearch
 from tflq.proof.certificate import reached, stated
 
 
-def prove_document(proof: Proof, searched: AnswerSearch | None = None, path: str | None = None) -> dict[str, Any]:
+def prove_document(proof: Proof, searched: AnswerSearch | None = None, path: str | None = None) -> ProveDocument:
     """Return the document of a proof, and of a search of another answer. `--witnesses` writes inputs of witnesses."""
-    return {
+    document: ProveDocument = {
         "schema": "tflq/prove/2",
         "model": model_document(proof.model),
         "profiles": list(proof.profiles),
         "not_covered": [{"profile": refusal.profile, "reason": refusal.reason} for refusal in proof.refused],
-        "verdict": proof.word.value,
-        "counts": {word.value: count for word, count in proof.counts.items()},
-        "operators": [{**stated(o), "verdicts": [_verdict(v) for v in o.verdicts]} for o in proof.operators],
-        "coverage": [reached(one) for one in proof.coverage],
-        **({} if searched is None else {"answer": _answer(searched, path)}),
+        "verdict": proof.word,
+        "counts": cast(CountDocument, {word.value: count for word, count in proof.counts.items()}),
+        "operators": [
+            cast(OperatorDocument, {**stated(o), "verdicts": [_verdict(v) for v in o.verdicts]})
+            for o in proof.operators
+        ],
+        "coverage": [cast(CoverageDocument, reached(one)) for one in proof.coverage],
     }
+    if searched is not None:
+        document["answer"] = _answer(searched, path)
+    return document
 
 
 def answer_text(searched: AnswerSearch) -> str:
@@ -40,7 +54,7 @@ def answer_text(searched: AnswerSearch) -> str:
     )
 
 
-def _answer(searched: AnswerSearch, path: str | None) -> dict[str, Any]:
+def _answer(searched: AnswerSearch, path: str | None) -> AnswerDocument:
     found = searched.found
     return {
         "tried": searched.tried,
@@ -51,17 +65,17 @@ def _answer(searched: AnswerSearch, path: str | None) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> VerdictDocument:
     return {
         "first": verdict.first,
         "second": verdict.second,
-        "verdict": verdict.word.value,
+        "verdict": verdict.word,
         "reason": verdict.reason,
         "witness": None if verdict.witness is None else _witness(verdict.witness),
     }
 
 
-def _witness(witness: Witness) -> dict[str, Any]:
+def _witness(witness: Witness) -> WitnessDocument:
     return {
         "inputs": sorted(witness.inputs),
         "output": witness.output,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from shlex import quote
-from typing import Any
+from typing import cast
 
 from tflq.face.report.blocks import Block, Columns, Listing, Section, Table, Text
+from tflq.face.report.documents.quantize import AdviceDocument, TrialDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.texts import decibels, samples_text
 from tflq.quantization.advice import Advice, Measured
@@ -68,7 +69,7 @@ def _row(advice: Advice, row: Measured) -> list[str]:
     return [*cells, ratio, f"{row.size:,}", str(row.floats), str(row.wides)]
 
 
-def advice_document(advice: Advice | None) -> dict[str, Any] | None:
+def advice_document(advice: Advice | None) -> AdviceDocument | None:
     """Return the advice as a document; None if none was asked for."""
     if advice is None:
         return None
@@ -80,12 +81,7 @@ def advice_document(advice: Advice | None) -> dict[str, Any] | None:
     }
 
 
-def _document(advice: Advice, row: Measured) -> dict[str, Any]:
+def _document(advice: Advice, row: Measured) -> TrialDocument:
     gain = 0.0 if row.error or not row.options else advice.gain(row)
-    return {
-        **asdict(row),
-        "options": list(row.options),
-        "metrics": dict(row.metrics),
-        "error": row.error or None,
-        "wins": gain > 0,
-    }
+    metrics, options = dict(row.metrics), list(row.options)
+    return cast(TrialDocument, fields_of(row, options=options, metrics=metrics, error=row.error or None, wins=gain > 0))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
 
-from tflq.face.report.documents import facts_document, runtime_document
+from tflq.face.report.documents.quantize import QuantizeDocument, RankingDocument
+from tflq.face.report.documents.quantize_weights import CheckDocument
+from tflq.face.report.documents.shared import facts_document, fields_of, runtime_document
 from tflq.face.report.verbs.compare.document import comparison_document
 from tflq.face.report.verbs.quantize.advice import advice_document
 from tflq.face.report.verbs.quantize.methods import left_text
@@ -19,7 +19,7 @@ from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.recipe.files import digest, document_of, plain
 
 
-def quantize_document(making: Making) -> dict[str, Any]:
+def quantize_document(making: Making) -> QuantizeDocument:
     """Return all figures of a quantization. `ranking[0]` was taken."""
     report = making.report
     return {
@@ -33,11 +33,11 @@ def quantize_document(making: Making) -> dict[str, Any]:
         "held_back": report.held_back,
         "comparison": comparison_document(report.comparison),
         "check": check_document(report.check),
-        "kept_float": [asdict(remark) for remark in report.kept_float],
-        "notes": [asdict(remark) for remark in report.notes],
-        "spared": [asdict(remark) for remark in report.spared],
-        "sensitivities": [asdict(sensitivity) for sensitivity in report.sensitivities],
-        "wins_back": None if report.wins_back is None else asdict(report.wins_back),
+        "kept_float": [fields_of(remark) for remark in report.kept_float],
+        "notes": [fields_of(remark) for remark in report.notes],
+        "spared": [fields_of(remark) for remark in report.spared],
+        "sensitivities": [fields_of(sensitivity) for sensitivity in report.sensitivities],
+        "wins_back": None if report.wins_back is None else fields_of(report.wins_back),
         "tails": tails_document(report.tails),
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,
@@ -48,7 +48,7 @@ def quantize_document(making: Making) -> dict[str, Any]:
     }
 
 
-def _ranked(candidate: Ranked) -> dict[str, Any]:
+def _ranked(candidate: Ranked) -> RankingDocument:
     return {
         "methods": plain(candidate.methods),
         "sqnr": None if candidate.score is None else candidate.sqnr,
@@ -66,7 +66,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def check_document(check: Check) -> dict[str, Any]:
+def check_document(check: Check) -> CheckDocument:
     """Return the verification of a written model, or why there is none."""
     report = check.report
     if report is None:

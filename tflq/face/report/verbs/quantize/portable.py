@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from tflq.face.report.blocks import Section, Table, Text
+from tflq.face.report.documents.quantize import PortableDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.prove.page import STYLES
 from tflq.face.report.verbs.prove.report import claim_text, counts_text, profiles_text
@@ -53,13 +53,13 @@ def _obstacles(outcome: Outcome) -> Iterator[Table]:
         yield Table(_OBSTACLES, rows, most=_MOST, rest="... and {left} more (--json has them all)", indent=1)
 
 
-def portable_document(outcome: Outcome | None) -> dict[str, Any] | None:
+def portable_document(outcome: Outcome | None) -> PortableDocument | None:
     """Return rewrites, obstacles and the certificate's content; None if the recipe does not ask for it."""
     if outcome is None:
         return None
     return {
-        "rewrites": [asdict(rewrite) for rewrite in outcome.rewrites],
-        "obstacles": [asdict(obstacle) for obstacle in outcome.obstacles],
+        "rewrites": [fields_of(rewrite) for rewrite in outcome.rewrites],
+        "obstacles": [fields_of(obstacle) for obstacle in outcome.obstacles],
         "left": list(outcome.left),
         "certificate": outcome.proof.certificate().document,
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
+from tflq.face.report.documents.quantize import RuntimesDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 from tflq.quantization.judge.several_runtimes import Agreed
 from tflq.quantization.portable.portability import OperatorDifferences, Portability
@@ -44,7 +44,7 @@ def by_difference(portability: Portability) -> list[OperatorDifferences]:
     return sorted(differing, key=lambda o: -max(o.differing) / o.elements)
 
 
-def agreement_document(agreed: Agreed) -> dict[str, Any]:
+def agreement_document(agreed: Agreed) -> RuntimesDocument:
     """Return all figures; operators are those of the written model."""
     now, before = agreed.portability, agreed.before
     return {
@@ -52,7 +52,7 @@ def agreement_document(agreed: Agreed) -> dict[str, Any]:
         "samples": now.samples,
         "elements": now.elements,
         "differing": list(now.differing),
-        "operators": [{**asdict(o), "differing": list(o.differing)} for o in now.operators],
+        "operators": [fields_of(o, differing=list(o.differing)) for o in now.operators],
         "before_nudging": {"differing": list(before.differing), "operators": before.total},
         "nudges": [
             {"index": n.index, "op": n.op, "factor": n.factor, "before": n.before, "after": n.after}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
 from tflq.face.report.blocks import Section, Table, Text
+from tflq.face.report.documents.quantize import TailDocument
+from tflq.face.report.documents.shared import fields_of
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.groups import group_text, groups_text
 from tflq.quantization.judge.tails import APART, NONE, WIDE, Tail, Tails
@@ -61,9 +61,8 @@ def _option(tail: Tail) -> str:
     return "" if tail.name == WIDE else _OPTIONS.get(tail.name, f"--float-tail {tail.first}")
 
 
-def tails_document(tails: Tails | None) -> dict[str, Any] | None:
+def tails_document(tails: Tails | None) -> TailDocument | None:
     """Return the treatments as a document."""
     if tails is None:
         return None
-    tried = [{**asdict(tail), "ratios": dict(tail.ratios)} for tail in tails.tried]
-    return {"taken": tails.taken or None, "tried": tried}
+    return {"taken": tails.taken or None, "tried": [fields_of(tail) for tail in tails.tried]}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from shlex import quote
-from typing import Any
 
 from tflq.engine.api.subject import ModelFacts
 from tflq.face.report.blocks import Block, Brief, Code, Fact, Next, Note, Report, Section, Table, Verdict
-from tflq.face.report.documents import facts_document
+from tflq.face.report.documents.quantize_weights import QuantizeWeightsDocument
+from tflq.face.report.documents.shared import facts_document, fields_of
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.texts import decibels
 from tflq.face.report.verbs.quantize.document import check_document
@@ -69,7 +68,9 @@ def _method_row(judged: Judged) -> list[str]:
     return [f"{judged.divergence:.3g}", decibels(judged.noise), f"{judged.agreement:.1%}", str(judged.method)]
 
 
-def weights_document(source: ModelFacts, output: ModelFacts, calibration: str, report: WeightReport) -> dict[str, Any]:
+def weights_document(
+    source: ModelFacts, output: ModelFacts, calibration: str, report: WeightReport
+) -> QuantizeWeightsDocument:
     """Return all figures of a quantization of weights: `schemas/quantize-weights.schema.json`."""
     return {
         "schema": "tflq/quantize-weights/1",
@@ -88,7 +89,7 @@ def weights_document(source: ModelFacts, output: ModelFacts, calibration: str, r
             }
             for one in report.ranking
         ],
-        "layers": [{**asdict(layer), "shape": list(layer.shape)} for layer in report.layers],
+        "layers": [fields_of(layer, shape=list(layer.shape)) for layer in report.layers],
         "steps": dict(report.steps),
         "windows": report.windows,
         "check": check_document(report.check),

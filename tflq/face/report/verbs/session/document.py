@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tflq.comparison.sessions.results import ComparedStep, SessionComparison
-from tflq.face.report.documents import difference_document, model_document
+from tflq.face.report.documents.session import FirstStepDocument, SessionDocument, StepDocument
+from tflq.face.report.documents.shared import OperatorNameDocument, difference_document, model_document
 from tflq.face.report.json import json_value
 from tflq.face.report.verbs.session.report import verdict_word
 from tflq.statements import facts_of
 
 
-def session_document(found: SessionComparison) -> dict[str, Any]:
+def session_document(found: SessionComparison) -> SessionDocument:
     """Return the document of a comparison. Noise is in dB; null where all bits agree."""
     perplexities = found.perplexities
     return {
@@ -23,7 +23,7 @@ def session_document(found: SessionComparison) -> dict[str, Any]:
         "free": found.free,
         "prompt": found.prompt,
         "tokens": [list(text) for text in found.texts],
-        "agreement": dict(zip(("agree", "of"), found.agreement, strict=True)),
+        "agreement": {"agree": found.agreement[0], "of": found.agreement[1]},
         "perplexities": None if perplexities is None else list(perplexities),
         "parted": found.parted,
         "first": None if found.first is None else _first(found),
@@ -33,10 +33,12 @@ def session_document(found: SessionComparison) -> dict[str, Any]:
     }
 
 
-def _first(found: SessionComparison) -> dict[str, Any]:
+def _first(found: SessionComparison) -> FirstStepDocument:
     first = found.first
     assert first is not None
-    operator = None if first.operator is None else {"index": first.operator[0], "op": first.operator[1]}
+    operator: OperatorNameDocument | None = (
+        None if first.operator is None else {"index": first.operator[0], "op": first.operator[1]}
+    )
     return {
         "step": first.step,
         "signature": first.signature,
@@ -48,7 +50,7 @@ def _first(found: SessionComparison) -> dict[str, Any]:
     }
 
 
-def _step(step: ComparedStep) -> dict[str, Any]:
+def _step(step: ComparedStep) -> StepDocument:
     logits = step.logits
     return {
         "number": step.number,

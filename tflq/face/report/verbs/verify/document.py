@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from tflq.comparison.verification.coverage import Coverage
 from tflq.comparison.verification.report import Report
 from tflq.comparison.verification.results import OperatorResult, TensorResult
 from tflq.face.report.changes import changes_document
-from tflq.face.report.documents import (
-    VERIFY,
+from tflq.face.report.documents.shared import (
     constants_document,
     difference_document,
+    fields_of,
     model_document,
     promise_document,
     runtime_document,
 )
+from tflq.face.report.documents.verify import (
+    CoverageDocument,
+    OperatorDocument,
+    ShareDocument,
+    TensorDocument,
+    VerifyDocument,
+)
 from tflq.statements import facts_of
 
 
-def verify_document(report: Report) -> dict[str, Any]:
+def verify_document(report: Report) -> VerifyDocument:
     """Return the document of a verification: `schemas/verify.schema.json`."""
     first = report.first_divergent
     return {
-        "schema": VERIFY,
-        "verdict": report.verdict.value,
+        "schema": "tflq/verify/1",
+        "verdict": report.verdict,
         "model": model_document(report.model),
         "profile": report.profile,
         "against": runtime_document(report.against),
         "golden": report.golden or None,
-        "mode": report.mode.value,
-        "inputs": asdict(report.inputs),
+        "mode": report.mode,
+        "inputs": fields_of(report.inputs),
         "signatures": {
-            name: {"verdict": part.verdict.value, "compared": part.compared, "differing": part.differing}
+            name: {"verdict": part.verdict, "compared": part.compared, "differing": part.differing}
             for name, part in ((name, report.of(name)) for name in report.signatures)
         },
         "elements": {"compared": report.compared, "differing": report.differing},
@@ -48,13 +52,13 @@ def verify_document(report: Report) -> dict[str, Any]:
     }
 
 
-def _operator(operator: OperatorResult) -> dict[str, Any]:
+def _operator(operator: OperatorResult) -> OperatorDocument:
     return {
         "signature": operator.signature or None,
         "index": operator.index,
         "op": operator.op,
         "version": operator.version,
-        "status": operator.status.value,
+        "status": operator.status,
         "promise": promise_document(operator.promise),
         "reason": operator.reason or None,
         "tensors": [_tensor(tensor) for tensor in operator.tensors],
@@ -62,14 +66,14 @@ def _operator(operator: OperatorResult) -> dict[str, Any]:
     }
 
 
-def _tensor(tensor: TensorResult) -> dict[str, Any]:
+def _tensor(tensor: TensorResult) -> TensorDocument:
     return {
         "signature": tensor.signature or None,
         "index": tensor.index,
         "name": tensor.name,
         "type": tensor.type,
         "shape": list(tensor.shape),
-        "status": tensor.status.value,
+        "status": tensor.status,
         "promise": promise_document(tensor.promise),
         "reason": tensor.reason or None,
         "covered_by": tensor.covered_by,
@@ -77,10 +81,14 @@ def _tensor(tensor: TensorResult) -> dict[str, Any]:
     }
 
 
-def _coverage(coverage: Coverage) -> dict[str, Any]:
+def _share(counts: tuple[int, int]) -> ShareDocument:
+    return {"compared": counts[0], "of": counts[1]}
+
+
+def _coverage(coverage: Coverage) -> CoverageDocument:
     return {
-        "operators": dict(zip(("compared", "of"), coverage.operators, strict=True)),
-        "outputs": dict(zip(("compared", "of"), coverage.outputs, strict=True)),
+        "operators": _share(coverage.operators),
+        "outputs": _share(coverage.outputs),
         "not_compared": list(coverage.missing),
         "inside": list(coverage.inside),
         "not_written": list(coverage.unwritten),

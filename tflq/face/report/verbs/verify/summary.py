@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from shlex import quote
-from typing import Any
 
 from tflq.comparison.verification.report import Report as Verification
 from tflq.comparison.verification.results import Status
 from tflq.comparison.verification.results import Verdict as Word
 from tflq.face.report.blocks import Block, Next, Report, Table, Text, Verdict
+from tflq.face.report.documents.verify_summary import VerifiedModelDocument, VerifySummaryDocument
 from tflq.face.report.json import error_document
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.verify.document import verify_document
@@ -85,9 +85,9 @@ def _row(outcome: Outcome) -> list[str]:
     return [outcome.verdict, f"{report.differing:,} of {report.compared:,}", operators, outcome.path, _where(outcome)]
 
 
-def summary_document(outcomes: Sequence[Outcome], code: IntEnum) -> dict[str, Any]:
+def summary_document(outcomes: Sequence[Outcome], code: IntEnum) -> VerifySummaryDocument:
     """Return the summary as a document, with the whole report of each model."""
-    models = [
+    models: list[VerifiedModelDocument] = [
         {
             "path": outcome.path,
             "verdict": outcome.verdict,

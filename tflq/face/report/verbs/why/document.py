@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tflq.diagnosis.why import Answer
+from tflq.face.report.documents.why import WhyDocument
 from tflq.face.report.verbs.explain.document import explain_document
 from tflq.face.report.verbs.why.asked import Asked
 from tflq.face.report.verbs.why.report import reduced_name
@@ -19,7 +18,7 @@ from tflq.face.report.verbs.why.texts import (
 from tflq.statements import facts_of
 
 
-def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
+def why_document(answer: Answer, asked: Asked) -> WhyDocument:
     """Return the answer as a document."""
     mistake, weight, findings, located = answer.mistake, answer.weight, answer.findings, answer.located
     optional = (answer.breach, samples_statement(answer))
@@ -36,7 +35,7 @@ def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
         "nearest": answer.nearest,
         "operator": None if located is None else {"index": located.index, "op": located.op},
         "causes": [mistake.name, *mistake.also] if mistake is not None else cause_names(answer),
-        "certainty": answer.certainty.value,
+        "certainty": answer.certainty,
         "evidence_for_it": certainty_text(answer),
         "fitting": [] if answer.fit is None else list(answer.fit.fitting),
         "foreign": foreign_names(answer),
@@ -44,7 +43,7 @@ def why_document(answer: Answer, asked: Asked) -> dict[str, Any]:
         "mistake": None
         if mistake is None
         else {
-            "side": mistake.side.value,
+            "side": mistake.side,
             "certain": mistake.is_certain,
             "before": mistake.before,
             "after": mistake.after,
