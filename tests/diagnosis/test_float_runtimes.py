@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from support.devices import codes_of, dump, explained, names_of, one
 from support.single_op import T
-from tflq.diagnosis.mistakes.floats import PRECISIONS
+from tflq.engine.kernels.families.through_floats import PRECISIONS
 from tflq.model.ir import Model
 
 Array = NDArray[Any]

@@ -8,20 +8,23 @@ from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.results import Located, merged_samples
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes.device import Device
-from tflq.diagnosis.mistakes.floats import mistaken_floats
+from tflq.diagnosis.mistakes.floats import mistaken_floats, name_of
 from tflq.diagnosis.outcomes import results, score
 from tflq.engine.api.part import Part
+from tflq.engine.kernels.families.through_floats import Floats
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model
 
-#: Name of a hypothesis -> runtimes known to compute this way.
-RUNTIMES = {
-    "computed in float32, rounded half to even": "TVM, ONNX QDQ",
-    "computed in float32, times the output scale's reciprocal, rounded half to even": "OpenVINO",
-    "computed in bfloat16, rounded half to even": "OpenVINO with bfloat16",
-    "computed in bfloat16, results in float32, rounded half to even": "OpenVINO with bfloat16",
+#: Points of the grammar of float forms -> runtimes known to compute this way.
+_POINTS = {
+    Floats(): "TVM, ONNX QDQ",
+    Floats(quotient="times reciprocal"): "OpenVINO",
+    Floats("bfloat16"): "OpenVINO with bfloat16",
+    Floats("bfloat16, results in float32"): "OpenVINO with bfloat16",
 }
+#: The same by name.
+RUNTIMES = {name_of(point): runtimes for point, runtimes in _POINTS.items()}
 #: Number of compared operators of one kernel, those with most differing elements first; size of their largest results.
 _OF_ONE_KIND, _LARGEST = 3, 1 << 20
 
@@ -40,9 +43,9 @@ def foreign_causes(
         for dump in dumps:
             try:
                 alone = operator_alone(model, dump, operator.index, profile)
+                devices = dict(mistaken_floats(alone, profile)) if alone.got else {}
             except TflqError:
                 continue
-            devices = dict(mistaken_floats(alone, profile)) if alone.got else {}
             if devices:
                 fitting, is_tried = _reproducing(alone, devices, fitting), True
         if not fitting:

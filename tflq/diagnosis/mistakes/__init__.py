@@ -71,7 +71,7 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         "quantization on the way": lambda: mistaken_hybrids(alone, profile),
         "narrow operands": lambda: mistaken_operands(alone, profile),
         "dynamic ranges": lambda: mistaken_dynamic_ranges(alone, profile),
-        "positions": lambda: mistaken_positions(alone),
+        "positions": lambda: mistaken_positions(alone, profile),
         "results": lambda: mistaken_results(profile),
         "channels": lambda: mistaken_channels(alone, profile),
         "layouts": lambda: mistaken_layouts(alone, unchecked(profile)),

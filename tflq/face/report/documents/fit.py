@@ -23,8 +23,7 @@ class FitDocument(Printed):
     verdict: FitVerdict
     base: str
     compared: Annotated[
-        ComparedDocument,
-        "What was compared, of all operators; results inside their ranges, and how many are needed",
+        ComparedDocument, "What was compared, of all operators; results inside their ranges, and how many are needed"
     ]
     foreign: Annotated[list[str], "Causes of runtimes without a profile that reproduce what the base does not"]
     fitting: Annotated[list[str], "Profiles that reproduce every element compared, the nearest to the base first"]

@@ -73,7 +73,9 @@ def _first(findings: Findings) -> int | None:
 
 
 def _operator(o: Located) -> OperatorDocument:
-    tensors: list[TensorDifferenceDocument] = [{"index": t, **difference_document(d)} for t, d in o.differences.items()]
+    tensors: list[TensorDifferenceDocument] = [
+        {"index": t, **difference_document(d), "problem": d.problem} for t, d in o.differences.items()
+    ]
     return {"index": o.index, "op": o.op, "reason": o.reason, "assumed": list(o.assumed), "tensors": tensors}
 
 
