@@ -11,8 +11,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Generator, Sequence
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkContext, ForkProcess
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.reduction import ForkingPickler
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
@@ -27,6 +27,8 @@ Work: TypeAlias = "Callable[[T, Progress | None], R]"
 
 #: Seconds between two progress messages of one worker process.
 _INTERVAL = 0.5
+#: The work of this process, if it is a worker, its items, and where it sends progress.
+_task: tuple[Work[Any, Any], Sequence[Any], Progress | None]
 
 
 def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -63,77 +65,47 @@ def available() -> int:
 def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | None) -> Generator[R, None, None]:
     """Yield the results of all items in order; at most `jobs` of them are computed at the same time.
 
-    If a process ends without a result, its work is repeated here, which raises the original error.
+    If a process fails or ends without a result, its work is repeated here, which raises the original error.
     """
     if jobs == 1 or len(items) < 2:
         yield from (work(item, progress) for item in items)
         return
-    workers: dict[Connection, tuple[int, ForkProcess]] = {}
-    finished: dict[int, tuple[R] | None] = {}
-    waiting = iter(enumerate(items))
+    context = multiprocessing.get_context("fork")
+    messages = context.SimpleQueue()
+    others = multiprocessing.active_children()
+    begun = (work, items, messages if progress else None)  # a fork inherits them; nothing is pickled
+    pool = ProcessPoolExecutor(min(jobs, len(items)), context, _begin, begun)
     try:
-        for number in range(len(items)):
-            while number not in finished:
-                while len(workers) < jobs and (entry := next(waiting, None)) is not None:
-                    connection, process = _begun(work, entry[1], quiet=progress is None)
-                    workers[connection] = entry[0], process
-                ready = wait(list(workers))
-                for connection in [c for c in workers if c in ready]:
-                    _handle_message(connection, workers, finished, progress)
-            result = finished.pop(number)
-            yield work(items[number], progress) if result is None else result[0]
+        futures: list[Future[R]] = [pool.submit(_compute, number) for number in range(len(items))]
+        for item, future in zip(items, futures, strict=True):
+            while not future.done():
+                wait([future], _INTERVAL if progress else None)
+                while progress is not None and not messages.empty():
+                    progress(*messages.get())
+            yield work(item, progress) if future.exception() else future.result()
     finally:
-        for connection, (_, process) in workers.items():
-            process.kill()
-            process.join()
-            connection.close()
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.kill()
+        pool.shutdown(cancel_futures=True)
 
 
-def _begun(work: Work[T, R], item: T, *, quiet: bool) -> tuple[Connection, ForkProcess]:
-    """Start a process for an item; return the process and the connection to it."""
-    context: ForkContext = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(work, item, sender, quiet), daemon=True)
-    process.start()
-    sender.close()
-    return receiver, process
-
-
-def _work(work: Work[T, R], item: T, sender: Connection, quiet: bool) -> None:
-    """Send progress messages for an item, then its result; if the work fails, send nothing more."""
+def _begin(work: Work[Any, Any], items: Sequence[Any], messages: SimpleQueue[Any] | None) -> None:
+    """Make this process a worker."""
+    global _task
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     last = time.monotonic()
 
-    def tell(what: str, done: int, total: int) -> None:
+    def report(what: str, done: int, total: int) -> None:
         nonlocal last
-        if time.monotonic() - last > _INTERVAL:
+        if messages is not None and time.monotonic() - last > _INTERVAL:
             last = time.monotonic()
-            sender.send((what, done, total))
+            messages.put((what, done, total))
 
-    try:
-        result = work(item, None if quiet else tell)
-    except Exception:  # the parent repeats the work and raises the error
-        return
-    sender.send((result,))
+    _task = work, items, None if messages is None else report
 
 
-def _handle_message(
-    connection: Connection,
-    workers: dict[Connection, tuple[int, ForkProcess]],
-    finished: dict[int, tuple[R] | None],
-    progress: Progress | None,
-) -> None:
-    """Handle one message of a worker process: progress, or the result that ends it."""
-    try:
-        message = connection.recv()
-    except EOFError:
-        message = None
-    if message is not None and len(message) == 3:
-        if progress is not None:
-            progress(*message)
-        return
-    number, process = workers.pop(connection)
-    finished[number] = message
-    connection.close()
-    process.join()
+def _compute(number: int) -> Any:
+    work, items, progress = _task
+    return work(items[number], progress)
