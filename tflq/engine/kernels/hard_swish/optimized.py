@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
-from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.two_tables import TwoTables, eval_tables
 from tflq.engine.kernels.families.unary import same_type, tabulated
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
@@ -22,8 +20,6 @@ from tflq.engine.kernels.hard_swish.reference import OpData
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
-from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_up, wrap
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
@@ -44,48 +40,17 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 def eval_whole(data: OpData, x: Array) -> Array:
     """Source: HardSwish. Rounding: half up in products and shifts, floor in the last product."""
     out = np.empty(x.shape, x.dtype)
-    _hard_swish(
+    reference.hard_swish(
         x,
         int(data.input_zero_point),
         int(data.output_zero_point),
         *data.output,
         *data.reluish,
         *type_range(x.dtype),
+        True,
         out,
     )
     return out
-
-
-@in_pieces(8, x="r", out="r")
-@compiled
-def _hard_swish(
-    x: Array,
-    input_zero_point: Int,
-    output_zero_point: Int,
-    output_multiplier: Int,
-    output_shift: Int,
-    reluish_multiplier: Int,
-    reluish_shift: Int,
-    low: Int,
-    high: Int,
-    out: Array,
-) -> None:
-    """Prepare guarantees: `x` and `out` hold all 256 codes."""
-    for i in range(len(out)):
-        finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)
-        scaled = doubling_high_mul(finer, output_multiplier, 16)
-        reluish = finer
-        if reluish_shift > 0:
-            reluish = saturating_rounding_multiply_by_pot(reluish, reluish_shift - 1, 16)
-        reluish = doubling_high_mul(reluish, reluish_multiplier, 16)
-        if reluish_shift > 0:
-            reluish = saturating_rounding_multiply_by_pot(reluish, 1, 16)
-        if reluish_shift < 0:
-            reluish = divide_by_pot_half_up(reluish, -reluish_shift)
-        gate = (reluish + np.int64(32768)) >> np.int64(1)  # 0 .. 1 in Q15, for -3 .. 3
-        product = (gate * scaled) >> np.int64(15)
-        shifted = divide_by_pot_half_up(product, -output_shift)
-        out[i] = clamp(wrap(shifted + output_zero_point, 16), low, high)
 
 
 #: Floats that the vector loop takes at a time.

@@ -24,7 +24,7 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.fixedpoint import doubling_high_mul, saturating_rounding_multiply_by_pot
 from tflq.engine.numerics.multiplier import ShortMultiplier, quantize_multiplier, reduce_multiplier
-from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap
+from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, divide_by_pot_half_up, wrap
 from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
@@ -59,15 +59,16 @@ def _short(real: np.float32) -> ShortMultiplier:
 
 
 def eval_quantized(data: OpData, x: Array) -> Array:
-    """Source: HardSwish. Rounding and overflow: as in `_hard_swish`."""
+    """Source: HardSwish. Rounding and overflow: as in `hard_swish`."""
     out = np.empty(x.shape, x.dtype)
-    _hard_swish(
+    hard_swish(
         x.reshape(-1),
         int(data.input_zero_point),
         int(data.output_zero_point),
         *data.output,
         *data.reluish,
         *type_range(x.dtype),
+        False,
         out.reshape(-1),
     )
     return out
@@ -75,7 +76,7 @@ def eval_quantized(data: OpData, x: Array) -> Array:
 
 @in_pieces(8, x="r", out="r")
 @compiled
-def _hard_swish(
+def hard_swish(
     x: Array,
     input_zero_point: Int,
     output_zero_point: Int,
@@ -85,9 +86,13 @@ def _hard_swish(
     reluish_shift: Int,
     low: Int,
     high: Int,
+    half_up: bool,
     out: Array,
 ) -> None:
-    """Prepare guarantees: `x` and `out` hold all 256 codes."""
+    """Compute all codes; the vector code rounds shifts half up and the last product down.
+
+    Prepare guarantees: `x` and `out` hold all 256 codes.
+    """
     for i in range(len(out)):
         finer = wrap((np.int64(x[i]) - input_zero_point) << np.int64(7), 16)
         scaled = doubling_high_mul(finer, output_multiplier, 16)
@@ -98,11 +103,16 @@ def _hard_swish(
         if reluish_shift > 0:
             reluish = saturating_rounding_multiply_by_pot(reluish, 1, 16)
         if reluish_shift < 0:
-            reluish = divide_by_pot_half_away(reluish, -reluish_shift)
+            reluish = _shift_right(reluish, -reluish_shift, half_up)
         gate = (reluish + np.int64(32768)) >> np.int64(1)  # 0 .. 1 in Q15, for -3 .. 3
-        product = _doubling_high_mul_towards_zero(gate, scaled)
-        shifted = divide_by_pot_half_away(product, -output_shift)
+        product = (gate * scaled) >> np.int64(15) if half_up else _doubling_high_mul_towards_zero(gate, scaled)
+        shifted = _shift_right(product, -output_shift, half_up)
         out[i] = clamp(wrap(shifted + output_zero_point, 16), low, high)
+
+
+@compiled
+def _shift_right(x: Int, bits: Int, half_up: bool) -> Int:
+    return divide_by_pot_half_up(x, bits) if half_up else divide_by_pot_half_away(x, bits)
 
 
 @compiled
