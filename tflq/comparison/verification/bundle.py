@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tflq.comparison.verification.archive import RUNTIME, check_types, step_of
 from tflq.comparison.verification.counterpart import counterpart
 from tflq.comparison.verification.golden import EMPTY, Golden, Observation, Stored, Tolerance, named_tensors, tensors_of
+from tflq.comparison.verification.manifest import GoldenDocument
 from tflq.comparison.verification.results import InputFacts
 from tflq.engine.runtimes import Description
 from tflq.engine.runtimes.transport import pack, unpack
@@ -113,11 +114,11 @@ def _row(sink: Sink, names: set[str], observation: Observation) -> bytes:
     return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
 
-def manifest_of(golden: Golden, samples: int) -> dict[str, Any]:
+def manifest_of(golden: Golden, samples: int) -> GoldenDocument:
     """Return the manifest of a bundle."""
     runtime = asdict(golden.runtime) if isinstance(golden.runtime, Description) else dict(golden.runtime)
     profile, note = counterpart(golden.runtime)
-    return {
+    document = {
         "schema": SCHEMA,
         "model_sha256": golden.model_sha256,
         "runtime": runtime,
@@ -129,6 +130,7 @@ def manifest_of(golden: Golden, samples: int) -> dict[str, Any]:
         "notes": list(golden.notes),
         **({"unwritten": named_tensors(golden.unwritten)} if golden.unwritten is not None else {}),
     }
+    return cast(GoldenDocument, document)
 
 
 def _put(sink: Sink, names: set[str], value: Array) -> Any:
@@ -185,14 +187,6 @@ def manifest(path: PathLike) -> dict[str, Any]:
     source = os.fspath(path)
     with _named(source), opened_store(path) as store:
         return _manifest(store, source)
-
-
-def values_by_sample(path: PathLike) -> list[dict[str, Any]]:
-    """Return the references of each sample's arrays: equal digests are equal arrays. Raise as `load_bundle`."""
-    source = os.fspath(path)
-    with _named(source), opened_store(path) as store:
-        rows = _rows(store, _manifest(store, source)["samples"], source)
-        return [_parsed(row) for row in rows]
 
 
 @contextmanager

@@ -68,11 +68,6 @@ class Case:
         """The number of differing elements in all samples."""
         return sum(int(np.count_nonzero(mask)) for mask in self.masks)
 
-    @property
-    def is_known_input(self) -> bool:
-        """True if every input of the operator was dumped."""
-        return not self.is_assumed
-
     def equal_text(self) -> str:
         """Return the number of right elements in words."""
         right = self.elements - self.differing
