@@ -23,7 +23,7 @@ _POINTS = {
     Floats("bfloat16"): "OpenVINO with bfloat16",
     Floats("bfloat16, results in float32"): "OpenVINO with bfloat16",
 }
-#: The same by name.
+#: These runtimes by the name of the point.
 RUNTIMES = {name_of(point): runtimes for point, runtimes in _POINTS.items()}
 #: Number of compared operators of one kernel, those with most differing elements first; size of their largest results.
 _OF_ONE_KIND, _LARGEST = 3, 1 << 20
