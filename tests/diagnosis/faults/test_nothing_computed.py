@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from support.convolved import REF, alone, defect, network, runs
+from support.convolved import REF, alone, defect, network, result, runs
 from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import DefectKind
@@ -52,3 +52,13 @@ def test_a_constant_at_an_end_of_its_type_may_have_saturated() -> None:
     assert found is not None
     assert found.name.endswith("nothing was computed, or every result saturates")
     assert found.certainty == Certainty.NONE
+
+
+def test_readers_of_a_tensor_that_the_dump_lost_are_not_unsteady() -> None:
+    model = network()
+    tensor = result(model)
+    samples = [{**one, tensor: np.full_like(one[tensor], 7)} if k % 2 else one for k, one in enumerate(runs(model, 4))]
+    found = defect(samples)
+    assert found is not None
+    assert found.name == f"tensor {tensor} holds the constant 7, not what operator 2 read"
+    assert found.place == "in samples 1, 3 of 4"

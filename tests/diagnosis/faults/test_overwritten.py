@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from support.convolved import after_reading, alone, defect, network, result
 from tflq.diagnosis.certainty import Certainty
@@ -22,6 +25,24 @@ def test_a_block_that_was_overwritten_after_it_was_read() -> None:
     assert "elements 3,072 to 4,095 of 4,096" in found.place
     assert "rows 12 to 15 of 16" in found.place
     assert "operator 1 CONV_2D is right" in found.cleared
+
+
+def _elsewhere(value: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(3).permutation(value.reshape(-1)).reshape(value.shape)
+
+
+def _last_column(value: np.ndarray) -> np.ndarray:
+    value[:, :, -1] ^= 21
+    return value
+
+
+@pytest.mark.parametrize(("change", "where"), [(_elsewhere, "every sample"), (_last_column, "only the last column")])
+def test_what_readers_did_not_read_is_the_dumps(change: Any, where: str) -> None:
+    found = defect(after_reading(change))
+    assert found is not None
+    assert (found.kind, found.certainty) == (DefectKind.OVERWRITTEN, Certainty.CERTAIN)
+    assert f"tensor {result(network())} holds other values, not what operator 2 read" in found.name
+    assert where in found.place
 
 
 def test_a_block_of_older_results_is_stale() -> None:

@@ -35,7 +35,7 @@ from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.faults.nearly import nearly
 from tflq.diagnosis.faults.nothing_computed import nothing_computed
 from tflq.diagnosis.faults.overflow import overflow
-from tflq.diagnosis.faults.overwritten import foreign_block, overwritten
+from tflq.diagnosis.faults.overwritten import foreign_block, overwritten, replaced
 from tflq.diagnosis.faults.padding import padding
 from tflq.diagnosis.faults.places import place
 from tflq.diagnosis.faults.precision import precision
@@ -52,7 +52,16 @@ RECORD = (
 #: Number of differing operators that are looked at.
 _LOOKED_AT = 16
 Detector = Callable[[Case], "Defect | None"]
-_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
+
+
+def _replaced(case: Case) -> Defect | None:
+    """Return that readers read other values than a tensor holds, with the place if only some of these are wrong."""
+    found = replaced(case)
+    spot = None if found is None else _first((padding, place), case)
+    return found if found is None or spot is None else replace(found, place=f"{spot.place}, {found.place}")
+
+
+_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision, _replaced)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
 _AFTER: tuple[Detector, ...] = (foreign_block, padding, nearly, place, approximation)

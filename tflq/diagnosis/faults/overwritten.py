@@ -37,6 +37,22 @@ def overwritten(case: Case) -> Defect | None:
     return None
 
 
+def replaced(case: Case) -> Defect | None:
+    """Return that a tensor's readers had read its right values, wherever it differs; None if that is not shown."""
+    if case.differing < _ENOUGH or _as_read(case) != "right":
+        return None
+    wrong = [k for k, mask in enumerate(case.masks) if mask.any()]
+    whose = _contents(case, 0, case.apart.size)
+    holds = whose if whose.startswith("the constant") else "other values"
+    name = f"tensor {case.tensor} holds {holds}, not what operator {_reader(case)} read"
+    cleared = f"operator {case.index} {case.op.name} is right: its reader's results follow from its right values"
+    tell = "copy each tensor right after its operator, or keep all of them (preserve_all_tensors)"
+    listed = ", ".join(map(str, wrong[:8])) + (", ..." if len(wrong) > 8 else "")
+    some = f"sample{'s' if len(wrong) > 1 else ''} {listed} of {len(case.masks)}"
+    samples = "every sample" if len(wrong) == len(case.masks) else some
+    return Defect(DefectKind.OVERWRITTEN, name, Certainty.CERTAIN, case.tensor, f"in {samples}", cleared, tell)
+
+
 def foreign_block(case: Case) -> Defect | None:
     """Return that one block holds a constant, older results or another tensor; None if it holds none of these."""
     block = block_of(case)

@@ -47,7 +47,7 @@ WORDS = {Certainty.CERTAIN: "", Certainty.LIKELY: "probably ", Certainty.NONE: "
 #: Who may be at fault for results that are no arithmetic.
 _OF_DEFECTS = {
     DefectKind.NOTHING: "cannot tell: a runtime, a driver, or the program that reads the output wrote or read nothing",
-    DefectKind.OVERWRITTEN: "the dump's: the tensor was copied after its memory had been reused; the operator is right",
+    DefectKind.OVERWRITTEN: "the dump's: it does not hold the tensor as it was read; the operator is right",
     DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
     DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
 }
