@@ -19,8 +19,14 @@ def model_document(facts: ModelFacts) -> dict[str, Any]:
 
 
 def facts_document(facts: ModelFacts) -> dict[str, Any]:
-    """Return the same, with an empty path for a model that is in no file."""
-    return {"path": facts.path, "size": facts.size, "sha256": facts.sha256}
+    """Return the same, with an empty path for a model that is in no file, and the converter that made the model."""
+    converter = {"converter": facts.converter} if facts.converter else {}
+    return {"path": facts.path, "size": facts.size, "sha256": facts.sha256, **converter}
+
+
+def converter_texts(facts: ModelFacts) -> list[str]:
+    """Return which converter made the float model, if one did."""
+    return [f"{facts.path} converted by {facts.converter}"] if facts.converter else []
 
 
 def runtime_document(runtime: Any) -> dict[str, Any]:

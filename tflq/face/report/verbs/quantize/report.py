@@ -22,6 +22,7 @@ from tflq.face.report.blocks import (
     Verbatim,
     Verdict,
 )
+from tflq.face.report.documents import converter_texts
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.figures import course_figure, fidelity_graph, quality_style
 from tflq.face.report.verbs.compare.groups import figure_texts
@@ -69,6 +70,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     report = making.report
     yield Verdict(headline(making), quality_style(report.comparison), subject=making.output.path)
     yield Fact(size_text(making))
+    yield from map(Fact, converter_texts(making.source))
     yield Fact(check_text(report.check), check_style(report.check))
     yield from (Fact(text, "good") for text in budget_texts(making))
     if tail_text(report.tails):

@@ -96,7 +96,7 @@ def size_text(making: Making) -> str:
     graph = view(making.result.model)
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
     before, after = making.source.size, making.output.size
-    mode = making.report.recipe.mode.value
+    mode = making.report.recipe.mode_word
     return f"{mode}, {into} in, {out} out, {before:,} to {after:,} bytes ({after / before:.0%})"
 
 
@@ -236,6 +236,8 @@ def next_step(making: Making) -> str:
     report = making.report
     source, output, data = (quote(p) for p in (making.source.path, making.output.path, making.calibration))
     scaling = _scaling_options(making.scaling) + (" --bgr" if making.bgr else "")
+    python = f" --python {quote(making.source.python)}" if making.source.python else ""
+    scaling += python
     data += scaling
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {output}"
