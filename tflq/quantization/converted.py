@@ -19,7 +19,8 @@ _ROUNDING = 0.01
 def wrong_text(model: Model, given: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
     """Return how far float outputs are from those of the source; "" if rounding explains that.
 
-    It is "" also if they cannot be compared. Arrays of three axes or more may have their channels moved from axis 1 to the end.
+    It is "" also if they cannot be compared. Arrays of three axes or more may have their channels moved from axis 1 to
+    the end.
     """
     graph = view(model)
     inputs = _by_tensor(given, graph.inputs, input_names(model))
