@@ -157,7 +157,7 @@ def computed_by_onnx(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
         results = onnxruntime.InferenceSession(model.SerializeToString()).run(None, given)
     except ImportError:
-        from onnx.reference import ReferenceEvaluator
+        from onnx.reference import ReferenceEvaluator  # type: ignore[import-not-found, unused-ignore]
 
         results = ReferenceEvaluator(model).run(None, given)
     return given, {value.name: results[index] for index, value in enumerate(model.graph.output)}
