@@ -23,7 +23,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages by chapter; those of `how-to/` that no chapter names follow in a chapter of their own.
 CHAPTERS: dict[str, tuple[str, ...]] = {
-    "Start": ("tour.md", "how-to/command-line.md", "pages.md"),
+    "Start": ("tour.md", "how-to/command-line.md", "pages.md", "glossary.md"),
     "Check": (
         "how-to/continuous-integration.md",
         "conformance.md",

@@ -53,7 +53,7 @@ from tflq.face.report.verbs.quantize.texts import (
 from tflq.quantization.recipe.files import digest, document_of
 from tflq.quantization.result import Report as Quantization
 
-_RANKING_COLUMNS = (("scores dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
+_RANKING_COLUMNS = (("scores dB", ">"), ("KL divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
 _SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("outputs dB", ">"), ("same top-1", ">"))
 #: Configurations, tensors, and operators with a cost of their own, that text lists.
 _TAKEN, _WORST, _SENSITIVE = 3, 3, 3
