@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -25,3 +27,8 @@ def test_its_links_lead_somewhere() -> None:
     for target in targets:
         if not target.startswith("http"):
             assert (suites.ROOT / target).exists(), target
+
+
+def test_the_picture_shows_what_the_commands_print() -> None:
+    tool = suites.ROOT / "tools/make_screen.py"
+    assert subprocess.run([sys.executable, str(tool), "--check"], check=False).returncode == 0

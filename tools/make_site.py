@@ -23,7 +23,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages by chapter; those of `how-to/` that no chapter names follow in a chapter of their own.
 CHAPTERS: dict[str, tuple[str, ...]] = {
-    "Start": ("tour.md", "how-to/command-line.md", "pages.md"),
+    "Start": ("tour.md", "how-to/command-line.md", "pages.md", "glossary.md"),
     "Check": (
         "how-to/continuous-integration.md",
         "conformance.md",
@@ -88,7 +88,7 @@ def configuration(pages: dict[str, str], source: Path, into: Path) -> dict[str, 
         {"media": "(prefers-color-scheme: light)", "scheme": "default", "toggle": _toggle("weather-night", "dark")},
         {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "toggle": _toggle("weather-sunny", "light")},
     ]
-    colours = {"primary": "indigo", "accent": "indigo"}
+    colours = {"primary": "custom", "accent": "custom"}  # site.css has them
     return {
         "site_name": "tflq",
         "docs_dir": str(source),
@@ -109,6 +109,7 @@ def configuration(pages: dict[str, str], source: Path, into: Path) -> dict[str, 
             "md_in_html",
         ],
         "extra_css": ["site.css"],
+        "extra_javascript": ["matrix.js"],
         "extra": {"polyfills": [SHIM_NAME]},
         "validation": {
             "links": dict.fromkeys(("not_found", "anchors", "absolute_links", "unrecognized_links"), "warn")
@@ -148,15 +149,8 @@ if (location.protocol === "file:") {
   };
 }
 """
-#: Wide tables scroll inside themselves, with their first column in view; a linked row is marked.
-STYLE = """
-.md-grid { max-width: 90rem; }
-.md-typeset table:not([class]) { font-size: .68rem; }
-.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { padding: .35em .6em; min-width: 0; }
-.md-typeset table:not([class]) td:first-child { position: sticky; left: 0; background: var(--md-default-bg-color); }
-.md-typeset a[id]:target::after { content: "◀ "; color: var(--md-accent-fg-color); }
-.md-typeset a[id]:not([href]) { scroll-margin-top: 4rem; }
-"""
+#: The folder of the site's own style and script.
+OWN = Path(__file__).with_name("site")
 
 
 def build(into: Path, root: Path = ROOT) -> int:
@@ -170,7 +164,12 @@ def build(into: Path, root: Path = ROOT) -> int:
             path.write_text(text, encoding="utf-8")
         for path in (root / "docs").glob("*.svg"):
             (source / path.name).write_bytes(path.read_bytes())
-        (source / "site.css").write_text(STYLE, encoding="utf-8")
+        for name in LINK.findall((root / "README.md").read_text(encoding="utf-8")):
+            if not name.startswith("docs/") and Path(name).suffix != ".md" and (root / name).is_file():
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                (source / name).write_bytes((root / name).read_bytes())
+        for path in OWN.iterdir():
+            (source / path.name).write_bytes(path.read_bytes())
         (source / SHIM_NAME).write_text(SHIM, encoding="utf-8")
         written = Path(folder) / "mkdocs.yml"
         written.write_text(yaml.safe_dump(configuration(pages, source, into.resolve())), encoding="utf-8")

@@ -21,7 +21,7 @@ from support.float_graphs import random_graph, samples
 from tflq.errors import FileAccessError, InputError, OptionError, UnknownNameError
 from tflq.model.ir import TensorType
 from tflq.model.ir.schema import data_text
-from tflq.quantization.recipe.files import digest, document_of, read_budget, read_recipe, recipe_from
+from tflq.quantization.recipe.files import changed_recipe, digest, document_of, read_budget, read_recipe, recipe_from
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Ranging, Search, Solving, Target, Watch
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
@@ -253,3 +253,13 @@ def test_documents_that_are_no_recipes_are_refused(tmp_path: Path, name: str) ->
 def test_fields_and_arguments_of_a_recipe_have_the_same_defaults() -> None:
     arguments = inspect.signature(Recipe).parameters
     assert {f.name: f.default for f in fields(Recipe)} == {name: a.default for name, a in arguments.items()}
+
+
+def test_float16_is_a_mode_of_weights() -> None:
+    recipe = Recipe(mode="float16")
+    assert (recipe.mode, recipe.weights_type) == (Mode.WEIGHTS, TensorType.FLOAT16)
+    assert recipe.mode_word == "float16"
+    assert recipe_from(document_of(recipe)) == recipe
+    assert changed_recipe(Recipe(), (), None, {"mode": "float16"}) == recipe
+    with pytest.raises(UnknownNameError, match="weights, float16"):
+        Recipe(mode="float17")

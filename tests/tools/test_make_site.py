@@ -121,19 +121,27 @@ def test_a_folder_with_other_files_is_kept(tmp_path: Path) -> None:
     assert "no site of this tool" in done.stderr
 
 
-def test_search_works_from_a_disk(site: Path) -> None:
+def shown(address: str) -> str:
+    """The document that Chromium makes of a page, after its scripts."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("no Chromium")
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--window-size=1400,800",
-        "--virtual-time-budget=10000",
-        "--dump-dom",
-    ]
-    address = f"{(site / 'scoreboard.html').as_uri()}?q=nchw"
-    done = subprocess.run([chromium, *options, address], capture_output=True, text=True, timeout=120, check=True)
-    assert "matching documents" in done.stdout
-    assert "Mistakes of users" in done.stdout
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,800", "--virtual-time-budget=10000"]
+    command = [chromium, *options, "--dump-dom", address]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def test_search_works_from_a_disk(site: Path) -> None:
+    found = shown(f"{(site / 'scoreboard.html').as_uri()}?q=nchw")
+    assert "matching documents" in found
+    assert "Mistakes of users" in found
+
+
+def test_operators_by_runtimes_are_coloured_and_have_filters(site: Path) -> None:
+    found = shown((site / "runtimes.html").as_uri())
+    rows = [row for row in (DOCS / "runtimes.md").read_text(encoding="utf-8").splitlines() if "<a id=" in row]
+    cells = [cell.strip() for row in rows for cell in row.split(" | ")[1:]]
+    for name, sign in (("same", "="), ("other", "≠"), ("none", "–")):
+        assert found.count(f'<td class="{name}">') == sum(cell.startswith(sign) for cell in cells) > 99
+    assert f"{len(rows)} of {len(rows)} operators" in found
+    assert found.count("<select>") == 3

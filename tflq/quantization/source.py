@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from tflq.engine.api.files import Source, load
-from tflq.engine.runtimes.conversion import converted, is_of_tensorflow
-from tflq.errors import ModelError
+from tflq.engine.runtimes.conversion import Converted, conversions, converter_of
+from tflq.errors import FormatError, ModelError, RuntimeFailed
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.structure import check_structure
+from tflq.model.surgery.batch import with_open_reshapes
+from tflq.quantization.converted import wrong_text
+from tflq.quantization.portable.forms.shapes import with_shapes_folded
 from tflq.quantization.recipe.recipe import NO_TAIL, Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 from tflq.quantization.scheme.float_graph import FloatModel
@@ -19,13 +22,36 @@ from tflq.quantization.scheme.widening import widened
 def float_model(source: Source | Model | Any, python: str | None = None) -> Model:
     """Return the model at a path, in the bytes of a file, or the given one.
 
-    Keras files, SavedModels and Keras models in memory are converted by the Python at `python` (None: this one).
+    Keras files, SavedModels and Keras models in memory are converted by TensorFlow, ONNX files by onnx2tf, both in the
+    Python at `python` (None: the first that has it, of this one and those on PATH).
 
     Raises:
-        RuntimeMissing: TensorFlow is needed and not installed there.
-        RuntimeFailed: TensorFlow cannot convert the model.
+        RuntimeMissing: The converter is not installed there.
+        RuntimeFailed: It cannot convert the model.
     """
-    model = load(converted(source, python) if is_of_tensorflow(source) else source)
+    return converted_model(source, python)[0] if converter_of(source) else _checked(load(source))
+
+
+def converted_model(source: Any, python: str | None = None) -> tuple[Model, Converted]:
+    """Return the float model that a converter makes, without operators that compute with shapes, and what it wrote.
+
+    Raises:
+        RuntimeMissing: See `float_model`.
+        RuntimeFailed: The model cannot be converted, or the converted one computes other values.
+    """
+    wrong = ""
+    for made in conversions(source, python):
+        try:
+            model = with_open_reshapes(_checked(load(made.data)))
+        except (FormatError, ModelError) as error:
+            raise RuntimeFailed(made.by, f"wrote no valid .tflite file for {source}: {error}") from error
+        wrong = wrong_text(model, made.given, made.results)
+        if not wrong:
+            return with_shapes_folded(model).model, made
+    raise RuntimeFailed(made.by, f"the .tflite file that it wrote computes other values than {source}: {wrong}")
+
+
+def _checked(model: Model) -> Model:
     check_structure(model)
     return model
 

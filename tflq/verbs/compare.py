@@ -13,6 +13,7 @@ from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.judge.on_runtimes import compare_on
 from tflq.quantization.judge.truths import Truth
+from tflq.quantization.source import float_model
 
 
 def compare(
@@ -25,10 +26,10 @@ def compare(
 ) -> Comparison:
     """Run two models on data for the first and summarize the differences.
 
-    Each model is a path, the bytes of a file or a Model. `data` is a path or an iterable of samples, as `quantize`
-    takes them; `labels` are what is right for each sample: a class, objects with boxes (`read_truths` of
-    `judge.truths`), a mask of classes or a picture. Of models with several signatures, `signature` names the one to
-    compare.
+    Each model is a path, the bytes of a file or a Model; the first may be of Keras or ONNX, as `quantize` takes it.
+    `data` is a path or an iterable of samples, as `quantize` takes them; `labels` are what is right for each sample: a
+    class, objects with boxes (`read_truths` of `judge.truths`), a mask of classes or a picture. Of models with several
+    signatures, `signature` names the one to compare.
 
     `runtimes` are profiles, by name or path, on which `other` runs: the figures are those of the first, and `.runtimes`
     has a row for each, with the bits of that runtime. Without them, `other` runs on `litert-ref`. The reference always
@@ -52,9 +53,8 @@ def compare(
     """
     for name in runtimes:
         by_name(name)
-    models = load(reference), load(other)
-    for model in models:
-        check_structure(model)
+    models = float_model(reference), load(other)
+    check_structure(models[1])
     model, quantized = (only_signed(one, signature).model for one in models)
     samples = Calibration(model, data)
     codes = codes_of_inputs(view(model), view(quantized))

@@ -35,11 +35,16 @@ class Digest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFacts:
-    """Facts about a model: its source ("" for bytes), and its file's size and SHA-256."""
+    """Facts about a model: its source ("" for bytes), and its file's size and SHA-256.
+
+    If a converter made the file of another one at `path`: its name and version, and the Python that was named for it.
+    """
 
     path: str
     size: int
     digest: str | Digest
+    converter: str = ""
+    python: str = ""
 
     @property
     def sha256(self) -> str:

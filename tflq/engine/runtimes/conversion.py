@@ -1,31 +1,55 @@
-"""Convert TensorFlow models to float `.tflite` files by TensorFlow's own converter."""
+"""Convert Keras, TensorFlow and ONNX models to float `.tflite` files, by the converters that made them popular."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from tflq.engine.runtimes.children import nameless_file, started, temporary_folder
-from tflq.engine.runtimes.converter import MISSING
+from tflq.engine.runtimes.converter import CANNOT, MISSING
 from tflq.errors import RuntimeFailed, RuntimeMissing
+from tflq.model.storage.kinds import ONNX2TF, TENSORFLOW, converter_at
+from tflq.typing import Array
 
 CONVERTER = Path(__file__).with_name("converter.py")
-#: Length of TensorFlow's output in an error, and the time limit in seconds.
+#: Length of the converter's output in an error, and the time limit in seconds.
 LAST_WORDS, TIMEOUT = 600, 1800.0
-#: Suffixes of Keras files.
-KERAS = frozenset({".keras", ".h5", ".hdf5"})
+#: Packages to install, by converter.
+_PACKAGES = {TENSORFLOW: "'tensorflow>=2.18'", ONNX2TF: "onnx2tf"}
+#: Escape sequences of terminals, and lines that a progress bar overwrote; lines of a log, which are no errors.
+_DECORATION = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[^\r\n]*\r(?!\n)")
+_LOGGED = re.compile(r"[IWE]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IWE] |WARNING: All log messages")
 
 
-def is_of_tensorflow(source: object) -> bool:
-    """Return whether a source is the path of a Keras file or SavedModel, or a Keras model in memory."""
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The bytes of a float `.tflite` file, the converter with its version, and the Python that ran it.
+
+    `given` and `results` are random inputs of the source and what its own framework computes of them, by name.
+    """
+
+    data: bytes
+    by: str
+    python: str
+    given: Mapping[str, Array]
+    results: Mapping[str, Array]
+
+
+def converter_of(source: object) -> str:
+    """Return the converter that a source needs: a path, or a Keras model in memory; "" if none."""
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
-        return path.suffix.lower() in KERAS or (path / "saved_model.pb").is_file()
-    return _is_keras(source)
+        return converter_at(source)
+    return TENSORFLOW if _is_keras(source) else ""
 
 
 def _is_keras(source: object) -> bool:
@@ -33,47 +57,99 @@ def _is_keras(source: object) -> bool:
     return keras is not None and isinstance(source, keras.Model)
 
 
-def converted(source: Any, python: str | None = None) -> bytes:
-    """Return the bytes of a float `.tflite` file, with batch dimension 1 if the model leaves it open.
+def conversions(source: Any, python: str | None = None) -> Iterator[Converted]:
+    """Yield a model as a float `.tflite` file: with its open batch, if the converter takes one, then with a batch of 1.
 
-    A path is converted in a child process by the Python at `python` (None: this one); a Keras model is saved for it.
+    A path is converted in a child process, by the Python at `python`, else by the first of this one and those on PATH
+    that has the converter. A Keras model is saved for it.
 
     Raises:
-        RuntimeMissing: TensorFlow is not installed there.
+        RuntimeMissing: The converter is not installed there.
         RuntimeFailed: It cannot load or convert the model.
     """
-    with temporary_folder() as name:
-        folder = Path(name)
+    name = converter_of(source)
+    with temporary_folder() as folder:
         if _is_keras(source):
-            source.save(folder / "model.keras")
-            source = folder / "model.keras"
-        return _converted(os.fspath(source), folder, python)
+            source.save(Path(folder) / "model.keras")
+            source = Path(folder) / "model.keras"
+        job = _Job(name, os.fspath(source), Path(folder))
+        for batch in ("open", "one"):
+            found = job.run(batch, python)
+            if found is not None:
+                yield found
 
 
-def _converted(source: str, folder: Path, python: str | None) -> bytes:
-    chosen = shutil.which(python or sys.executable)
-    if chosen is None:
-        raise RuntimeMissing("tensorflow", f"no Python at {python}")
-    out = folder / "float.tflite"
-    command = [chosen, str(CONVERTER), os.path.abspath(source), str(out)]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    with nameless_file() as printed:
-        options = {"stdin": subprocess.PIPE, "stdout": printed, "stderr": subprocess.STDOUT, "env": environment}
-        try:
-            with started(command, **options) as child:
-                status = child.wait(TIMEOUT)
-        except subprocess.TimeoutExpired:
-            raise RuntimeFailed("tensorflow", f"no end after {TIMEOUT:g} s while converting {source}") from None
-        except OSError as error:
-            raise RuntimeMissing("tensorflow", f"cannot start {chosen}: {error.strerror}") from error
-        printed.seek(0)
-        words = printed.read().decode(errors="replace").strip()[-LAST_WORDS:]
-    if status == MISSING:
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A conversion: the converter's name, the path of the source, and a folder for what it writes."""
+
+    name: str
+    source: str
+    folder: Path
+
+    def run(self, batch: str, python: str | None) -> Converted | None:
+        """Return the converted model; None if the converter does not take an open batch."""
+        missing = []
+        for chosen in _pythons(python):
+            status, said = self._call(chosen, batch)
+            if status == MISSING:
+                missing.append(chosen)
+                continue
+            if batch == "open" and status == CANNOT:
+                return None
+            return self._result(chosen, status, said)
+        if not missing:
+            raise RuntimeMissing(self.name, f"no Python at {python}")
         raise RuntimeMissing(
-            "tensorflow",
-            f"{words}; {source} is converted by TensorFlow: install the extra `tensorflow`, or name a "
-            f"Python that has it ({chosen})",
+            self.name,
+            f"not installed in {', '.join(missing)}, and {self.source} is converted by it: "
+            f"{missing[0]} -m pip install {_PACKAGES[self.name]}, or name a Python that has it: --python PATH",
         )
-    if status or not out.is_file():
-        raise RuntimeFailed("tensorflow", f"cannot convert {source}: {words}")
-    return out.read_bytes()
+
+    def _call(self, python: str, batch: str) -> tuple[int, str]:
+        """Return the exit status, and the last words that the converter printed."""
+        command = [python, str(CONVERTER), self.name, batch, os.path.abspath(self.source), str(self._out)]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        with nameless_file() as printed:
+            options = {"stdin": subprocess.PIPE, "stdout": printed, "stderr": subprocess.STDOUT, "env": environment}
+            try:
+                with started(command, **options) as child:
+                    status = child.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                text = f"no end after {TIMEOUT:g} s while converting {self.source}"
+                raise RuntimeFailed(self.name, text) from None
+            except OSError as error:
+                raise RuntimeMissing(self.name, f"cannot start {python}: {error.strerror}") from error
+            return status, _last_words(printed)
+
+    def _result(self, python: str, status: int, said: str) -> Converted:
+        if status or not self._out.is_file():
+            raise RuntimeFailed(self.name, f"cannot convert {self.source}: {said or _silent(python, status)}")
+        facts = json.loads(self._out.with_suffix(".json").read_text())
+        with np.load(self._out.with_suffix(".npz")) as file:
+            given, results = ({n[2:]: file[n] for n in file.files if n.startswith(kind)} for kind in ("i/", "o/"))
+        return Converted(self._out.read_bytes(), str(facts["by"]), python, given, results)
+
+    @property
+    def _out(self) -> Path:
+        return self.folder / "float.tflite"
+
+
+def _pythons(python: str | None) -> Sequence[str]:
+    """Return the paths of Pythons to ask, in order: the given one, or this one and those on PATH."""
+    names = (sys.executable, "python3", "python") if python is None else (python, os.path.join(python, "bin", "python"))
+    found = [path for path in map(shutil.which, names) if path is not None]
+    return list(dict.fromkeys(found))[: None if python is None else 1]
+
+
+def _last_words(printed: IO[bytes]) -> str:
+    """Return the end of what a process printed, without colours and progress bars."""
+    size = printed.seek(0, os.SEEK_END)
+    printed.seek(max(0, size - 16 * LAST_WORDS))
+    text = _DECORATION.sub("", printed.read().decode(errors="replace"))
+    lines = [line.rstrip() for line in text.splitlines() if line.strip() and not _LOGGED.match(line)]
+    return "\n".join(lines)[-LAST_WORDS:]
+
+
+def _silent(python: str, status: int) -> str:
+    return f"{python} ended with status {status}, printed nothing and wrote no model"

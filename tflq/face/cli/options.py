@@ -46,7 +46,7 @@ model_argument = click.argument("model", type=click.Path(), callback=from_stdin)
 PROFILE_HELP = "The arithmetic to compute: a name that `tflq profiles` lists, or the YAML file of a profile."
 profile_option = click.option("--profile", metavar="NAME", default="litert-ref", show_default=True, help=PROFILE_HELP)
 python_option = click.option(
-    "--python", metavar="PATH", help="The Python in which the runtime is installed, if not this one."
+    "--python", metavar="PATH", help="The Python in which the runtime or converter is installed, if not this one."
 )
 
 

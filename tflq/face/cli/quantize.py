@@ -66,8 +66,8 @@ def quantize_command(
 ) -> int:
     """Quantize float MODEL with the best configuration on held-back calibration samples, and verify it.
 
-    MODEL is a .tflite file; a Keras file or SavedModel is converted first, by TensorFlow. Of a decoder the weights are
-    quantized, for all signatures at once; --calibration is then a text, or token ids.
+    MODEL is a .tflite file; a Keras file or SavedModel is converted first by TensorFlow, an ONNX file by onnx2tf. Of a
+    decoder the weights are quantized, for all signatures at once; --calibration is then a text, or token ids.
 
     The file is written even if the verification fails. Exit code 0: LiteRT gives the same bits, or is not installed;
     5: the same bits except in float operators that are as close as promised; 1: other bits; 3: not everything could be
@@ -78,6 +78,7 @@ def quantize_command(
     tflq quantize float.tflite --calibration photos/ --std 255 -o int8.tflite
     tflq quantize float.tflite --calibration samples.npz -o int8.tflite \\
         --runtimes litert-xnnpack,tflm
+    tflq quantize model.onnx --calibration samples.npz -o int8.tflite
     tflq quantize float.tflite --calibration samples.npz --portable -o int8.tflite
     tflq quantize decoder.tflite --mode mixed -o mixed.tflite \\
         --calibration book.txt --tokenizer tokenizer.json

@@ -19,7 +19,7 @@ SCREEN = {
     "output": "",
     "force": "",
     "recipe": "fast, balanced (the default), best or a file.",
-    "mode": "int8 (the default), int8x4, int16x8, uint8, dynamic, weights.",
+    "mode": "int8 (default), int8x4, int16x8, uint8, dynamic, weights, float16.",
     "mean": "Subtract these from stored numbers, e.g. 127.5.",
     "std": "Then divide by these: one number, or one per channel.",
     "runtimes": "Runtimes that the file is for, with commas.",
@@ -49,8 +49,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--mode",
         metavar="MODE",
-        help="int8, int8x4, int16x8, uint8, dynamic, dynamicx4 or weights; for decoders dynamic, dynamicx4 or mixed. "
-        "[default: the recipe's; dynamic for decoders]",
+        help="int8, int8x4, int16x8, uint8, dynamic, dynamicx4, weights or float16; for decoders "
+        "dynamic, dynamicx4 or mixed. [default: the recipe's; dynamic for decoders]",
     ),
     click.option(
         "--weights",

@@ -1,4 +1,4 @@
-"""Float models from the command line: `.tflite` files, and formats that TensorFlow converts."""
+"""Float models from the command line: `.tflite` files, and formats that are converted first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
 
 def float_subject(path: str, python: str | None) -> Subject:
-    """Return the model at a path; TensorFlow of the Python at `python` converts a Keras file or SavedModel."""
+    """Return the model at a path; a converter of the Python at `python` reads Keras, SavedModel and ONNX."""
     from tflq.engine.api.subject import subject
-    from tflq.engine.runtimes.conversion import converted, is_of_tensorflow
+    from tflq.engine.runtimes.conversion import converter_of
 
-    if not is_of_tensorflow(path):
+    if not converter_of(path):
         return subject(path)
-    float_model = subject(converted(path, python))
-    return replace(float_model, facts=replace(float_model.facts, path=path))
+    from tflq.quantization.source import converted_model
+
+    model, made = converted_model(path, python)
+    float_model = subject(model)
+    return replace(float_model, facts=replace(float_model.facts, path=path, converter=made.by, python=python or ""))

@@ -55,7 +55,7 @@ def overview() -> str:
             *commands,
             "",
             f"Installed runtimes: {', '.join(_installed()) or 'none (pip install ai-edge-litert adds one)'}",
-            "All verbs: tflq --help; one verb: tflq help VERB",
+            "All verbs: tflq --help; words: tflq help words; one verb: tflq help VERB",
         ]
     )
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 #: Bytes at the beginning of a file that are looked at.
 HEAD = 4096
+_ZIP = b"PK\x03\x04"
 
-_TO_TFLITE = "`{command}` makes a float .tflite, which `tflq quantize` takes"
-_KERAS = (
-    "`tflq quantize` takes it, with TensorFlow installed or named by --python; others take the .tflite that it writes"
-)
+#: Converters that `quantize` and `compare` call by themselves.
+TENSORFLOW, ONNX2TF = "tensorflow", "onnx2tf"
+_TAKEN = "`tflq quantize` takes it, with {} installed or named by --python; other verbs take the .tflite that it writes"
+_TORCH_CALL = "litert_torch.convert(model.eval(), inputs).export(path)"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file: what it is, and what helps. `is_of_tensorflow`: TensorFlow's converter reads it."""
+    """A kind of file: what it is, what helps, and the converter that makes a model of it."""
 
     name: str
     help: str
-    is_of_tensorflow: bool = False
+    converter: str = ""
 
     @property
     def text(self) -> str:
@@ -30,12 +33,17 @@ class Kind:
         return f"is {self.name}, not a .tflite model: {self.help}"
 
 
-_ONNX = Kind("an ONNX model", _TO_TFLITE.format(command="onnx2tf -i model.onnx"))
-_TORCH = Kind("a PyTorch file", _TO_TFLITE.format(command="litert_torch.convert(model.eval(), inputs).export(path)"))
-_HDF5 = Kind("a Keras model (HDF5)", _KERAS, is_of_tensorflow=True)
+_ONNX = Kind("an ONNX model", _TAKEN.format("onnx2tf"), ONNX2TF)
+_TORCH = Kind("a PyTorch file", f"`{_TORCH_CALL}` makes a float .tflite, which `tflq quantize` takes")
+_KERAS = Kind("a Keras model", _TAKEN.format("TensorFlow"), TENSORFLOW)
+_HDF5 = Kind("a Keras model (HDF5)", _KERAS.help, TENSORFLOW)
+_SAVED = Kind("a SavedModel", _KERAS.help, TENSORFLOW)
 _ARRAYS = Kind("an archive of arrays", "the model comes first, then what is compared with it")
 _PROGRAM = Kind("a program", "the model inside may be extracted by its tools; tflq reads .tflite files")
 _IMAGE = Kind("an image", "the model comes first; images go to --inputs or --calibration")
+
+#: Kinds by the end of a name, if the content is not known.
+_SUFFIXES = {".keras": _KERAS, ".h5": _HDF5, ".hdf5": _HDF5, ".onnx": _ONNX}
 
 #: Kinds by their first bytes.
 _STARTS: tuple[tuple[bytes, Kind], ...] = (
@@ -70,7 +78,7 @@ _IDENTIFIERS: tuple[tuple[bytes, Kind], ...] = (
 )
 #: Kinds of zip archives by a file in them.
 _MEMBERS: tuple[tuple[re.Pattern[str], Kind], ...] = (
-    (re.compile(r"model\.weights\.h5"), Kind("a Keras model", _KERAS, is_of_tensorflow=True)),
+    (re.compile(r"model\.weights\.h5"), _KERAS),
     (re.compile(r".*/?data\.pkl|.*constants\.pkl|.*serialized_exported_program\.json"), _TORCH),
     (re.compile(r".*\.npy"), _ARRAYS),
     (re.compile(r".*saved_model\.pb"), Kind("a zipped SavedModel", "unpack it: `tflq quantize` takes the folder")),
@@ -95,8 +103,8 @@ def kind_of(head: bytes, path: str = "", whole: bytes | memoryview | None = None
             return kind
     if head[257:262] == b"ustar":
         return Kind("a tar archive", "unpack it first: `tar xf`")
-    if head.startswith(b"PK\x03\x04"):
-        return _of_zip(whole)
+    if head.startswith(_ZIP):
+        return None if whole is None else _of_zip(BytesIO(whole))
     if re.match(rb"\x08[\x01-\x14][\x12\x1a\x22\x32\x3a\x42]", head):
         return _ONNX
     if re.match(rb".{7}\0\{\"", head, re.DOTALL):
@@ -116,8 +124,25 @@ def kind_of(head: bytes, path: str = "", whole: bytes | memoryview | None = None
 def kind_of_folder(path: str) -> Kind | None:
     """Return the kind of a folder; None if it is not known."""
     if (Path(path) / "saved_model.pb").is_file():
-        return Kind("a SavedModel", _KERAS, is_of_tensorflow=True)
+        return _SAVED
     return None
+
+
+def converter_at(path: str | os.PathLike[str]) -> str:
+    """Return the converter of the model at a path, by its content, else by its name; "" if it needs none."""
+    name = os.fsdecode(path)
+    if os.path.isdir(name):
+        kind = kind_of_folder(name)
+    else:
+        try:
+            with open(name, "rb") as file:
+                head = file.read(HEAD)
+                known = _of_zip(file) if head.startswith(_ZIP) else kind_of(head, name)
+        except OSError:
+            return ""
+        named = None if head[4:8] == b"TFL3" else _SUFFIXES.get(Path(name).suffix.lower())
+        kind = known or named
+    return "" if kind is None else kind.converter
 
 
 def is_text(head: bytes) -> bool:
@@ -126,14 +151,11 @@ def is_text(head: bytes) -> bool:
     return 0 not in head and odd * 50 <= len(head)
 
 
-def _of_zip(whole: bytes | memoryview | None) -> Kind | None:
-    if whole is None:
-        return None
-    from io import BytesIO
+def _of_zip(file: IO[bytes]) -> Kind | None:
     from zipfile import BadZipFile, ZipFile
 
     try:
-        with ZipFile(BytesIO(whole)) as archive:
+        with ZipFile(file) as archive:
             names = archive.namelist()[:1000]
     except (BadZipFile, NotImplementedError, ValueError, OSError):
         return None

@@ -156,7 +156,9 @@ class Calibration:
         name = spec.name or "input"
         if not fits(_wanted(spec), array.shape):
             expected, got = list(_wanted(spec)), list(array.shape)
-            raise CalibrationError("shape does not match", sample=number, name=name, expected=expected, got=got)
+            first = len(got) == 4 and fits(_wanted(spec), (got[0], *got[2:], got[1]))
+            text = "shape does not match; its channels come first: move axis 1 to the end" if first else _NO_MATCH
+            raise CalibrationError(text, sample=number, name=name, expected=expected, got=got)
         is_float = spec.type == TensorType.FLOAT32
         values = self._floats(name, array, number) if is_float else self._integers(spec, array, number)
         return admit(values, spec.type, _wanted(spec), name)
@@ -189,6 +191,9 @@ class Calibration:
                 "type does not match", sample=number, name=spec.name or "input", expected=carrier, got=array.dtype
             )
         return values
+
+
+_NO_MATCH = "shape does not match"
 
 
 def _side_by_side(stacked: Sequence[Array]) -> Iterator[tuple[Array, ...]]:

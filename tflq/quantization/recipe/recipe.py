@@ -55,6 +55,8 @@ TYPES: dict[Mode, Types] = {
 }
 
 
+#: The word for mode WEIGHTS with weights of that type.
+FLOAT16 = "float16"
 #: The mode that replaces another one if its kernel takes no weights of four bits.
 WITH_EIGHT_BITS = {Mode.INT8X4: Mode.INT8, Mode.DYNAMICX4: Mode.DYNAMIC}
 #: Weights that share a scale in mode DYNAMICX4: the least block that XNNPACK takes.
@@ -126,7 +128,7 @@ class Budget:
 @displayed_by("quantize.cards:recipe_card")
 @dataclass(frozen=True, slots=True, init=False)
 class Recipe:
-    """A complete specification of a quantization. Modes and types may be given by their words.
+    """A complete specification of a quantization. Modes and types may be given by their words; "float16" is both.
 
     `input_type` and `output_type` replace the float32 of the graph's inputs and outputs; None means the mode's own type
     of activations. `keep_float` names operators that stay in float: indices, types, names of their output tensors, or
@@ -186,6 +188,8 @@ class Recipe:
         split_outputs: bool = False,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
+        if mode == FLOAT16:
+            mode, weights_type = Mode.WEIGHTS, TensorType.FLOAT16
         values = {
             "mode": _mode(mode),
             "input_type": _type("input_type", input_type),
@@ -207,6 +211,11 @@ class Recipe:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         self._check()
+
+    @property
+    def mode_word(self) -> str:
+        """The word of the mode, and of the type of its weights if that is float16."""
+        return FLOAT16 if self.weights_type == TensorType.FLOAT16 else self.mode.value
 
     @property
     def executor(self) -> str:
@@ -253,7 +262,7 @@ class Recipe:
 def _mode(word: Mode | str) -> Mode:
     words = {mode.value: mode for mode in Mode}
     if isinstance(word, str) and word not in words:
-        raise UnknownNameError("mode", word, tuple(words))
+        raise UnknownNameError("mode", word, (*words, FLOAT16))
     return words[word] if isinstance(word, str) else word
 
 

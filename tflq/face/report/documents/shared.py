@@ -28,6 +28,7 @@ class ModelDocument(TypedDict):
     path: str | None
     size: int
     sha256: Sha256
+    converter: NotRequired[Annotated[str, "the converter that made the float model of this file, with its version"]]
 
 
 class RuntimeDocument(TypedDict):
@@ -212,8 +213,16 @@ def model_document(facts: ModelFacts) -> ModelDocument:
 
 
 def facts_document(facts: ModelFacts) -> ModelDocument:
-    """Return the same, with an empty path for a model that is in no file."""
-    return {"path": facts.path, "size": facts.size, "sha256": facts.sha256}
+    """Return the same, with an empty path for a model that is in no file, and the converter that made the model."""
+    document: ModelDocument = {"path": facts.path, "size": facts.size, "sha256": facts.sha256}
+    if facts.converter:
+        document["converter"] = facts.converter
+    return document
+
+
+def converter_texts(facts: ModelFacts) -> list[str]:
+    """Return which converter made the float model, if one did."""
+    return [f"{facts.path} converted by {facts.converter}"] if facts.converter else []
 
 
 def runtime_document(runtime: Any) -> RuntimeDocument:

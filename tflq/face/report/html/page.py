@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 import tflq
 from tflq.face.report.html.parts import text, together
+from tflq.face.report.words import WORDS, anchor, linked
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -42,6 +43,8 @@ def page(
         facts: Files read and settings: lines below the headline.
     """
     script = _source("page.js")
+    words: set[str] = set()
+    _, body, *lines = (linked(text(part), words) for part in (headline, together(*parts), *facts))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return str(
         filled(
@@ -52,8 +55,9 @@ def page(
             word=word,
             tone=tone,
             headline=headline,
-            facts=list(facts),
-            body=together(*parts),
+            facts=lines,
+            body=body,
+            words=[(anchor(word), word, meaning) for word, meaning in WORDS.items() if word in words],
             style=Markup(_source("style.css")),
             script=Markup(script),
             policy=Markup(

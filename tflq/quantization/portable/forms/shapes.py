@@ -20,12 +20,12 @@ from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 from tflq.typing import Array
 
 _PROFILE = "litert-ref"
-_INTEGERS = (TensorType.INT32, TensorType.INT64)
+_INTEGERS = (TensorType.INT32, TensorType.INT64, TensorType.BOOL)
 WHY = "it computes with shapes, which are fixed to those in the file"
 
 
 def with_shapes_folded(model: Model) -> Rewritten:
-    """Return the model without operators that compute with nothing but shapes and constants of integers."""
+    """Return the model without operators that compute with nothing but shapes and constants of integers or truths."""
     changed = Rewritten(model, (), tuple(range(len(view(model).ops))))
     if not any(operator.name == "SHAPE" for operator in view(model).ops):
         return changed

@@ -22,6 +22,7 @@ from tflq.face.report.blocks import (
     Text,
     Verdict,
 )
+from tflq.face.report.documents.shared import converter_texts
 from tflq.face.report.names import short_name
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.figures import confusion, course_figure, fidelity_graph, quality_style, tensor_bars
@@ -57,11 +58,11 @@ def compare_report(
     subject = f"{second.path} against {first.path}, {samples_text(comparison.samples)}"
     is_explained = any(range_texts(comparison))  # so that the structure is not at fault
     is_fine = comparison.first is None or is_explained
-    steps = [] if is_fine else [f"tflq diff {quote(first.path)} {quote(second.path)}"]
+    steps = [] if is_fine or first.converter else [f"tflq diff {quote(first.path)} {quote(second.path)}"]
     size = f" ({second.size:,} bytes) against "
     return Report(
         "compare",
-        [*_blocks(subject, comparison, all_tensors), Next(steps)],
+        [*_blocks(subject, comparison, all_tensors), *map(Text, converter_texts(first)), Next(steps)],
         about=(Code(second.path), size, Code(first.path), f" ({first.size:,} bytes)"),
         title=f"{lead_text(comparison)}: {second.path}",
     )

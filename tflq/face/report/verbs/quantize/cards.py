@@ -28,7 +28,7 @@ def result_card(result: Result) -> Report:
 
 
 def _card(report: Quantization, what: str, then: str) -> Report:
-    verdict = Verdict(f"{what}{report.recipe.mode.value}: {lead_text(report.comparison)}", check_style(report.check))
+    verdict = Verdict(f"{what}{report.recipe.mode_word}: {lead_text(report.comparison)}", check_style(report.check))
     remarks = Listing(list(remark_texts(report)), "warning", indent=0)
     return Report("quantize", [verdict, Brief(check_text(report.check), then), *details(report), remarks])
 
@@ -39,7 +39,7 @@ def recipe_card(recipe: Recipe) -> Report:
     kept = f"kept in float: {', '.join(recipe.keep_float)}" if recipe.keep_float else "no operator is kept in float"
     budget = "no budget" if recipe.budget is None else f"{recipe.budget}"
     judges = ", ".join(recipe.judges)
-    what = f"Recipe: {recipe.mode.value}, judged under {judges} in {counted(recipe.turns, 'turn')}; {budget}"
+    what = f"Recipe: {recipe.mode_word}, judged under {judges} in {counted(recipe.turns, 'turn')}; {budget}"
     where = f"{counted(more + 1, 'candidate')}: {first}{f' and {more} more' if more else ''}; {kept}"
     return Report(
         "quantize", [Verdict(what), Brief(where, "Next: tflq.quantize(model, calibration, recipe); .candidates")]

@@ -23,7 +23,7 @@ from tflq.quantization.result import Report
 def configuration_bars(report: Report) -> Bars:
     """Return a chart of the figure that ranks the configurations; nothing for one configuration."""
     known = not math.isnan(report.ranking[0].divergence)
-    unit = "divergence, nats" if known else "signal-to-noise ratio, dB"
+    unit = "KL divergence, nats" if known else "signal-to-noise ratio, dB"
     bars = [_candidate(number, candidate, known=known) for number, candidate in enumerate(report.ranking)]
     return Bars("configuration", unit, bars if len(bars) > 1 else [])
 

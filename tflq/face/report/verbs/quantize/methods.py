@@ -39,7 +39,7 @@ def _ranging(ranging: Ranging) -> Iterator[str]:
         yield "two passes"
 
 
-_TARGETS = {Target.VALUES: "", Target.OUTPUT: " of outputs", Target.SCORES: ", scores by divergence"}
+_TARGETS = {Target.VALUES: "", Target.OUTPUT: " of outputs", Target.SCORES: ", scores by KL divergence"}
 
 
 def _search(search: Search) -> str:

@@ -22,6 +22,7 @@ from tflq.face.report.blocks import (
     Verbatim,
     Verdict,
 )
+from tflq.face.report.documents.shared import converter_texts
 from tflq.face.report.numbers import counted
 from tflq.face.report.verbs.compare.figures import course_figure, fidelity_graph, quality_style
 from tflq.face.report.verbs.compare.groups import figure_texts
@@ -52,7 +53,7 @@ from tflq.face.report.verbs.quantize.texts import (
 from tflq.quantization.recipe.files import digest, document_of
 from tflq.quantization.result import Report as Quantization
 
-_RANKING_COLUMNS = (("scores dB", ">"), ("divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
+_RANKING_COLUMNS = (("scores dB", ">"), ("KL divergence", ">"), ("same top-1", ">"), ("configuration", "<"))
 _SENSITIVITY_COLUMNS = (("#", ">"), ("operator", "<"), ("outputs dB", ">"), ("same top-1", ">"))
 #: Configurations, tensors, and operators with a cost of their own, that text lists.
 _TAKEN, _WORST, _SENSITIVE = 3, 3, 3
@@ -69,6 +70,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     report = making.report
     yield Verdict(headline(making), quality_style(report.comparison), subject=making.output.path)
     yield Fact(size_text(making))
+    yield from map(Fact, converter_texts(making.source))
     yield Fact(check_text(report.check), check_style(report.check))
     yield from (Fact(text, "good") for text in budget_texts(making))
     if tail_text(report.tails):

@@ -15,7 +15,7 @@ def outputs_text(portability: Portability) -> str:
     """Return how many elements of the outputs differ on each runtime from the first."""
     first, *others = portability.runtimes
     differing = ", ".join(f"{count:,} on {name}" for name, count in zip(others, portability.differing, strict=True))
-    over = f"over {counted(portability.samples, 'sample')} held back"
+    over = f"over {counted(portability.samples, 'held-out sample')}"
     return f"Other than on {first}: {differing} of {portability.elements:,} elements of the outputs, {over}"
 
 

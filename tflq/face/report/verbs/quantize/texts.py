@@ -77,13 +77,13 @@ def _figure(making: Making) -> str:
         before, after = agreement.accuracies
         interval = _interval(agreement.labelled, agreement.correct[1])
         return f"accuracy {after:.1%}{interval}, {before:.1%} in float"
-    which = "held back" if report.held_back else "fitted to"
     is_classifier = score is not None and score.divergences is not None
     if agreement is None or not is_classifier:
-        return f"{quality_text(comparison)}, over {samples_text(comparison.samples)} {which}"
+        return f"{quality_text(comparison)}, over {_samples(report)}"
+    which = "held-out" if report.held_back else "fitted to"
     same, count = agreement.samples - len(agreement.flips), agreement.samples
     if not report.held_back and score is not None and len(report.ranking) > 1:
-        same, count, which = score.same, score.samples, "held back in turn"
+        same, count, which = score.same, score.samples, "cross-validated"
     return f"same top-1 as in float in {same / count:.1%}{_interval(count, same)}, {which}"
 
 
@@ -96,7 +96,7 @@ def size_text(making: Making) -> str:
     graph = view(making.result.model)
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
     before, after = making.source.size, making.output.size
-    mode = making.report.recipe.mode.value
+    mode = making.report.recipe.mode_word
     return f"{mode}, {into} in, {out} out, {before:,} to {after:,} bytes ({after / before:.0%})"
 
 
@@ -116,7 +116,7 @@ def why_text(report: Report) -> str:
         return "Interrupted. The best configuration until then, fitted to three quarters of the samples:"
     if len(report.ranking) == 1:
         return "The only configuration of the recipe:"
-    by = "dB" if math.isnan(report.ranking[0].divergence) else "divergence"
+    by = "dB" if math.isnan(report.ranking[0].divergence) else "KL divergence"
     few = report.comparison.samples < FEW and not report.held_back
     if report.agreed is not None:
         by += " on all runtimes, those that are even by how far these agree"
@@ -144,8 +144,12 @@ def estimate_texts(report: Report) -> Iterator[str]:
 
 def fit_text(report: Report) -> str:
     """Return how close the outputs of the written model are."""
-    which = "held back" if report.held_back else "fitted to"
-    return f"As written: {quality_text(report.comparison)} over the {samples_text(report.comparison.samples)} {which}"
+    return f"As written: {quality_text(report.comparison)} over the {_samples(report)}"
+
+
+def _samples(report: Report) -> str:
+    count = report.comparison.samples
+    return counted(count, "held-out sample") if report.held_back else f"{samples_text(count)} fitted to"
 
 
 def budget_texts(making: Making) -> Iterator[str]:
@@ -236,6 +240,8 @@ def next_step(making: Making) -> str:
     report = making.report
     source, output, data = (quote(p) for p in (making.source.path, making.output.path, making.calibration))
     scaling = _scaling_options(making.scaling) + (" --bgr" if making.bgr else "")
+    python = f" --python {quote(making.source.python)}" if making.source.python else ""
+    scaling += python
     data += scaling
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {output}"

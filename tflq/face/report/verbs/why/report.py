@@ -52,7 +52,7 @@ def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
     yield "fault", fault_text(answer)
     yield "first difference", where_text(answer)
     if answer.located is not None and answer.findings is not None and answer.located is not answer.findings.first:
-        yield "explained", operator_text(answer.located)
+        yield "cause at", operator_text(answer.located)
     if answer.fault != Fault.NONE and certainty_text(answer):
         yield "how certain", certainty_text(answer)
     enough = samples_statement(answer)
