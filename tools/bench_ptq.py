@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ptq_tasks import NAMES, Work, ratio, work_of
+from ptq_tasks import NAMES, Work, ratio, unit_of, work_of
 
 import tflq
 from tflq.model.ir import SignatureDef, TensorType, view
@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """Return the fields that identify a measurement."""
+        """The fields that identify a measurement."""
         return self.model, self.mode, self.by, self.subset
 
 
@@ -211,23 +211,13 @@ def _row(several: Sequence[Entry], floats: Sequence[Entry], rival: Sequence[Entr
     if rival:
         apart, error = difference(several, rival)
         to_rival, word = f"{apart:+.4f} ± {error:.4f}", "rival better" if apart < -error else ""
-    unit = work_unit(first.model)
+    unit = unit_of(first.model)
     sqnr = "" if not np.isfinite(m["sqnr"]) or m["sqnr"] > 200 else f"{m['sqnr']:.1f}"
     cost = f"{m['size']:.0f} | {m['seconds']:.1f} | {m['peak_mib']:.0f}"
     return (
         f"| {first.model} | {first.mode} | {first.by} | {m['metric']:.4f} | {unit} | {to_float} | {to_rival} | {sqnr} "
         f"| {m['float_operators']:.0f} | {cost} | {word} |"
     )
-
-
-_UNITS: dict[str, str] = {}
-
-
-def work_unit(model: str) -> str:
-    """Return the name of a model's metric."""
-    if model not in _UNITS:
-        _UNITS[model] = work_of(model).unit
-    return _UNITS[model]
 
 
 def main() -> None:

@@ -28,6 +28,13 @@ DETECTORS = {"yolo_px": "shapes", "yolo_px640": "shapes", "ssd": "shapes", "seg"
 #: Networks of $TFLQ_SHARED/suites/modern with one input; their inputs are drawn here.
 MODERN = ("vit", "mnv4", "unet", "det", "gru")
 NAMES = (*PTQ, *DETECTORS, *MODERN)
+#: Model -> its metric, where it is not that of its kind.
+UNITS = {"fm_unet": "PSNR", "seg": "mIoU", "sr": "PSNR"}
+
+
+def unit_of(name: str) -> str:
+    """Return the name of a model's metric."""
+    return UNITS.get(name) or ("top-1" if name in PTQ else "mAP50-95" if name in DETECTORS else "dB")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +60,7 @@ class Work:
             return ratio(outputs, reference)
         if self.unit == "top-1":
             return float(np.mean(outputs[0].argmax(1) == self.truth[rows]))
-        if self.unit == "PSNR":
+        if not isinstance(self.truth, tuple):
             return float(-10 * np.log10(np.mean((outputs[0] - self.truth[rows]) ** 2)))
         module, file = self.truth
         found = module.metric(self.name, list(outputs), {key: value[rows] for key, value in file.items()})
@@ -88,8 +95,8 @@ def _ptq(name: str) -> Work:
             inputs, labels = np.clip(stored / 255 + noise, 0, 1).astype(np.float32), inputs
         parts.append((inputs.astype(np.float32), labels))
     (calibration, _), (inputs, truth) = parts
-    unit = "PSNR" if name == "fm_unet" else "top-1"
-    return Work(name, SHARED / "ptq" / "models" / f"{name}_float.tflite", calibration, inputs, truth, unit)
+    model = SHARED / "ptq" / "models" / f"{name}_float.tflite"
+    return Work(name, model, calibration, inputs, truth, unit_of(name))
 
 
 def _detector(name: str) -> Work:
@@ -103,8 +110,7 @@ def _detector(name: str) -> Work:
     with np.load(folder / "data" / f"{data}_eval.npz") as file:
         known = {key: file[key] for key in file.files}
     inputs = known["x"].astype(np.float32) / np.float32(255)
-    unit = {"seg": "mIoU", "sr": "PSNR"}.get(name, "mAP50-95")
-    return Work(name, folder / "models" / f"{name}.tflite", calibration, inputs, (score, known), unit)
+    return Work(name, folder / "models" / f"{name}.tflite", calibration, inputs, (score, known), unit_of(name))
 
 
 def _modern(name: str) -> Work:
@@ -117,4 +123,4 @@ def _modern(name: str) -> Work:
     inputs = (noise * np.float32(0.43 if name == "gru" else 0.3)).astype(np.float32)
     inputs += np.float32(0 if name == "gru" else 0.22)
     model = SHARED / "suites" / "modern" / name / "model.tflite"
-    return Work(name, model, inputs[:200], inputs[200:], None, "dB")
+    return Work(name, model, inputs[:200], inputs[200:], None, unit_of(name))
