@@ -1,102 +1,88 @@
 """Post-training quantization compared: tflq's presets and other tools on the same models, calibration and evaluation.
 
-    python tools/bench_ptq.py [MODEL ...] [--presets fast,balanced,best] [--subsets 3] [--rows 200]
-        [--tensorflow PYTHON] [--ai-edge-quantizer PYTHON] [--json FILE]
+    python tools/bench_ptq.py [MODEL ...] [--presets fast,balanced,best] [--modes int8,int8x4,int16x8] [--subsets 3]
+        [--rows 200] [--rival TOOL[:ALGORITHM]=PYTHON ...] [--results FILE.jsonl] [--jobs 1] [--print]
 
-The material is in $TFLQ_SHARED/ptq (default ../shared/ptq). Every contestant quantizes every model on the same seeded
-subsets of the calibration rows, each in a process of its own. The results run in LiteRT's default interpreter on the
-evaluation rows, which are used for nothing else. The other tools run in the environments of the given Pythons, and are
-left out without one. Figures are medians over the subsets. They are the task metric (top-1, or PSNR in dB), the paired
-standard error of its difference to float, top-1 agreement with float, and SQNR of the outputs in dB. The number of
-float operators, size, seconds and peak memory follow. The table is Markdown.
+The material is in $TFLQ_SHARED (`tools/ptq_tasks.py`). Every contestant quantizes every model on the same seeded
+subsets of the calibration samples, each in a process of its own. The results run in LiteRT's default interpreter on
+evaluation samples that are used for nothing else. Rivals run in the environments of the given Pythons: --rival
+litert-quantizer:MSE=/path/to/python; `tools/ptq_baselines.py` lists them.
+
+Every result is a line of --results. Results that are there are not measured again; with --print nothing is. The table
+is Markdown: medians over subsets. `to float` and `to rival` are paired over folds of the evaluation samples: the mean
+difference of the metric, and its standard error, which counts folds and subsets. A rival is better if the difference is
+below 0 by more than that error; such rows end in a word.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from ptq_tasks import NAMES, Work, ratio, unit_of, work_of
 
 import tflq
 from tflq.model.ir import SignatureDef, TensorType, view
+from tflq.quantization.recipe.files import read_recipe
 
 HERE = Path(__file__).resolve().parent
-SHARED = Path(os.environ.get("TFLQ_SHARED", HERE.parents[1] / "shared")) / "ptq"
-
-#: Model -> its data set.
-MODELS = {
-    "mlperf_kws_dscnn": "kws",
-    "fm_mbv1_relu": "fashion",
-    "fm_mbv1_skew": "fashion",
-    "fm_mbv3": "fashion",
-    "fm_leaky_res": "fashion",
-    "fm_hard": "fashion",
-    "fm_vit_b1": "fashion",
-    "fm_unet": "fashion",
-    "digits_mlp": "digits",
-}
+#: Parts of the evaluation samples by which standard errors are computed.
+FOLDS = 10
 
 
-def stored_to_float(data: str, stored: np.ndarray) -> np.ndarray:
-    """Return stored integers as the float32 inputs of a data set's models."""
-    if data == "kws":
-        return ((stored.astype(np.float32) - 83) * np.float32(0.5847029089927673)).astype(np.float32)
-    return (stored.astype(np.float32) / np.float32(16 if data == "digits" else 255)).astype(np.float32)
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One contestant in one mode on one model and subset."""
+
+    model: str
+    mode: str
+    by: str
+    subset: int
+    metrics: tuple[float, ...] = ()  # by fold
+    metric: float = float("nan")
+    sqnr: float = float("nan")
+    float_operators: int = 0
+    size: int = 0
+    seconds: float = 0.0
+    peak_mib: float = 0.0
+    error: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """The fields that identify a measurement."""
+        return self.model, self.mode, self.by, self.subset
 
 
-def load_data(model: str, part: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the inputs of a part ("calib" or "eval"), and the labels, or clean images for fm_unet."""
-    data = MODELS[model]
-    with np.load(SHARED / "data" / f"{data}_{part}.npz") as file:
-        stored, labels = file["x"], file.get("y", None)
-    inputs = stored_to_float(data, stored)
-    if model != "fm_unet":
-        return inputs, labels
-    noise = np.random.default_rng(5 if part == "calib" else 11).normal(0, 0.3, stored.shape)
-    return np.clip(stored / 255 + noise, 0, 1).astype(np.float32), inputs
-
-
-@dataclass(frozen=True)
-class Score:
-    """One contestant on one model and subset; `metric_error` is the standard error of the difference to float."""
-
-    metric: float
-    metric_error: float
-    agreement: float | None
-    sqnr: float
-    float_operators: int
-    size: int
-    seconds: float
-    peak_mib: float
-
-
-def litert_outputs(path: Path, inputs: np.ndarray) -> np.ndarray:
-    """Return outputs as real numbers, float64[N, ...], of LiteRT's default interpreter."""
+def litert_outputs(path: Path, inputs: np.ndarray) -> list[np.ndarray]:
+    """Return each output as real numbers, float64[N, ...], of LiteRT's default interpreter."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=1)
     interpreter.allocate_tensors()
-    (given,), (wanted,) = interpreter.get_input_details(), interpreter.get_output_details()
-    rows = []
+    (given,), wanted = interpreter.get_input_details(), interpreter.get_output_details()
+    rows: list[list[np.ndarray]] = [[] for _ in wanted]
     for row in inputs:
         interpreter.set_tensor(given["index"], as_codes(row[None], given))
         interpreter.invoke()
-        values = interpreter.get_tensor(wanted["index"])[0].astype(np.float64)
-        scale, point = wanted["quantization"]
-        rows.append((values - point) * scale if wanted["dtype"] != np.float32 else values)
-    return np.array(rows)
+        for kept, details in zip(rows, wanted, strict=True):
+            values = interpreter.get_tensor(details["index"])[0].astype(np.float64)
+            scale, point = details["quantization"]
+            kept.append((values - point) * scale if details["dtype"] != np.float32 else values)
+    return [np.array(kept) for kept in rows]
 
 
-def as_codes(values: np.ndarray, details: dict) -> np.ndarray:
+def as_codes(values: np.ndarray, details: dict[str, Any]) -> np.ndarray:
     """Return real inputs in the model's input type."""
     if details["dtype"] == np.float32:
         return values
@@ -105,32 +91,13 @@ def as_codes(values: np.ndarray, details: dict) -> np.ndarray:
     return np.clip(np.round(values / np.float64(scale)) + point, limits.min, limits.max).astype(details["dtype"])
 
 
-def judge(model: str, reference: np.ndarray, got: np.ndarray, truth: np.ndarray) -> tuple[float, float, float | None]:
-    """Return the metric, the standard error of its difference to float's, and the agreement with float."""
-    if model == "fm_unet":
-        errors, before = (np.mean((y - truth) ** 2, axis=(1, 2, 3)) for y in (got, reference))
-        slope = 10 / np.log(10) / errors.mean()  # of the PSNR over all images in their mean squared error
-        error = slope * (errors - before).std(ddof=1) / np.sqrt(len(got))
-        return float(-10 * np.log10(errors.mean())), float(error), None
-    top, before = got.argmax(1), reference.argmax(1)
-    gain = (top == truth).astype(float) - (before == truth)
-    error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
-    return float(np.mean(top == truth)), error, float(np.mean(top == before))
-
-
 def float_operators(path: Path) -> int:
     """Return the number of operators that compute in float: any except QUANTIZE and DEQUANTIZE with a float operand."""
-    model = tflq.load(path)
-    graph = view(model)
     count = 0
-    for operator in graph.ops:
+    for operator in view(tflq.load(path)).ops:
         types = {spec.type for spec in (*operator.input_specs, *operator.output_specs) if spec is not None}
-        edge = operator.builtin in ("QUANTIZE", "DEQUANTIZE")
-        count += TensorType.FLOAT32 in types and not edge
+        count += TensorType.FLOAT32 in types and operator.builtin not in ("QUANTIZE", "DEQUANTIZE")
     return count
-
-
-Maker = Callable[[Path, Path, Path], dict]
 
 
 def with_signature(source: Path, out: Path) -> Path:
@@ -144,128 +111,164 @@ def with_signature(source: Path, out: Path) -> Path:
     return out
 
 
-def other_tool(python: str, tool: str) -> Maker:
-    """Return a contestant in another environment."""
-
-    def make(model: Path, samples: Path, out: Path) -> dict:
-        signed = with_signature(model, out.with_suffix(".signed.tflite"))
-        return run_child([python, str(HERE / "ptq_baselines.py"), tool, str(signed), str(samples), str(out)])
-
-    return make
-
-
-def preset(name: str) -> Maker:
-    """Return the contestant of a tflq preset, in a process of its own."""
-
-    def make(model: Path, samples: Path, out: Path) -> dict:
-        return run_child([sys.executable, __file__, "--make", name, str(model), str(samples), str(out)])
-
-    return make
-
-
-def make_with_tflq(name: str, model: str, samples: str, out: str) -> None:
-    """Run the child process of `preset`."""
+def make_with_tflq(name: str, mode: str, model: str, samples: str, out: str) -> None:
+    """Run the child process of a preset."""
     import resource
     import time
 
     start = time.perf_counter()
-    tflq.quantize(model, ([row[None]] for row in np.load(samples)), recipe=name).save(out)
+    recipe = replace(read_recipe(name), mode=mode)
+    tflq.quantize(model, ([row[None]] for row in np.load(samples)), recipe=recipe).save(out)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"seconds": round(seconds, 3), "peak_mib": round(peak)}))
 
 
-def run_child(command: list[str]) -> dict:
+def run_child(command: list[str]) -> dict[str, float]:
     """Return the last line of JSON that the command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    return json.loads(lines[-1])
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no output"])[-1][:300])
+    cost: dict[str, float] = json.loads(lines[-1])
+    return cost
 
 
-def scores(model: str, makers: dict[str, Maker], subsets: int, rows: int) -> Iterator[tuple[str, Score]]:
-    """Yield every contestant on every subset of one model."""
-    source = SHARED / "models" / f"{model}_float.tflite"
-    calibration, _ = load_data(model, "calib")
-    inputs, truth = load_data(model, "eval")
-    assert truth is not None
-    reference = litert_outputs(source, inputs)
-    metric, error, agreement = judge(model, reference, reference, truth)
-    yield "float", Score(metric, error, agreement, np.inf, float_operators(source), source.stat().st_size, 0, 0)
+def measured(work: Work, wanted: Entry, rivals: dict[str, str], rows: int, reference: list[np.ndarray]) -> Entry:
+    """Return the entry with the figures of one contestant."""
+    if wanted.by == "float":
+        return _figures(wanted, work, work.model, reference, {})
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(subsets):
-            order = np.random.default_rng(seed).permutation(len(calibration))[:rows]
-            samples = Path(folder) / f"{seed}.npy"
-            np.save(samples, calibration[order])
-            for name, make in makers.items():
-                out = Path(folder) / f"{name}_{seed}.tflite"
-                try:
-                    cost = make(source, samples, out)
-                except RuntimeError as failure:
-                    print(f"{model}, {name}, subset {seed}: {failure}", file=sys.stderr)
-                    continue
-                got = litert_outputs(out, inputs)
-                metric, error, agreement = judge(model, reference, got, truth)
-                sqnr = 10 * float(np.log10((reference**2).sum() / ((reference - got) ** 2).sum()))
-                size = out.stat().st_size
-                yield name, Score(metric, error, agreement, sqnr, float_operators(out), size, **cost)
+        samples, out = Path(folder) / "samples.npy", Path(folder) / "made.tflite"
+        order = np.random.default_rng(wanted.subset).permutation(len(work.calibration))
+        np.save(samples, work.calibration[order[: min(rows, len(order) * 2 // 3)]])
+        if wanted.by in rivals:
+            signed = with_signature(work.model, Path(folder) / "signed.tflite")
+            command = [rivals[wanted.by], str(HERE / "ptq_baselines.py"), wanted.by, wanted.mode, str(signed)]
+        else:
+            command = [sys.executable, __file__, "--make", wanted.by, wanted.mode, str(work.model)]
+        try:
+            cost = run_child([*command, str(samples), str(out)])
+            return _figures(wanted, work, out, reference, cost)
+        except (RuntimeError, ValueError) as failure:
+            return replace(wanted, error=str(failure))
 
 
-def median(found: list[Score]) -> Score:
-    """Return each figure's median."""
-    columns = {k: [asdict(s)[k] for s in found] for k in asdict(found[0])}
-    return Score(**{k: None if v[0] is None else statistics.median(v) for k, v in columns.items()})
-
-
-def row(model: str, name: str, s: Score) -> str:
-    """Return a row of the table."""
-    metric = f"{s.metric:.2f} dB" if model == "fm_unet" else f"{s.metric:.4f}"
-    agreement = "-" if s.agreement is None else f"{s.agreement:.4f}"
-    return (
-        f"| {model} | {name} | {metric} | {s.metric_error:.4f} | {agreement} | {s.sqnr:.1f} | {s.float_operators} "
-        f"| {s.size} | {s.seconds:.1f} | {s.peak_mib:.0f} |"
+def _figures(wanted: Entry, work: Work, path: Path, reference: list[np.ndarray], cost: dict[str, float]) -> Entry:
+    outputs = litert_outputs(path, work.inputs)
+    return replace(
+        wanted,
+        metrics=tuple(work.metrics(outputs, reference, FOLDS)),
+        metric=work.metric(outputs, reference, np.arange(len(work.inputs))),
+        sqnr=ratio(outputs, reference),
+        float_operators=float_operators(path),
+        size=path.stat().st_size,
+        **cost,
     )
 
 
-HEADER = """| model | by | metric | error | agreement | dB | float operators | bytes | s | MiB |
-|---|---|---|---|---|---|---|---|---|---|"""
+def difference(ours: Sequence[Entry], others: Sequence[Entry]) -> tuple[float, float]:
+    """Return the mean difference of the metric over subsets and folds, and its standard error."""
+    pairs = {e.subset: e for e in others}
+    apart = np.array([np.subtract(e.metrics, pairs.get(e.subset, others[0]).metrics) for e in ours])
+    by_fold, by_subset = apart.mean(axis=0), apart.mean(axis=1)
+    spread = by_fold.var(ddof=1) / len(by_fold)
+    if len(by_subset) > 1:
+        spread += by_subset.var(ddof=1) / len(by_subset)
+    return float(apart.mean()), float(np.sqrt(spread))
+
+
+HEADER = """| model | mode | by | metric | | to float | to rival | dB | float operators | bytes | s | MiB | |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def table(entries: Sequence[Entry], rivals: Sequence[str]) -> list[str]:
+    """Return the rows of the table; `rivals` are contestants that are not tflq's."""
+    lines = [HEADER]
+    groups: dict[tuple[str, str], dict[str, list[Entry]]] = {}
+    for entry in entries:
+        groups.setdefault((entry.model, entry.mode), {}).setdefault(entry.by, []).append(entry)
+    for (model, mode), found in groups.items():
+        good = {by: [e for e in several if not e.error] for by, several in found.items()}
+        foreign = {by: several for by, several in good.items() if by in rivals and several}
+        best = max(foreign.items(), key=lambda item: statistics.median(e.metric for e in item[1]), default=("", []))[1]
+        for by, several in good.items():
+            if not several:
+                lines.append(f"| {model} | {mode} | {by} | {found[by][0].error} | | | | | | | | | |")
+                continue
+            floats = found.get("float") or groups.get((model, "float"), {}).get("float", [])
+            lines.append(_row(several, floats, best if by not in rivals and by != "float" else []))
+    return lines
+
+
+def _row(several: Sequence[Entry], floats: Sequence[Entry], rival: Sequence[Entry]) -> str:
+    columns = ("metric", "sqnr", "float_operators", "size", "seconds", "peak_mib")
+    m = {c: statistics.median(getattr(e, c) for e in several) for c in columns}
+    first = several[0]
+    to_float, to_rival, word = "", "", ""
+    if first.by != "float" and floats and np.isfinite(floats[0].metric) and floats[0].metrics[0] < 200:
+        to_float = "{:+.4f} ± {:.4f}".format(*difference(several, floats))
+    if rival:
+        apart, error = difference(several, rival)
+        to_rival, word = f"{apart:+.4f} ± {error:.4f}", "rival better" if apart < -error else ""
+    unit = unit_of(first.model)
+    sqnr = "" if not np.isfinite(m["sqnr"]) or m["sqnr"] > 200 else f"{m['sqnr']:.1f}"
+    cost = f"{m['size']:.0f} | {m['seconds']:.1f} | {m['peak_mib']:.0f}"
+    return (
+        f"| {first.model} | {first.mode} | {first.by} | {m['metric']:.4f} | {unit} | {to_float} | {to_rival} | {sqnr} "
+        f"| {m['float_operators']:.0f} | {cost} | {word} |"
+    )
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)} (all)")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(NAMES)} (all)")
     parser.add_argument("--presets", default="fast,balanced,best")
+    parser.add_argument("--modes", default="int8")
     parser.add_argument("--subsets", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=200)
-    parser.add_argument("--tensorflow", metavar="PYTHON", help="a Python with tensorflow")
-    parser.add_argument("--ai-edge-quantizer", metavar="PYTHON", help="a Python with ai-edge-quantizer")
-    parser.add_argument("--json", metavar="FILE", type=Path)
-    parser.add_argument("--make", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--rows", type=int, default=200, help="of the samples; at most two thirds of them")
+    parser.add_argument("--rival", action="append", default=[], metavar="TOOL[:ALGORITHM]=PYTHON")
+    parser.add_argument("--results", metavar="FILE", type=Path, default=Path("bench_ptq.jsonl"))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--print", action="store_true", help="print the table of the results, measure nothing")
+    parser.add_argument("--make", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
         return make_with_tflq(*options.make)
-    if unknown := set(options.models) - set(MODELS):
+    if unknown := set(options.models) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    makers: dict[str, Maker] = {}
-    if options.tensorflow:
-        makers["TensorFlow"] = other_tool(options.tensorflow, "tensorflow")
-    if options.ai_edge_quantizer:
-        makers["ai-edge-quantizer"] = other_tool(options.ai_edge_quantizer, "ai-edge-quantizer")
-    makers.update({f"tflq {name}": preset(name) for name in options.presets.split(",") if name})
-    print(HEADER, flush=True)
-    results: dict[str, dict[str, list[Score]]] = {}
-    for model in options.models or MODELS:
-        found = results.setdefault(model, {})
-        for name, score in scores(model, makers, options.subsets, options.rows):
-            found.setdefault(name, []).append(score)
-        for name, several in found.items():
-            print(row(model, name, median(several)), flush=True)
-    if options.json:
-        document = {m: {n: [asdict(s) for s in several] for n, several in f.items()} for m, f in results.items()}
-        options.json.write_text(json.dumps(document, indent=1) + "\n")
+    known = (
+        [Entry(**json.loads(line)) for line in options.results.read_text().splitlines()]
+        if options.results.exists()
+        else []
+    )
+    rivals = dict(word.rsplit("=", 1) for word in options.rival)
+    foreign = {e.by for e in known if e.by.partition(":")[0] in ("tensorflow", "ai-edge-quantizer", "litert-quantizer")}
+    names = [*rivals, *(name for name in options.presets.split(",") if name)]
+    done = {entry.key for entry in known}
+    for model in () if options.print else options.models or NAMES:
+        wanted = [Entry(model, "float", "float", 0)]
+        for mode in options.modes.split(","):
+            wanted += [Entry(model, mode, by, s) for by in names for s in range(options.subsets)]
+        if missing := [entry for entry in wanted if entry.key not in done]:
+            work = work_of(model)
+            reference = litert_outputs(work.model, work.inputs)
+            with ThreadPoolExecutor(options.jobs) as pool, options.results.open("a") as file:
+                measure = partial(measured, work, rivals=rivals, rows=options.rows, reference=reference)
+                for entry in pool.map(measure, missing):
+                    known.append(entry)
+                    file.write(json.dumps(vars_of(entry)) + "\n")
+                    file.flush()
+    shown = [e for e in known if not options.models or e.model in options.models]
+    order = {name: place for place, name in enumerate(NAMES)}
+    print("\n".join(table(sorted(shown, key=lambda e: order[e.model]), [*foreign, *rivals])))
     return None
+
+
+def vars_of(entry: Entry) -> dict[str, Any]:
+    """Return the entry as JSON values."""
+    return {name: getattr(entry, name) for name in Entry.__slots__}
 
 
 if __name__ == "__main__":

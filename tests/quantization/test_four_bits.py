@@ -14,8 +14,11 @@ from tflq.model.flatbuf import write
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.constants import numbers_from
 from tflq.quantization.draft import four_bits
+from tflq.quantization.pipeline import distinct
+from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
-from tflq.quantization.recipe.refining import Rounding
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.quantization.refine import sequence
 from tflq.quantization.result import Result
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
@@ -85,6 +88,25 @@ def test_litert_computes_the_same_bits(quantized: Result) -> None:
 def test_they_are_rounded_by_gptq_and_come_near_the_float_model(quantized: Result) -> None:
     assert quantized.report.ranking[0].methods.refining.rounding == Rounding.GPTQ
     assert quantized.report.comparison.sqnr > 12
+
+
+def test_scales_below_the_range_come_nearer_on_other_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods = Methods(0.5, refining=Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True))
+    recipe, others = Recipe(mode=Mode.INT8X4, candidates=(methods,)), digits(164)[100:]
+
+    def ratio() -> float:
+        return tflq.quantize(FLOAT, digits(64), recipe, evaluation=others).report.comparison.sqnr
+
+    clipped = ratio()
+    monkeypatch.setattr(sequence, "CLIPS", np.ones(1, np.float32))
+    assert clipped > ratio() + 0.1
+
+
+def test_corrected_biases_come_with_matched_inputs() -> None:
+    candidates = distinct(Recipe(mode=Mode.INT8X4, candidates=PRESETS["fast"].candidates))
+    corrected = [m.refining for m in candidates if m.refining.bias is not BiasCorrection.NONE]
+    assert corrected
+    assert all(refining.match_inputs for refining in corrected)
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
-from tflq.quantization.recipe.refining import Refining, Rounding
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.recipe.stamp import finished
 from tflq.quantization.result import Report, Result, numbered, remarks
 from tflq.quantization.runner import Sample
@@ -272,7 +272,7 @@ def distinct(recipe: Recipe) -> tuple[Methods, ...]:
     """Return the recipe's candidates without those that its mode does not distinguish.
 
     If activations stay float, nothing depends on their ranges. Weights of four bits use GPTQ instead of rounding to
-    nearest; those with block scales always do.
+    nearest, and match inputs where biases are corrected; those with block scales use GPTQ alone.
     """
     if recipe.mode is Mode.INT8X4:  # rounding to nearest is too coarse
         return tuple(dict.fromkeys(replace(m, refining=_for_four_bits(m.refining)) for m in recipe.candidates))
@@ -285,7 +285,9 @@ def distinct(recipe: Recipe) -> tuple[Methods, ...]:
 
 
 def _for_four_bits(refining: Refining) -> Refining:
-    return replace(refining, rounding=Rounding.GPTQ) if refining.rounding is Rounding.NEAREST else refining
+    rounding = Rounding.GPTQ if refining.rounding is Rounding.NEAREST else refining.rounding
+    matches = refining.match_inputs or refining.bias is not BiasCorrection.NONE
+    return replace(refining, rounding=rounding, match_inputs=matches)
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:

@@ -22,10 +22,10 @@ from tflq.quantization.params import Params, codes_of
 from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
 from tflq.quantization.recipe.recipe import TYPES
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
-from tflq.quantization.refine.adaround import adaround
+from tflq.quantization.refine.adaround import adaround, output_error
 from tflq.quantization.refine.bit_split import bit_split
 from tflq.quantization.refine.gptq import gptq
-from tflq.quantization.refine.moments import Moments, Needed, matched, moments
+from tflq.quantization.refine.moments import Moments, Needed, damped, matched, moments
 from tflq.quantization.refine.products import MatrixProduct, matrix_product
 from tflq.quantization.refine.statistics import bias_correction, variance_ratio
 from tflq.quantization.runner import Sample, executor
@@ -52,6 +52,9 @@ ROUNDERS: Mapping[Rounding, Rounder] = {
     Rounding.ADAROUND: adaround,
     Rounding.BIT_SPLIT: bit_split,
 }
+
+#: Scales of weights of four bits that are tried, as shares of the one that spans them.
+CLIPS = np.linspace(1, 0.6, 9, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,10 +197,10 @@ def _with(
     corrects = bias is not None and methods.bias != BiasCorrection.NONE
     notes = dict(refinements.notes)
     try:
-        codes = _rounded(product, floats, params, statistics.centred() if corrects else statistics, methods)
+        params, codes = _rounded(product, floats, params, statistics.centred() if corrects else statistics, methods)
     except np.linalg.LinAlgError as error:
         notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
-        codes = _rounded(product, floats, params, statistics, Refining())
+        params, codes = _rounded(product, floats, params, statistics, Refining())
     if methods.match_variance and params.scale.size > 1 and not params.block and params.stride == 1:
         ratio = variance_ratio(floats, _values(product, codes, params), statistics).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
@@ -212,21 +215,46 @@ def _with(
     )
 
 
-def _rounded(product: MatrixProduct, floats: Reals, params: Params, statistics: Moments, methods: Refining) -> Array:
-    """Return codes [G, O, K] in the weights' type."""
+def _rounded(
+    product: MatrixProduct, floats: Reals, params: Params, statistics: Moments, methods: Refining
+) -> tuple[Params, Array]:
+    """Return the parameters and the codes [G, O, K] of weights, in their type.
+
+    With four bits, each channel gets the one of CLIPS of its scale that has the least output error.
+    """
     scale, zero_point = _along(product, params)
     low, high = (limit // params.stride for limit in params.limits)
     square = statistics.integer_integer
+    targets = floats
+    if methods.match_inputs and statistics.float_integer is not None and square is not None:
+        targets = matched(floats, statistics.float_integer, square)
+    if params.type == TensorType.INT4 and not params.block and square is not None:
+        return _clipped(product, targets, params, square, methods)
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest ignores it
-    targets = floats
-    if methods.match_inputs and statistics.float_integer is not None:
-        targets = matched(floats, statistics.float_integer, square)
     unit = scale * params.stride
     if params.block and methods.rounding is Rounding.GPTQ:  # steps differ along the inputs
-        return gptq(targets, square, low, high, unit).astype(CARRIER[params.type])
+        return params, gptq(targets, square, low, high, unit).astype(CARRIER[params.type])
     codes = ROUNDERS[methods.rounding](targets / unit + zero_point, square, low, high)
-    return (codes * params.stride).astype(CARRIER[params.type])
+    return params, (codes * params.stride).astype(CARRIER[params.type])
+
+
+def _clipped(
+    product: MatrixProduct, targets: Reals, params: Params, square: Reals, methods: Refining
+) -> tuple[Params, Array]:
+    """Return parameters with the best scales, and codes [G, O, K]; all scales are tried at once, as more channels."""
+    groups, channels, inputs = targets.shape
+    many = np.tile(targets, (1, len(CLIPS), 1))
+    units = np.tile(np.broadcast_to(_along(product, params)[0], (groups, channels, 1)), (1, len(CLIPS), 1))
+    units = units * np.repeat(CLIPS, channels)[:, None]
+    codes = ROUNDERS[methods.rounding](many / units, square, *params.limits)
+    errors = output_error(codes * units - many, damped(square)).reshape(groups, len(CLIPS), channels)
+    if params.scale.size == 1:  # of all channels
+        errors = np.broadcast_to(errors.sum(axis=(0, 2), keepdims=True), errors.shape)
+    best = errors.argmin(axis=1)  # [G, O]
+    chosen = np.take_along_axis(codes.reshape(groups, len(CLIPS), channels, inputs), best[:, None, :, None], 1)[:, 0]
+    scale = params.scale * CLIPS[best].reshape(-1)[: params.scale.size]
+    return replace(params, scale=scale.astype(np.float32)), chosen.astype(CARRIER[params.type])
 
 
 def _values(product: MatrixProduct, codes: Array, params: Params) -> Reals:
