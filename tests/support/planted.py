@@ -32,9 +32,9 @@ MULTIPLIERS = (
 FAULTS = (
     "stochastic rounding",
     "rounds to odd",
-    "mantissa of 12 bits",
-    "accumulator of 20 bits, wraps",
-    "multiplier is a power of two",
+    "mantissa of 13 bits",
+    "accumulator of 21 bits, wraps",
+    "multiplier of two bits",
     "a quarter is added before rounding",
     "three roundings",
     "channels 3 modulo 4 are cut off",
@@ -168,8 +168,8 @@ class Device:
         """Return the code of an accumulator."""
         f = self.fields
         bits, how = f.accumulator.split(" bits, ")
-        if self.fault == "accumulator of 20 bits, wraps":
-            bits, how = "20", "wraps"
+        if self.fault == "accumulator of 21 bits, wraps":
+            bits, how = "21", "wraps"
         width = int(bits)
         total = wrapped(total, width) if how == "wraps" else min(max(total, -(1 << width - 1)), (1 << width - 1) - 1)
         if f.product == "fixed point":
@@ -189,11 +189,11 @@ class Device:
         q31 = math.floor(fraction * 2**31 + 0.5)
         if q31 == 1 << 31:
             q31, shift = 1 << 30, shift + 1
-        bits = 12 if fault == "mantissa of 12 bits" else f.mantissa
+        bits = 13 if fault == "mantissa of 13 bits" else f.mantissa
         dropped = 31 - bits
         mantissa = q31 >> dropped if f.shortened == "cut off" else (q31 + ((1 << dropped) >> 1)) >> dropped
-        if fault == "multiplier is a power of two":
-            mantissa = 1 << bits - 1
+        if fault == "multiplier of two bits":
+            mantissa = mantissa >> bits - 2 << bits - 2
         left, right = max(shift, 0), max(-shift, 0)
         if f.left == "wraps":
             total = wrapped(total << left, 32)

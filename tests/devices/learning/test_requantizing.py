@@ -49,7 +49,7 @@ def test_a_requantizer_by_range_is_found(last: str) -> None:
     assert point_of(stated(fields)) in asked(PlantedTarget(Device(fields))).points
 
 
-@pytest.mark.parametrize("fault", ["rounds to odd", "mantissa of 12 bits", "one more for codes above 100"])
+@pytest.mark.parametrize("fault", ["rounds to odd", "mantissa of 13 bits", "one more for codes above 100"])
 def test_a_device_beside_the_grammar_has_no_point(fault: str) -> None:
     assert fault in FAULTS
     assert asked(PlantedTarget(Device(Fields(), fault))).points == ()

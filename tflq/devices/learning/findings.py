@@ -18,6 +18,7 @@ class State(str, Enum):
     """How far an operator is known."""
 
     LEARNED = "learned"  # one form reproduces every bit, those of fresh questions included
+    PARTLY = "partly learned"  # the same for the geometries that the profile names; it refuses others
     TABLE = "table"  # its 256 results for the scales asked, and for no others
     UNKNOWN = "unknown"  # no form reproduces every bit
     UNSTABLE = "unstable"  # equal questions had different answers
@@ -27,7 +28,7 @@ class State(str, Enum):
 
 
 #: States in which a profile executes the operator.
-EXECUTED = (State.LEARNED, State.TABLE)
+EXECUTED = (State.LEARNED, State.PARTLY, State.TABLE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +62,7 @@ class Learned:
     @property
     def plain(self) -> tuple[str, ...]:
         """Profiles that reproduce every answer without any change."""
-        left = [form for form in (self.form, *self.also) if form is not None and not form.kind]
+        left = [form for form in (self.form, *self.also) if form is not None and not form.kind and not form.more]
         return tuple(name for form in left for name in self.alike.get(form.like, [form.like]))
 
     @property
@@ -73,7 +74,7 @@ class Learned:
         """Return the rows of a profile's file; none if the operator is not known."""
         if self.state is State.TABLE:
             return [{"op": self.subject.op, "types": self.subject.types, "tables": [dict(t) for t in self.tables]}]
-        if self.state is State.LEARNED and self.form is not None:
+        if self.state in (State.LEARNED, State.PARTLY) and self.form is not None:
             return self.form.rows(self.subject)
         return []
 

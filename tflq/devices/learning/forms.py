@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,26 +41,39 @@ from tflq.typing import Array
 FLOATS = floats.FIELDS
 #: Fields of averages that questions of a few taps part; the others keep their usual values.
 AVERAGES = {field: averages.FIELDS[field] for field in ("rounding", "zero_point", "count")}
-#: Keys of a file that change rows of the base by themselves.
-_BY_THEMSELVES = ("requantizer", "average", "float_sum", "ignores", "nearest")
+#: Keys of a file that take a profile's whole arithmetic, which rows do not bring along.
+_WITH_ARITHMETIC = ("", "floats", "arithmetic")
 #: The profile whose rows a file changes.
 BASE = "litert-ref"
 #: Profiles whose float kernels add in different orders: one by one, by Eigen, by XNNPACK, with fused multiply-add.
 ORDERS = ("litert-ref", "litert-opt", "litert-xnnpack", "litert-ref-arm64", "litert-opt-arm64")
-#: Grammars of single operators by key: the operators, values of the fields, and the usual ones.
-_OWN_GRAMMARS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Sequence[str]], Mapping[str, str]]] = {
-    "average": (averages.OPERATORS, AVERAGES, averages.stated(averages.Average())),
+
+
+def _few(fields: Mapping[str, Sequence[str]], most: int) -> dict[str, Sequence[str]]:
+    """Return the first values of each field but the last, which keeps all."""
+    *names, last = fields
+    return {**{name: fields[name][:most] for name in names}, last: fields[last]}
+
+
+#: A grammar of single operators: these, values of the fields, and the usual ones.
+Own: TypeAlias = "tuple[tuple[str, ...], Mapping[str, Sequence[Any]], Mapping[str, Any]]"
+AVERAGE = averages.stated(averages.Average())
+#: Grammars of single operators by key.
+_OWN_GRAMMARS: Mapping[str, Own] = {
+    "average": (averages.OPERATORS, AVERAGES, AVERAGE),
     "float_sum": (sums.OPERATORS, sums.FIELDS, sums.stated(sums.FloatSum())),
-    "nearest": (nearest.OPERATORS, nearest.FIELDS, nearest.stated(nearest.Nearest())),
+    "nearest": (nearest.OPERATORS, _few(nearest.FIELDS, 5), nearest.stated(nearest.Nearest())),
 }
 #: Roundings that are combined with narrower floats.
 _USUAL = ("half to even", "half away from zero")
 #: Operators whose accumulators are exact sums in every runtime.
-_EXACT_SUMS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
-#: Values of the fields of requantizers that are tried on any operator, and structures that they are tried on.
-_USUAL_MANTISSAS, _USUAL_FIRST = (31, 15), ("none", "half up", "half away from zero", "towards minus infinity")
-_USUAL_MULTIPLIERS = ("float64", "float32", "float64 rounded to float32")
-_USUAL_PRODUCTS, _STRUCTURES = ("fixed point", "float64", "float32"), 2
+EXACT_SUMS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+#: Widths of mantissas that are tried on any operator.
+_USUAL_MANTISSAS = (31, 15)
+#: Other values of the fields of requantizers that are tried on any operator, and structures that they are tried on.
+_USUAL_FIRST = ("none", "half up", "half away from zero", "towards minus infinity")
+_USUAL_MULTIPLIERS = ("float64", "float32", "float64 rounded to float32", "float64 rounded to float16")
+_USUAL_PRODUCTS, _STRUCTURES = ("fixed point", "float64", "float32", "float16"), 2
 #: Models that are prepared to see whether an operator makes output stages.
 _LOOKED_AT = 4
 #: Fields of the arithmetic that are changed by themselves.
@@ -69,11 +82,15 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {"scale_type": ("float64", "float32")}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Rows of a file without operator and types: `like` names the rows that are taken, `point` what changes them."""
+    """Rows of a file without operator and types: `like` names the rows that are taken, `point` what changes them.
+
+    `more` are further changes, made in this order.
+    """
 
     like: str = BASE
     kind: str = ""  # a key of the file; empty if nothing is changed
     fields: tuple[tuple[str, Any], ...] = ()
+    more: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
 
     def rows(self, subject: Subject, types: str = "") -> list[dict[str, Any]]:
         """Return the rows of a file for an operator."""
@@ -81,12 +98,17 @@ class Form:
         rows: list[dict[str, Any]] = []
         if self.like != BASE or not self.kind:
             rows.append({**head, "like": self.like})
-        beside = {} if self.kind in _BY_THEMSELVES else _arithmetic_beside(self.like)
+        beside = _arithmetic_beside(self.like) if self.kind in _WITH_ARITHMETIC else {}
         if beside:
             rows.append({**head, "arithmetic": beside})
         if self.kind:
             rows.append({**head, self.kind: dict(self.fields)})
+        rows += [{**head, kind: dict(fields)} for kind, fields in self.more]
         return rows
+
+    def changed(self, kind: str, **fields: Any) -> Form:
+        """Return the form with one more change."""
+        return replace(self, more=(*self.more, (kind, tuple(fields.items()))))
 
     @property
     def point(self) -> dict[str, Any]:
@@ -210,14 +232,12 @@ class Forms:
                 for value in values if name in read else ():
                     yield Form(like, "arithmetic", ((name, value),))
         for like in structures:
-            for option in self._options_ignored():
+            for option in self.options_ignored():
                 yield Form(like, "ignores", (("option", option),))
         for kind, (operators, choices, usual) in _OWN_GRAMMARS.items():
             if self.subject.op in operators:
-                yield from (
-                    f for f in _combined(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual)
-                )
-        for form in _combined("floats", FLOATS, floats.stated(floats.Floats())):
+                yield from (f for f in combined(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual))
+        for form in combined("floats", FLOATS, floats.stated(floats.Floats())):
             if _is_tried(form.point, self.subject.op):
                 for like in ORDERS[:1] if is_by_range(form) else ORDERS:
                     yield Form(like, form.kind, form.fields)
@@ -225,20 +245,19 @@ class Forms:
     def everything(self, known: Sequence[Form]) -> Iterator[Form]:
         """Yield the usual points of the grammar of requantizers on the first structures."""
         for like in self.requantizing_structures(known)[:_STRUCTURES]:
-            for point in points():
-                is_usual = point.mantissa in _USUAL_MANTISSAS and point.multiplier in _USUAL_MULTIPLIERS
-                is_usual &= (
-                    point.zero_point == ZERO_POINTS[0] or point.product == "float32"
-                ) and point.first in _USUAL_FIRST
-                if is_usual and point.product in _USUAL_PRODUCTS:
-                    yield requantizing(point, like)
+            yield from (requantizing(point, like) for point in usual_points(_USUAL_MANTISSAS))
+
+    def has(self, option: str) -> bool:
+        """Return whether the operator has an option, as far as a model was read."""
+        options = next((view(model).op(0).options for _, model in self._models.values()), None)
+        return options is not None and option in options.fields
 
     def requantizing_structures(self, known: Sequence[Form]) -> list[str]:
         """Return the structures that scale by an output stage, as far as the first drafts show.
 
         All structures of a contraction have the same accumulators: they are exact integers.
         """
-        if self.subject.op in _EXACT_SUMS:
+        if self.subject.op in EXACT_SUMS:
             return [BASE]
         return [like for like in self._structures(known) if self._makes_stages(like)]
 
@@ -247,11 +266,12 @@ class Forms:
         rows = () if profile is None else profile.kernels.get(self.subject.op, ())
         return set(fields_read(rows[0].prepare)) if rows else set()
 
-    def _options_ignored(self) -> list[str]:
+    def options_ignored(self) -> list[str]:
         """Return what a device may ignore: options that the operator has."""
         options = next((view(model).op(0).options for _, model in self._models.values()), None)
         own = {} if options is None else options.fields
-        return [name for name, fields in ignored.DEFAULTS.items() if all(field in own for field in fields)]
+        named = [name for name, fields in ignored.DEFAULTS.items() if all(field in own for field in fields)]
+        return named + [name for name in ignored.OPERANDS if self.subject.op not in EXACT_SUMS]
 
     def _makes_stages(self, like: str) -> bool:
         profile = by_name(like)
@@ -311,7 +331,19 @@ def _is_tried(chosen: Mapping[str, str], op: str) -> bool:
     return chosen["reals"] not in floats.IN_STEPS or (is_by_range and is_plain and op in floats.COUNTED)
 
 
-def _combined(kind: str, choices: Mapping[str, Sequence[str]], usual: Mapping[str, str]) -> Iterator[Form]:
+@cache
+def usual_points(mantissas: tuple[int, ...]) -> tuple[Requantizer, ...]:
+    """Return points that are tried on any operator, with mantissas of these widths."""
+    found = []
+    for point in points():
+        is_usual = point.mantissa in mantissas and point.multiplier in _USUAL_MULTIPLIERS
+        is_usual &= point.zero_point == ZERO_POINTS[0] or point.product == "float32"
+        if is_usual and point.first in _USUAL_FIRST and point.product in _USUAL_PRODUCTS:
+            found.append(point)
+    return tuple(found)
+
+
+def combined(kind: str, choices: Mapping[str, Sequence[Any]], usual: Mapping[str, Any]) -> Iterator[Form]:
     """Yield forms with every combination of fields, those nearest to the usual one first."""
     chosen: list[tuple[tuple[str, Any], ...]] = [()]
     for name, values in choices.items():

@@ -147,7 +147,9 @@ def jointly(operators: Sequence[Learned]) -> tuple[Learned, ...]:
 def _named(one: Learned, profile: str) -> Learned:
     """Return the finding with a profile as its form; the others stay beside it."""
     forms = [other for other in (one.form, *one.also) if other is not None]
-    own = next(form for form in forms if not form.kind and profile in one.alike.get(form.like, [form.like]))
+    own = next(
+        form for form in forms if not form.kind and not form.more and profile in one.alike.get(form.like, [form.like])
+    )
     return replace(one, form=Form(profile), also=tuple(form for form in forms if form != own))
 
 

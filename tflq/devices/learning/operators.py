@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from tflq.devices.conformance.draft import Draft, samples_of
+from tflq.devices.conformance.draft import Draft
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.channels import repeating_channels
-from tflq.devices.learning.exceptions import exception
+from tflq.devices.learning.exceptions import exception, holding
 from tflq.devices.learning.findings import Learned, State
-from tflq.devices.learning.forms import Form, Forms, is_by_range, requantizing
+from tflq.devices.learning.forms import Form, Forms
+from tflq.devices.learning.further import further, rearranged
 from tflq.devices.learning.probes import drawn, extreme
 from tflq.devices.learning.requantizing import Requantized, learned_requantizer
+from tflq.devices.learning.splitting import splitting
 from tflq.devices.learning.subjects import KINDS, Subject
 from tflq.devices.learning.tables import as_tables
 from tflq.diagnosis.certainty import inside
-from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.numerics.requantizer import Requantizer
 
 #: A course of questions about one operator.
@@ -27,19 +28,16 @@ Course: TypeAlias = "Generator[list[Draft], list[Answer], Learned]"
 
 #: Operators whose accumulators can be chosen freely: their requantizers are learned by themselves.
 CONTRACTIONS = ("CONV_2D", "FULLY_CONNECTED", "DEPTHWISE_CONV_2D")
-#: Splitting drafts that are tried and asked in one round, rounds of them, rounds of fresh questions.
-_POOL, _SPLITTING, _ROUNDS, _FRESH_ROUNDS = 16, 6, 3, 4
 #: Fresh elements inside their type's range that a form needs where nothing can be asked.
 _TELLING = 32
-#: Drafts with random inputs that are searched, inputs of each, their bytes at most, and inputs that are asked.
-_SEARCHED, _SAMPLES, _MOST_BYTES, _KEPT = 12, 100, 1 << 23, 8
-#: Further draws of drafts that are looked at where forms by ranges and by scales are not split.
-_DRAWS = 3
-#: Points of an operator's own requantizer that are tried; forms whose shares are computed; forms that are split,
-#: and those by ranges among them.
-_OWN, _SCORED, _SPLIT, _RANGES = 4, 24, 10, 60
+#: Rounds of splitting questions, and of fresh ones.
+_ROUNDS, _FRESH_ROUNDS = 6, 4
+#: Points of an operator's own requantizer that are tried; forms whose shares are computed.
+_OWN, _SCORED = 4, 24
 #: Answers that score forms; answers that all forms are compared with before the first that fits is sought.
 _FIRST, _FEW = 3, 8
+#: Rounds of other geometries, each of which chooses a form or confirms one.
+_COVERED = 3
 #: Forms beside the first that are compared with every answer up to a size in elements.
 _COMPARED, _LARGE = 24, 1 << 14
 
@@ -84,6 +82,10 @@ def learned_operator(subject: Subject, shared: Shared, effort: Effort) -> Course
     *once, again = answers
     seen = [answer for answer in once if answer.is_answered]
     refused = sum(answer.refused for answer in once)
+    if not seen and all(answer.refused for answer in once):  # it may take other options, shapes or types of scales
+        once = yield subject.covering(effort.seed)
+        seen = [answer for answer in once if answer.is_answered]
+        again = once[0]
     if not seen:
         return _unanswered(subject, once)
     if once[0].is_answered and not (again.is_answered and once[0].same(again)):
@@ -97,6 +99,14 @@ def learned_operator(subject: Subject, shared: Shared, effort: Effort) -> Course
     course.choose(shared, mine)
     learned = yield from course.confirmed()
     return replace(learned, refused=refused + learned.refused)
+
+
+def _different(points: Sequence[Requantizer]) -> list[Requantizer]:
+    """Return the first points, and the first of each width of accumulators."""
+    first: dict[str, Requantizer] = {}
+    for point in points:
+        first.setdefault(point.accumulator, point)
+    return list(dict.fromkeys([*points[:1], *list(first.values())[:_OWN], *points[:_OWN]]))
 
 
 def chosen_by(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> _Course:
@@ -127,6 +137,9 @@ class _Course:
     fresh: int = 0
     fresh_elements: int = 0
     covered: int = 0
+    turns: int = 0  # of splitting
+    stages: list[Iterator[Form]] = field(default_factory=list)
+    shares: list[tuple[float, Form]] = field(default_factory=list)
 
     @property
     def subject(self) -> Subject:
@@ -136,26 +149,48 @@ class _Course:
     def choose(self, shared: Shared, mine: Requantized | None) -> None:
         """Find the forms that reproduce every answer: known ones, shared and own requantizers, then all others."""
         self.known = self.forms.known(self.answers[0].draft)
-        points = shared.points(self.subject.kind) + ([] if mine is None else list(mine.points[1:_OWN]))
-        changed = list(self.forms.changed(self.known, list(dict.fromkeys(points))))
-        self.left = self._fitting([*self.known, *changed])
-        if self.best() is None and mine is None and self.subject.kind in KINDS:
-            self.left = self._fitting(self.forms.everything(self.known))
+        own = [] if mine is None else _different(mine.points or mine.inner)
+        points = list(dict.fromkeys([*shared.points(self.subject.kind), *own[1:]]))
+        self.left = self._fitting([*self.known, *self.forms.changed(self.known, points)])
+        if self.subject.kind in KINDS:
+            if mine is None:
+                self.stages.append(self.forms.everything(self.known))
+            self.stages += further(self.forms, self.known, own or points)
 
     def _fitting(self, forms: Iterable[Form]) -> list[Form]:
         """Return the forms that reproduce the first answers; `best` compares them with the others."""
         found = []
+        smallest, *others = self._telling_first()
         for form in forms:
             self.tried += 1
-            if self.forms.fits(form, self.answers[:_FEW]):
+            same, elements = self.forms.matches(form, smallest)
+            if same == elements and self.forms.fits(form, others):
                 found.append(form)
+            elif same:
+                self.shares.append((same / elements, form))
+        self.shares = sorted(self.shares, key=lambda share: -share[0])[:_SCORED]
         return found
 
+    def _telling_first(self) -> list[Answer]:
+        """Return the first answers; once forms were tried, the one first of which they reproduce least."""
+        few = self.answers[:_FEW]
+        forms = [form for _, form in self.shares[:_FIRST]]
+        if not forms:
+            return few
+        shares = [max(self.forms.matches(form, answer)[0] for form in forms) / answer.elements for answer in few]
+        return [few[at] for at in np.argsort(shares, kind="stable")]
+
     def best(self) -> Form | None:
-        """Return the first form left that reproduces every answer, and drop those before it."""
-        while self.left and not self.forms.fits(self.left[0], self.answers[_FEW:]):
-            del self.left[0]
-        return self.left[0] if self.left else None
+        """Return the first form left that reproduces every answer, and drop those before it.
+
+        If none is left, forms are tried that were not yet.
+        """
+        while True:
+            while self.left and not self.forms.fits(self.left[0], self.answers[_FEW:]):
+                del self.left[0]
+            if self.left or not self.stages:
+                return self.left[0] if self.left else None
+            self.left = self._fitting(self.stages.pop(0))
 
     def keep(self, answers: Sequence[Answer]) -> None:
         """Take new answers in, and drop the forms that do not reproduce them; large ones count for the first form."""
@@ -165,66 +200,13 @@ class _Course:
         first = [form for form in self.left[:1] if self.forms.fits(form, new)]
         self.left = first + [form for form in self.left[1:] if self.forms.fits(form, small)]
 
-    def splitting(self, turn: int) -> list[Draft]:
-        """Return drafts on which the forms left differ, those that split them best first."""
-        # Forms by ranges differ from others once in a thousand elements: they are split from the first, too.
-        # A model of a pointwise operator is small, so that all of them can be compared.
-        fact = OPERATORS.get(self.subject.op)
-        is_small = fact is not None and bool(fact.pointwise)
-        ranges = [form for form in self.left if is_by_range(form)][: _RANGES if is_small else _SPLITTING]
-        some = list(dict.fromkeys([*self.left[:_SPLIT], *ranges]))
-        pool = self.subject.drafts(self.effort.seed + 1 + turn % 2, _POOL * (1 + turn // 2))
-        chosen = self._parting(some, pool)
-        if not chosen and is_small and any(is_by_range(form) != is_by_range(some[0]) for form in some):
-            draws = (self.subject.drafts(self.effort.seed + 40 + _DRAWS * turn + n, _POOL) for n in range(_DRAWS))
-            chosen = next(filter(None, (self._parting(some, drafts) for drafts in draws)), [])
-        return chosen or self._searched(some, pool[:_SEARCHED], turn)
-
-    def _parting(self, forms: list[Form], pool: Sequence[Draft]) -> list[Draft]:
-        """Return the drafts of a pool that split forms best; none if all forms are equal on all of them."""
-        groups = [forms]
-        chosen: list[Draft] = []
-        small = [d for d in pool if sum(value.nbytes for sample in d.samples for value in sample) <= _MOST_BYTES]
-        keys = {id(draft): {form: self.forms.key(form, [draft]) for form in forms} for draft in small}
-        while len(chosen) < _SPLITTING:
-            splits = [(draft, _split(groups, keys[id(draft)])) for draft in small]
-            draft, best = max(splits, key=lambda s: len(s[1]), default=(None, groups))
-            if draft is None or len(best) == len(groups):
-                break
-            chosen.append(draft)
-            groups = best
-        return chosen
-
-    def _searched(self, forms: Sequence[Form], pool: Sequence[Draft], turn: int) -> list[Draft]:
-        """Return drafts with random inputs on which the first form differs from another, if some are found.
-
-        Sums in floats and sums of integers differ once in many thousand elements.
-        """
-        rng = np.random.default_rng([self.effort.seed, 13, turn])
-        chosen = []
-        for draft in pool:
-            many = replace(draft, samples=tuple(samples_of(rng, draft.inputs)[0] for _ in range(_SAMPLES)))
-            if sum(value.nbytes for sample in many.samples for value in sample) > _MOST_BYTES:
-                continue
-            first, *others = (self.forms.by_sample(form, many) for form in forms)
-            apart = sorted({at for other in others for at in np.flatnonzero(first != other).tolist()})
-            if apart:
-                chosen.append(replace(draft, samples=tuple(many.samples[at] for at in apart[:_KEPT])))
-        return chosen[:_SPLITTING]
-
     def confirmed(self) -> Course:
         """Split the forms left, confirm the first by fresh questions, and return what is known."""
-        for turn in range(_ROUNDS):
-            if len(self.left) < 2:
-                break
-            chosen = self.splitting(turn)
-            if not chosen:
-                break
-            self.keep((yield chosen))
         for turn in range(_FRESH_ROUNDS):
-            if self.best() is None:
-                break
+            yield from self._split()
             best = self.best()
+            if best is None:
+                break
             drafts = self._fresh(turn)
             answers = yield drafts
             told = [answer for answer in answers if answer.is_answered]
@@ -237,21 +219,63 @@ class _Course:
                 return (yield from self._covered(best))
         return (yield from self._fallback())
 
+    def _split(self) -> Generator[list[Draft], list[Answer], None]:
+        """Ask questions on which the forms left differ, until no more are found."""
+        for _ in range(_ROUNDS):
+            if self.best() is None or len(self.left) < 2:
+                break
+            chosen = splitting(self.forms, self.left, self.effort.seed, self.turns)
+            self.turns += 1
+            if not chosen:
+                break
+            self.keep((yield chosen))
+
     def _covered(self, best: Form) -> Course:
-        """Claim a form if it reproduces every geometry and extreme; else state for what it holds."""
-        drafts = self.subject.covering(self.effort.seed)
-        if not drafts:
-            return self._finding(State.LEARNED, "")
-        told = [answer for answer in (yield drafts) if answer.is_answered]
-        self.covered = len(told)
-        wrong = [answer for answer in told if not self.forms.fits(best, [answer])]
-        right = [answer for answer in told if answer not in wrong]
-        self.answers += told
-        if wrong:
-            found = replace(self._finding(State.UNKNOWN, exception(wrong, right)), nearest=best)
-            pairs = [self.forms.matches(best, answer) for answer in self.answers]
-            return replace(found, share=(sum(same for same, _ in pairs), sum(elements for _, elements in pairs)))
-        self.left = [best, *(form for form in self.left[1:] if self.forms.fits(form, told))]
+        """Claim a form if it reproduces every geometry and extreme; else find another, or state for what it holds."""
+        first: tuple[list[Answer], list[Answer]] | None = None
+        form: Form | None = best
+        for turn in range(_COVERED):
+            told = yield from self._asked_to_cover(turn)
+            wrong = [answer for answer in told if form is not None and not self.forms.fits(form, [answer])]
+            self.answers += told
+            if not wrong:
+                self.left = [one for one in self.left[:_COMPARED] if one is form or self.forms.fits(one, told)]
+                return self._claimed(told)
+            right = [answer for answer in told if answer not in wrong]
+            first = first or (wrong, right)
+            # The wrong answers choose another form, so that only others can confirm it.
+            self.answers.sort(key=lambda answer: (answer not in wrong, answer.elements))
+            if turn == 0:
+                self.stages[:0] = rearranged(self.forms, (), first=best)
+            yield from self._split()
+            form = self.best()
+            if form is None:
+                break
+        assert first is not None  # a form was wrong
+        return (yield from self._held_in_part(best, *first))
+
+    def _held_in_part(self, best: Form, wrong: Sequence[Answer], right: Sequence[Answer]) -> Course:
+        """Claim a form for the geometries that it reproduces if others confirm it; else state what is known of it."""
+        condition = holding(wrong, right)
+        if condition is not None:
+            form = best.changed("only", **condition)
+            told = yield from self._asked_to_cover(_COVERED)
+            told = [answer for answer in told if self.forms.results(form, answer.draft) is not None]
+            if told and self.forms.fits(form, told):
+                self.left = [form]
+                return replace(self._claimed(told), state=State.PARTLY, also=(), note=exception(wrong, right))
+        found = replace(self._finding(State.UNKNOWN, exception(wrong, right)), nearest=best)
+        pairs = [self.forms.matches(best, answer) for answer in self.answers]
+        return replace(found, share=(sum(same for same, _ in pairs), sum(elements for _, elements in pairs)))
+
+    def _asked_to_cover(self, turn: int) -> Generator[list[Draft], list[Answer], list[Answer]]:
+        """Ask every geometry and extreme, or drafts of all aims; another turn has other geometries and numbers."""
+        drafts = self.subject.covering(self.effort.seed, turn)
+        told = [answer for answer in (yield drafts) if answer.is_answered] if drafts else []
+        self.covered += len(told)
+        return told
+
+    def _claimed(self, told: Sequence[Answer]) -> Learned:
         self.fresh, self.fresh_elements = self.fresh + len(told), self.fresh_elements + sum(a.elements for a in told)
         return self._finding(State.LEARNED, "")
 
@@ -313,9 +337,10 @@ class _Course:
         return self._nearest()
 
     def _nearest(self) -> Learned:
+        """Name the form of the grammar that reproduces most elements."""
         few = self.answers[: _FIRST * 2]
         scored = []
-        for form in (*self.known[:_SCORED], requantizing(Requantizer())):
+        for form in dict.fromkeys([*self.known[:_SCORED], *(form for _, form in self.shares)]):
             same, elements = map(sum, zip(*(self.forms.matches(form, answer) for answer in few), strict=True))
             scored.append((same / max(elements, 1), form))
         best = max(scored, key=lambda s: s[0])[1]
@@ -328,13 +353,3 @@ class _Course:
 def _telling(answer: Answer) -> int:
     """Return the number of elements that are neither the lowest nor the highest of their type."""
     return sum(inside(output) for sample in answer.outputs for output in sample)
-
-
-def _split(groups: Sequence[list[Form]], keys: dict[Form, bytes]) -> list[list[Form]]:
-    found = []
-    for group in groups:
-        parts: dict[bytes, list[Form]] = {}
-        for form in group:
-            parts.setdefault(keys[form], []).append(form)
-        found += list(parts.values())
-    return found

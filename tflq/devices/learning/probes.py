@@ -27,6 +27,8 @@ CHANNELS = 256
 _PER_CHANNEL = ("CONV_2D", "DEPTHWISE_CONV_2D")
 #: Codes that are left out at the ends of a type's range: no rounding and no mantissa moves one that far.
 MARGIN = 4
+#: Bits of registers after their sign, which questions overflow.
+_REGISTERS = (15, 23, 31, 17, 19)
 #: Exponents of the real multipliers that are asked about, and the largest accumulator.
 EXPONENTS = (-16.0, 1.0)
 LARGEST = 2**31 - 1
@@ -152,10 +154,10 @@ def with_totals(probe: Probe, totals: Array) -> Probe:
 
 
 def wide(rng: Rng, op: str, kind: str, count: int) -> list[Probe]:
-    """Return models whose accumulators leave 16, 24 or 32 bits while their codes stay inside the output's range."""
+    """Return models whose accumulators leave their registers while their codes stay inside the output's range."""
     found = []
     for turn in range(count):
-        bits = (15, 23, 31)[turn % 3]
+        bits = _REGISTERS[turn % len(_REGISTERS)]
         size = CHANNELS if is_per_channel(op, kind) else 1
         exponents = 6.0 - bits + rng.uniform(-0.5, 0.5, size)
         totals = rng.choice([-1, 1], CHANNELS) * 2.0 ** (bits + rng.uniform(-0.7, 0.9, CHANNELS))

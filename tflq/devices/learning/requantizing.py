@@ -21,7 +21,7 @@ Rounds: TypeAlias = "Generator[list[Draft], list[Answer], Requantized]"
 #: Models of the first batch for operators with a multiplier per channel, and with one for all; and of extremes.
 _FIRST, _FIRST_OF_ONE, _EXTREMES = 4, 16, 4
 #: The largest accumulator of a width in bits.
-_REACH = {"16": 2**15 - 1, "24": 2**23 - 1}
+_REACH = {bits: 2 ** (int(bits) - 1) - 1 for bits in ("16", "18", "20", "24")}
 #: Points whose variants are tried, and those left that are compared at every edge.
 _LEFT, _PROVED = 48, 8
 #: Rounds after which those left are named as they are.
@@ -34,6 +34,7 @@ class Requantized:
 
     `tried` counts points. `asked` are the models with their answers. `reason` is why nothing could be asked. `proved`
     is true if all points left are equal at every edge between codes, for every accumulator, at all multipliers asked.
+    `inner` are points that reproduce all but extremes, if no point reproduces these.
     """
 
     op: str
@@ -44,6 +45,7 @@ class Requantized:
     asked: tuple[Answer, ...] = ()
     reason: str = ""
     proved: bool = True
+    inner: tuple[Requantizer, ...] = ()
 
     @property
     def accumulators(self) -> int:
@@ -78,7 +80,7 @@ def learned_requantizer(op: str, kind: str, seed: int) -> Rounds:
     everything = points()
     course = _Course(Space(op, kind, everything))
     count = _FIRST if is_per_channel(op, kind) else _FIRST_OF_ONE
-    looked = wide(rng, op, kind, count if is_per_channel(op, kind) else 2 * _FIRST)
+    looked = wide(rng, op, kind, count + 1 if is_per_channel(op, kind) else 2 * _FIRST)
     answers = yield [probe.draft(op, kind) for probe in looked]
     course.rounds += 1
     told = [(p, a) for p, a in zip(looked, answers, strict=True) if a.is_answered]
@@ -94,6 +96,7 @@ def learned_requantizer(op: str, kind: str, seed: int) -> Rounds:
         reason = yield from course.batch(chosen)
     if not course.asked or not course.space.points:
         return _found(course, len(everything), reason)
+    inner = course.space.points[:_LEFT]
     beyond = [variant for point in course.space.points[:_LEFT] for variant in variants(point)]
     course.space = course.space.variants_of(beyond)
     reason = yield from course.batch(extreme(rng, op, kind, _EXTREMES * (1 if is_per_channel(op, kind) else 3)))
@@ -103,7 +106,7 @@ def learned_requantizer(op: str, kind: str, seed: int) -> Rounds:
     proved = all(
         equal_at_every_edge(course.space, left[0], other, probe) for other in left[1:] for probe in course.probes[:2]
     )
-    return replace(found, proved=proved)
+    return replace(found, proved=proved, inner=() if found.points else inner)
 
 
 def _widths(kind: str, told: Sequence[tuple[Probe, Answer]]) -> list[str]:
@@ -124,7 +127,7 @@ def _widths(kind: str, told: Sequence[tuple[Probe, Answer]]) -> list[str]:
             is_near &= bool(np.all((distance <= MARGIN) | ~inside))
         if is_near:
             found.append(accumulator)
-    return found or [ACCUMULATORS[0]]
+    return list(dict.fromkeys([ACCUMULATORS[0], *found]))  # a multiplier beside the real one leaves none that is near
 
 
 def _found(course: _Course, tried: int, reason: str) -> Requantized:

@@ -13,8 +13,8 @@ from tflq.devices.conformance.grids import contracting, directed, elementwise, e
 _FAMILIES = (contracting, elementwise, summing, moving, directed)
 #: Families of drafts that a form must reproduce, too, before it is claimed: geometries, options and extreme sums.
 _COVERING = (geometric, extremes)
-#: Draws of drafts that are kept.
-_KEPT = 6
+#: Draws of drafts that are kept; the seed of those that cover operators without geometries, and their number.
+_KEPT, _COVERED, _ALL = 6, 60, 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,9 +38,13 @@ class Subject:
         found = [draft for family in _families_of(self) for draft in _draws(seed, family).get(self, ())]
         return spread(found, most)
 
-    def covering(self, seed: int) -> list[Draft]:
-        """Return drafts of every pair of values of two options, and of extreme sums; none for most operators."""
-        return list(_covering(seed).get(self, ()))
+    def covering(self, seed: int, turn: int = 0) -> list[Draft]:
+        """Return drafts of every pair of values of two options, and of extreme sums; else drafts of all aims.
+
+        Another turn has other geometries and other numbers.
+        """
+        found = list(_covering(seed, turn, self.op if turn else "").get(self, ()))
+        return found or self.drafts(seed + _COVERED + turn, _ALL)
 
 
 #: Types of codes that can be learned.
@@ -53,8 +57,8 @@ def _draws(seed: int, family: int) -> Mapping[Subject, tuple[Draft, ...]]:
 
 
 @lru_cache(_KEPT)
-def _covering(seed: int) -> Mapping[Subject, tuple[Draft, ...]]:
-    return _by_subject(draft for family in _COVERING for draft in family.drafts(seed))
+def _covering(seed: int, turn: int, op: str) -> Mapping[Subject, tuple[Draft, ...]]:
+    return _by_subject(draft for family in _COVERING for draft in family.drafts(seed + _COVERED * turn, turn, op))
 
 
 def _by_subject(drafts: Iterable[Draft]) -> Mapping[Subject, tuple[Draft, ...]]:

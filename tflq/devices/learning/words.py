@@ -10,11 +10,12 @@ import numpy as np
 from tflq.devices.learning.findings import Learned, State
 from tflq.devices.learning.forms import BASE, Form
 from tflq.devices.learning.requantizing import Requantized
+from tflq.engine.kernels.families.code_averages import DIVISION
 from tflq.engine.kernels.families.float_sum import COUNTED, TO_OUTPUT
 from tflq.engine.kernels.families.through_floats import SCALED
 from tflq.engine.numerics.code_ranges import TO_CODES
 from tflq.engine.numerics.multipliers_of_scales import Scales
-from tflq.engine.numerics.requantizer import BY_RANGE, NAMED, Requantizer, limit, point_of
+from tflq.engine.numerics.requantizer import BY_RANGE, NAMED, NARROWED, SHIFTS, Requantizer, limit, point_of
 
 #: How reals become codes, by the product.
 _BY_SCALE = {
@@ -27,6 +28,23 @@ _AVERAGED = {"kept": "of codes", "subtracted": "of codes less their zero point"}
 
 def described(form: Form) -> str:
     """Return a form in one sentence without its full stop."""
+    return "; ".join([_alone(form), *(_changed(kind, dict(fields)) for kind, fields in form.more)])
+
+
+def _changed(kind: str, point: dict[str, Any]) -> str:
+    """Return a change beside a form's own in words."""
+    if kind == "ignores":
+        return f"ignored: {point['option']}"
+    if kind == "requantizer":
+        return requantizer_in_words(point_of(point))
+    if kind == "only":
+        known = (" and ".join(map(" ".join, zip(point["names"], one, strict=True))) for one in point["values"])
+        return "only with " + " or ".join(known)
+    values = (f"{name.replace('_', ' ')} {value}" for name, value in point.items())
+    return f"{kind.replace('_', ' ')}: " + ", ".join(values)
+
+
+def _alone(form: Form) -> str:
     if not form.kind:
         return f"as {form.like}"
     structure = "" if form.like == BASE else f"as {form.like}, but "
@@ -35,6 +53,9 @@ def described(form: Form) -> str:
         return structure + requantizer_in_words(point_of(point))
     if form.kind == "average":
         count = "" if point["count"] == "taps inside" else ", divided by the size of the whole window"
+        quotient, width = point.get("quotient", DIVISION), point.get("sum", "exact")
+        count += "" if quotient == DIVISION else f", by a {quotient}"
+        count += "" if width == "exact" else f", sums of {width}"
         return f"{structure}the average {_AVERAGED[point['zero_point']]} is rounded {point['rounding']}{count}"
     if form.kind == "ignores":
         return f"as {form.like}, but the option {point['option']} is ignored"
@@ -44,6 +65,8 @@ def described(form: Form) -> str:
         return structure + _sum_in_words(point)
     if form.kind == "floats":
         return _floats_in_words(form)
+    if form.kind != "arithmetic":
+        return structure + _changed(form.kind, point)
     return f"as {form.like} with " + ", ".join(f"{name} {value}" for name, value in point.items())
 
 
@@ -88,7 +111,8 @@ def requantizer_in_words(point: Requantizer) -> str:
         parts.append(f"a multiplier{of}")
         if point.is_fixed:
             how = "" if point.mantissa == 31 else f" ({point.shortened})"
-            parts.append(f"a mantissa of {point.mantissa} bits{how}")
+            is_power = point.mantissa == 1
+            parts.append(f"a power of two{how}" if is_power else f"a mantissa of {point.mantissa} bits{how}")
         else:
             parts.append(f"the product in {point.product}")
     if point.is_fixed and point.first != "none":
@@ -97,6 +121,10 @@ def requantizer_in_words(point: Requantizer) -> str:
         parts.append(f"rounded once, {point.last}")
     if point.zero_point == "before rounding":
         parts.append("the zero point added before the rounding")
+    if point.shift != SHIFTS[0]:
+        parts.append("one shift for all channels")
+    if point.narrowed != NARROWED[0]:
+        parts.append(f"accumulators shifted {point.narrowed}")
     if point.accumulator != "32 bits, wraps":
         parts.append("accumulators of " + point.accumulator.replace(",", " that") if "," in point.accumulator else "")
     if point.is_fixed and point.left != "wraps":
@@ -134,6 +162,7 @@ def _function(rounding: str) -> str:
         "half up": "round_half_up",
         "half away from zero": "round_half_away",
         "half to even": "round_half_even",
+        "to odd": "round_to_odd",
     }[rounding]
 
 
@@ -191,7 +220,7 @@ def _share(same: int, elements: int) -> str:
 
 def finding(one: Learned) -> str:
     """Return what is known of an operator in one sentence."""
-    if one.state is State.LEARNED and one.form is not None:
+    if one.state in (State.LEARNED, State.PARTLY) and one.form is not None:
         return described(one.form)
     if one.state is State.TABLE:
         return f"{len(one.tables)} tables of 256 codes, one for each pair of scales asked"

@@ -71,6 +71,11 @@ def rounded_to_float32(s: Scales) -> Reals:
     return in_float64(s).astype(np.float32).astype(np.float64)
 
 
+def rounded_to_float16(s: Scales) -> Reals:
+    """Return float64 multipliers rounded to float16 once."""
+    return in_float64(s).astype(np.float16).astype(np.float64)
+
+
 #: Ways to compute multipliers from scales. "given" is the one that a kernel prepares.
 MULTIPLIERS: Mapping[str, Callable[[Scales], Reals]] = {
     "given": in_float64,
@@ -80,4 +85,5 @@ MULTIPLIERS: Mapping[str, Callable[[Scales], Reals]] = {
     "float32 product of scales, float64 quotient": of_float32_product,
     "float32, times the output scale's reciprocal": times_reciprocal,
     "float64 rounded to float32": rounded_to_float32,
+    "float64 rounded to float16": rounded_to_float16,
 }

@@ -10,7 +10,7 @@ An accumulator is in LSB of a product of scales a * b (or of one scale a), and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.divisions import OF_HARDWARE, ROUNDINGS, Ints
 from tflq.engine.numerics.multiplier import quantize_multipliers
 from tflq.engine.numerics.multipliers_of_scales import MULTIPLIERS, Reals, Scales
-from tflq.engine.numerics.narrow_floats import in_bfloat16
+from tflq.engine.numerics.narrow_floats import in_bfloat16, in_float16
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.errors import OptionError
 from tflq.typing import Array
@@ -41,15 +41,26 @@ PRODUCTS = (
     "float64",
     "float32",
     "bfloat16",
+    "float16",
     "float32 quotient",
     "float32 times reciprocal",
     "float32 by range",
 )
 BY_RANGE = PRODUCTS[-1]
-#: Bits of a fixed-point mantissa after its sign.
-MANTISSAS = (31, 24, 23, 16, 15, 8, 7)
+#: Products whose operands and results are narrow floats, by name.
+_NARROW: Mapping[str, Callable[[Array], Array]] = {"bfloat16": in_bfloat16, "float16": in_float16}
+#: Bits of a fixed-point mantissa after its sign; a mantissa of 1 bit makes the multiplier a power of two.
+MANTISSAS = (31, 24, 23, 18, 17, 16, 15, 12, 11, 8, 7, 1)
 #: How mantissas are shortened from 31 bits. "kept below 1": one that would round up to 1 keeps its largest value.
-SHORTENED = ("to nearest", "cut off", "to nearest, kept below 1")
+SHORTENED = ("to nearest", "cut off", "to nearest, kept below 1", "rounded up", "to the nearest logarithm")
+#: Exponents of fixed-point mantissas: each multiplier has its own, or all channels that of the largest.
+SHIFTS = ("of each multiplier", "of the largest multiplier")
+#: Accumulators may be shifted to the right first, so that the codes keep 8 more bits, and saturate in 16 bits.
+NARROWED = ("not before the product", "to 16 bits before the product")
+#: 2 less the square root of 2, times 2**30: mantissas from the root on are nearer to the next power of two.
+_ABOVE_ROOT = np.int64(628983398)
+#: Bits that codes keep below their own when accumulators are narrowed.
+_KEPT_BITS = 8
 #: Treatments of accumulators that are shifted to the left beyond 32 bits.
 LEFT = ("wraps", "saturates", "exact")
 #: Widths of accumulators with their bias.
@@ -58,6 +69,10 @@ ACCUMULATORS = (
     "32 bits, saturates",
     "24 bits, wraps",
     "24 bits, saturates",
+    "20 bits, wraps",
+    "20 bits, saturates",
+    "18 bits, wraps",
+    "18 bits, saturates",
     "16 bits, wraps",
     "16 bits, saturates",
     "64 bits",
@@ -92,6 +107,8 @@ class Requantizer:
     left: str = "wraps"
     accumulator: str = "32 bits, wraps"
     result: str = "clamped"
+    shift: str = "of each multiplier"
+    narrowed: str = "not before the product"
 
     @property
     def is_fixed(self) -> bool:
@@ -113,7 +130,7 @@ class Requantizer:
             chosen = real if scales is None or self.multiplier == "given" else MULTIPLIERS[self.multiplier](scales)
             if not self.is_fixed:
                 return (chosen,)
-            return _shortened(chosen, self.mantissa, self.shortened)
+            return _shortened(chosen, self.mantissa, self.shortened, is_shared=self.shift == SHIFTS[1])
 
     def codes(
         self,
@@ -160,8 +177,9 @@ class Requantizer:
         if self.product == "float64":
             return np.asarray(total.astype(np.float64) * factors[0])
         floats: Array = total.astype(np.float32)
-        if self.product == "bfloat16":
-            return in_bfloat16(in_bfloat16(floats) * in_bfloat16(factors[0].astype(np.float32)))
+        if self.product in _NARROW:
+            narrow = _NARROW[self.product]
+            return narrow(narrow(floats) * narrow(factors[0].astype(np.float32)))
         product: Array = floats * factors[0].astype(np.float32)
         if self.product == "float32 quotient":
             product = product / factors[1]
@@ -171,12 +189,15 @@ class Requantizer:
 
     def _in_fixed_point(self, total: Ints, factors: tuple[Array, ...], zero: Ints) -> Ints:
         mantissa, shift = factors
+        if self.narrowed == NARROWED[1]:
+            ahead = np.maximum(-shift - _KEPT_BITS, 0)
+            total = np.clip(OF_HARDWARE[self.last](total, np.minimum(ahead, 62)), -(2**15), 2**15 - 1)
+            shift = shift + ahead
         left, right, bits = np.maximum(shift, 0), np.maximum(-shift, 0), np.full_like(shift, self.mantissa)
         if self.left == "exact":
             product, bits = total * mantissa, bits - left
-            far = bits < 0
-            product = np.where(far, np.sign(product) * _WIDE, product)
-            bits = np.maximum(bits, 0)
+            up, bits = np.clip(-bits, 0, 62), np.maximum(bits, 0)
+            product = np.where(np.abs(product) > _WIDE >> up, np.sign(product) * _WIDE, product << up)
         else:
             shifted = _shifted_left(total, left) if self.left == "saturates" else _wrap(total << (left & 31))
             product = shifted * mantissa
@@ -219,11 +240,18 @@ def _shifted_left(total: Ints, shift: Ints) -> Ints:
     return np.where(leaves, np.sign(total) * _MOST, total << near)
 
 
-def _shortened(real: Reals, bits: int, how: str) -> tuple[Ints, Ints]:
+def _shortened(real: Reals, bits: int, how: str, *, is_shared: bool) -> tuple[Ints, Ints]:
     mantissas, shifts = (values.astype(np.int64) for values in quantize_multipliers(real))
-    dropped = np.int64(31 - bits)
-    half = np.int64(0) if how == "cut off" else (np.int64(1) << dropped) >> 1
-    short = (mantissas + half) >> dropped
+    dropped = np.full_like(shifts, 31 - bits)
+    if is_shared:
+        dropped, shifts = np.minimum(dropped + shifts.max() - shifts, 62), np.full_like(shifts, shifts.max())
+    one = np.int64(1) << dropped
+    above = {
+        "cut off": np.zeros_like(one),
+        "rounded up": one - 1,
+        "to the nearest logarithm": (one * _ABOVE_ROOT) >> 30,
+    }
+    short = (mantissas + above.get(how, one >> 1)) >> dropped
     return (np.minimum(short, (np.int64(1) << bits) - 1) if how.endswith("below 1") else short), shifts
 
 
@@ -239,6 +267,8 @@ FIELDS: Mapping[str, tuple[object, ...]] = {
     "left": LEFT,
     "accumulator": ACCUMULATORS,
     "result": RESULTS,
+    "shift": SHIFTS,
+    "narrowed": NARROWED,
 }
 #: Points that are stages of runtimes, by the names of these.
 NAMED: Mapping[str, Requantizer] = {
@@ -266,13 +296,15 @@ def point_of(stated: Mapping[str, Any]) -> Requantizer:
     """
     check_fields(stated, FIELDS, "a requantizer")
     point = Requantizer(**stated)
-    needless = [] if point.is_fixed else [f for f in ("mantissa", "shortened", "first", "left") if f in stated]
+    needless = [] if point.is_fixed else [f for f in _OF_FIXED if f in stated]
     if needless and any(getattr(point, f) != getattr(_DEFAULT, f) for f in needless):
         raise OptionError(f"{', '.join(needless)}: only a product in fixed point has these fields")
     return point
 
 
 _DEFAULT = Requantizer()
+#: Fields of products in fixed point only.
+_OF_FIXED = ("mantissa", "shortened", "first", "left", "shift", "narrowed")
 
 
 def stated(point: Requantizer) -> dict[str, Any]:

@@ -15,11 +15,22 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tflq.engine.kernels.exactness import EXACT
-from tflq.engine.kernels.families import code_averages, float_sum, nearest_positions
+from tflq.engine.kernels.families import (
+    code_averages,
+    contraction_sums,
+    fixed_bilinear,
+    float_sum,
+    integer_means,
+    integer_softmax,
+    integer_sums,
+    nearest_positions,
+    window_rules,
+)
 from tflq.engine.kernels.families.code_averages import average, average_of
 from tflq.engine.kernels.families.float_sum import float_sum_of, summed_in_floats
 from tflq.engine.kernels.families.ignored_options import ignored_of, ignoring
 from tflq.engine.kernels.families.nearest_positions import nearest_by_rule, nearest_of
+from tflq.engine.kernels.families.only_where import only_of, only_where
 from tflq.engine.kernels.families.requantized import requantize
 from tflq.engine.kernels.families.through_floats import floats_of, through_floats
 from tflq.engine.kernels.families.unary import eval_table_8bit
@@ -52,6 +63,17 @@ GRAMMARS: Mapping[str, Grammar] = {
     "float_sum": Grammar(float_sum_of, summed_in_floats, float_sum.OPERATORS),
     "ignores": Grammar(ignored_of, ignoring),
     "nearest": Grammar(nearest_of, nearest_by_rule, nearest_positions.OPERATORS),
+    "sums": Grammar(contraction_sums.sums_of, contraction_sums.summed_by_rule, contraction_sums.OPERATORS),
+    "windows": Grammar(window_rules.window_rule_of, window_rules.windows_by_rule, window_rules.OPERATORS),
+    "mean": Grammar(integer_means.mean_of, integer_means.mean_in_integers, integer_means.OPERATORS),
+    "integer_sum": Grammar(integer_sums.integer_sum_of, integer_sums.summed_in_integers, integer_sums.OPERATORS),
+    "integer_softmax": Grammar(
+        integer_softmax.integer_softmax_of, integer_softmax.softmax_in_integers, integer_softmax.OPERATORS
+    ),
+    "bilinear": Grammar(
+        fixed_bilinear.fixed_bilinear_of, fixed_bilinear.bilinear_in_fixed_point, fixed_bilinear.OPERATORS
+    ),
+    "only": Grammar(only_of, only_where),
 }
 #: The keys of a change that name its effect.
 KINDS = ("refused", "like", "arithmetic", *GRAMMARS, "table", "tables")

@@ -33,11 +33,11 @@ _FORMS: tuple[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], int,
 )
 
 
-def drafts(seed: int) -> Iterator[Draft]:
-    """Yield contractions, then averages over large windows."""
+def drafts(seed: int, _turn: int = 0, only: str = "") -> Iterator[Draft]:
+    """Yield contractions, then averages over large windows; of all operators, or of one."""
     rng = np.random.default_rng([seed, 6])
     for kind in TYPES:
-        for op, image, filters, made, axis, options in _FORMS:
+        for op, image, filters, made, axis, options in (form for form in _FORMS if only in ("", form[0])):
             for aim in (_LONG, _BIASED):
                 yield _contraction(rng, kind, aim, op, image, filters, made, axis, options)
         yield _average(rng, kind)

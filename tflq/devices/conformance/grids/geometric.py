@@ -84,19 +84,21 @@ def spaces(kind: str) -> dict[str, Space]:
     }
 
 
-def drafts(seed: int) -> Iterator[Draft]:
-    """Yield a case for each row of each operator's covering array."""
+def drafts(seed: int, turn: int = 0, only: str = "") -> Iterator[Draft]:
+    """Yield a case for each row of each operator's covering array, or of one; every turn has another array."""
     rng = np.random.default_rng([seed, 8])
     for kind in TYPES:
         for op in spaces(kind):
-            for choice in covering(op, kind):
+            if only not in ("", op):
+                continue
+            for choice in covering(op, kind, turn):
                 yield _MAKERS[op](Scales(rng, _SPREAD, kind), op, dict(choice))
 
 
 @cache
-def covering(op: str, kind: str) -> tuple[Mapping[str, Any], ...]:
-    """Return rows in which each pair of values of two options occurs, as far as it is allowed. They do not vary."""
-    space, rng = spaces(kind)[op], np.random.default_rng([len(op), TYPES.index(kind)])
+def covering(op: str, kind: str, turn: int = 0) -> tuple[Mapping[str, Any], ...]:
+    """Return rows in which each pair of values of two options occurs, as far as it is allowed; the same for a turn."""
+    space, rng = spaces(kind)[op], np.random.default_rng([len(op), TYPES.index(kind), *([turn] if turn else [])])
     names, rows = tuple(space.options), []
     open_pairs = {
         ((a, x), (b, y)) for a, b in combinations(names, 2) for x, y in product(space.options[a], space.options[b])

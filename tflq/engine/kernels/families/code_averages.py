@@ -36,12 +36,17 @@ _FLOATS: Mapping[str, type[np.floating[Any]]] = {
     "reciprocal in float32": np.float32,
 }
 DIVISION, RECIPROCAL = "division", "reciprocal of 16 bits"
+#: Reciprocals as whole numbers in units of 2**-bits, and of the window's height and width one after the other.
+_FIXED: Mapping[str, int] = {f"reciprocal of {bits} bits": bits for bits in (8, 12, 15, 16, 20, 24, 31)}
+_OF_SIDES: Mapping[str, int] = {f"reciprocals of height and width of {bits} bits": bits for bits in (8, 12, 15, 16)}
+#: Reciprocals with a mantissa of some bits, cut off or rounded.
+_MANTISSAS: Mapping[str, int] = {f"reciprocal with a mantissa of {bits} bits": bits for bits in (7, 8, 15, 16, 31)}
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "rounding": tuple(QUOTIENTS),
     "zero_point": ("kept", "subtracted"),
     "count": ("taps inside", "whole window"),
-    "quotient": (DIVISION, RECIPROCAL, *_FLOATS),
+    "quotient": (DIVISION, *_FIXED, *_OF_SIDES, *_MANTISSAS, *_FLOATS),
     "sum": tuple(SUMS),
 }
 
@@ -56,15 +61,31 @@ class Average:
     quotient: str = DIVISION
     sum: str = "exact"
 
-    def divide(self, total: Ints, count: Ints) -> Ints:
-        """Return sums divided by counts above 0."""
+    def divide(self, total: Ints, count: Ints, width: Ints | None = None) -> Ints:
+        """Return sums divided by counts above 0; `width` are the columns that make them, 1 if that is left out."""
         if self.quotient == DIVISION:
             return QUOTIENTS[self.rounding](total, count)
-        if self.quotient == RECIPROCAL:
-            return DIVISIONS[self.rounding](total * ((65536 + (count >> 1)) // count), np.full_like(total, 16))
+        if self.quotient in _FIXED:
+            return DIVISIONS[self.rounding](*_times_inverse(total, count, _FIXED[self.quotient]))
+        if self.quotient in _OF_SIDES:
+            width = np.ones_like(count) if width is None else width
+            product, bits = _times_inverse(total, width, _OF_SIDES[self.quotient])
+            product, more = _times_inverse(product, count // width, _OF_SIDES[self.quotient])
+            return DIVISIONS[self.rounding](product, bits + more)
+        if self.quotient in _MANTISSAS:
+            digits = np.frexp(count.astype(np.float64))[1].astype(np.int64)  # of the count in binary
+            bits = _MANTISSAS[self.quotient] + digits - 1
+            return DIVISIONS[self.rounding](*_times_inverse(total, count, bits))
         kind = _FLOATS[self.quotient]
         factor = (np.float32(1) / count.astype(np.float32)).astype(kind).astype(np.float32)
         return np.asarray(ROUNDINGS[self.rounding](total.astype(np.float32) * factor).astype(np.int64))
+
+
+def _times_inverse(total: Ints, count: Ints, bits: Any) -> tuple[Ints, Ints]:
+    """Return sums times 2**bits / count, rounded half up to whole numbers, and the bits."""
+    one = np.int64(1) << np.asarray(bits, np.int64)
+    inverse: Any = (one + (count >> 1)) // count
+    return np.asarray(total * inverse, np.int64), np.broadcast_to(np.asarray(bits, np.int64), total.shape)
 
 
 def average_of(stated: Mapping[str, Any]) -> Average:
@@ -115,7 +136,11 @@ def eval_average(data: OpData, x: Array) -> Array:
     total, count = _sums(image, data.window), _sums(np.ones((1, *x.shape[1:3], 1), np.int64), data.window)
     if data.point.count == "whole window":
         count = np.full_like(count, data.window.kernel_h * data.window.kernel_w)
-    quotient = data.point.divide(SUMS[data.point.sum](total), np.maximum(count, 1)) + zero
+    across = _sums(np.ones((1, 1, x.shape[2], 1), np.int64), data.window._replace(kernel_h=1, out_h=1, pad_top=0))
+    if data.point.count == "whole window":
+        across = np.full_like(across, data.window.kernel_w)
+    counts = (np.maximum(n, 1) for n in (count, across))
+    quotient = data.point.divide(SUMS[data.point.sum](total), *counts) + zero
     return np.asarray(np.clip(quotient, *data.clamp).astype(data.dtype))
 
 

@@ -9,8 +9,8 @@ above the lowest codes, ratio = step_a / step_b and shift = zero_a + zero_b * st
 output's range is counted in these steps, too, or the sum is scaled back by step_b. SUB has -zero_b and -v.
 
 Sources of fields: ONNX Runtime, MLAS qladd.cpp MlasQLinearAddKernelHelper (zero points folded, the constant first;
-fused in qladd_avx2.cpp); OpenVINO 2026.4.1, AddTransformation, FuseMultiplyToFakeQuantizeTransformation and
-FakeQuantizeTransformation of the low precision transformations (ranges).
+fused in qladd_avx2.cpp); OpenCV 5.0 dnn (folded one by one); OpenVINO 2026.4.1, AddTransformation,
+FuseMultiplyToFakeQuantizeTransformation and FakeQuantizeTransformation of the low precision transformations (ranges).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tflq.engine.numerics.stated_fields import check_fields
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
-FOLDED = "folded into the constant"
+FOLDED, ONE_BY_ONE = "folded into the constant", "folded into the constant one by one"
 PRODUCTS: Mapping[str, MultiplyAdd] = {"rounded": rounded_apart, "fused": fused}
 #: Terms in the order in which they are added: the constant and both inputs.
 ORDERS: Mapping[str, str] = {
@@ -57,7 +57,7 @@ TO_OUTPUT, COUNTED, SCALED_BACK = SCALES = (
 OPERATORS = ("ADD", "SUB")
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "zero_points": ("subtracted from codes", FOLDED),
+    "zero_points": ("subtracted from codes", FOLDED, ONE_BY_ONE),
     "order": tuple(ORDERS),
     "products": tuple(PRODUCTS),
     "rounding": tuple(ROUNDINGS),
@@ -118,9 +118,11 @@ def summed_in_floats(row: Kernel, point: FloatSum) -> Kernel:
             return Prepared((shape,), _in_steps(ranges, sign, clamp, dtype, point), eval_sum_in_steps)
         ratios = np.float32(a.scale / y.scale), np.float32(np.float32(sign) * (b.scale / y.scale))
         zeros, constant = (int(a.zero_point), int(b.zero_point)), np.float32(y.zero_point)
+        terms = [np.float32(r * np.float32(z)) for r, z in zip(ratios, zeros, strict=True)]
         if point.zero_points == FOLDED:
-            constant = np.float32(constant - (ratios[0] * np.float32(zeros[0]) + ratios[1] * np.float32(zeros[1])))
-            zeros = 0, 0
+            constant, zeros = np.float32(constant - (terms[0] + terms[1])), (0, 0)
+        elif point.zero_points == ONE_BY_ONE:
+            constant, zeros = np.float32(np.float32(constant - terms[0]) - terms[1]), (0, 0)
         return Prepared((shape,), OpData(ratios, zeros, constant, clamp, dtype, point), eval_float_sum)
 
     return replace(row, prepare=prepare, takes=None)

@@ -63,11 +63,12 @@ HALF_PIXEL: Mapping[str, Position] = {
 }
 #: The operators that have it.
 OPERATORS = ("RESIZE_NEAREST_NEIGHBOR",)
-#: The values of each field.
+_HALF_PIXELS = tuple(f"{place}, {rounding}" for place in HALF_PIXEL for rounding in ROUNDED)
+#: The values of each field; a place before the rounding holds in every mode.
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "plain": tuple(ROUNDED),
-    "align_corners": tuple(ROUNDED),
-    "half_pixel_centers": tuple(f"{place}, {rounding}" for place in HALF_PIXEL for rounding in ROUNDED),
+    "plain": (*ROUNDED, *_HALF_PIXELS[: 2 * len(ROUNDED)]),
+    "align_corners": (*ROUNDED, *_HALF_PIXELS),
+    "half_pixel_centers": _HALF_PIXELS,
 }
 
 
@@ -111,11 +112,9 @@ def nearest_by_rule(row: Kernel, point: Nearest) -> Kernel:
         node.check(min(x.shape) > 0, "is empty", x)
         align, half = bool(node.options["align_corners"]), bool(node.options["half_pixel_centers"])
         node.check(not (align and half), "has align_corners and half_pixel_centers")
-        place: Position = corners if align else asymmetric
-        rounding = point.align_corners if align else point.plain
-        if half:
-            name, _, rounding = point.half_pixel_centers.partition(", ")
-            place = HALF_PIXEL[name]
+        rule = point.align_corners if align else point.half_pixel_centers if half else point.plain
+        name, _, rounding = rule.rpartition(", ")
+        place: Position = HALF_PIXEL[name] if name else corners if align else asymmetric
         rows, columns = (positions(place, ROUNDED[rounding], x.shape[d], shape[d]) for d in (1, 2))
         return Prepared((shape,), (rows, columns), eval_nearest)
 

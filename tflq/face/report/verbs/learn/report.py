@@ -31,6 +31,7 @@ from tflq.face.report.pictures import Strip
 
 _STYLES = {
     State.LEARNED: "good",
+    State.PARTLY: "warning",
     State.TABLE: "warning",
     State.UNKNOWN: "bad",
     State.UNSTABLE: "bad",
