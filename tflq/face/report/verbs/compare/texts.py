@@ -188,7 +188,7 @@ def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
     interval = confidence_text(same, agreement.samples)
     text = f"same top-1 in {same:,} of {samples_text(agreement.samples)}: {agreement.rate:.2%} ({interval})"
     if not math.isnan(agreement.divergence):
-        text += f"; mean KL divergence {agreement.divergence / agreement.samples:.3g} nats"
+        text += f"; mean KL divergence of the outputs {agreement.divergence / agreement.samples:.3g} nats"
     yield text
     if agreement.tied:
         yield (
