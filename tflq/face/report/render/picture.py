@@ -78,7 +78,8 @@ def _bars(block: blocks.Bars) -> Markup:
     largest = max([block.full, *(bar.value for bar in block.rows if math.isfinite(bar.value))]) or 1.0
     line = Markup(
         '<div style="display:flex;gap:.6em;align-items:center">'
-        '<span style="flex:0 0 {:.1f}em;overflow-wrap:anywhere">{}</span><span style="flex:0 0 {:.1f}em;height:.75em;border-radius:2px;background:{}"></span>'
+        '<span style="flex:0 0 {:.1f}em;overflow-wrap:anywhere">{}</span>'
+        '<span style="flex:0 0 {:.1f}em;height:.75em;border-radius:2px;background:{}"></span>'
         '<span style="font-size:.85em">{}</span></div>'
     )
     wide = min(max(len(plain(bar.label)) for bar in block.rows[:_BARS]) * 0.55, 24.0)
