@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -101,4 +102,9 @@ def test_a_model_calibrated_on_other_numbers_is_named(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["compare", *words])
     assert done.exit_code == 0
     assert "ranges of 2 of 2 tensors are 16 or more times as wide" in done.output
+    assert re.search(
+        r"input g0t0: its codes stand for 0 to 255, and the samples hold 0\.0\d* to 0\.9\d*: ", done.output
+    )
+    np.save(tmp_path / "x.npy", np.float32(rng.random((20, 8)) * 255))
+    assert "calibrated on" not in CliRunner().invoke(cli, ["compare", *words]).output
     assert "Next: tflq diff" not in done.output

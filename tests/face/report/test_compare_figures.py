@@ -10,8 +10,10 @@ import pytest
 
 from tflq.face.report.blocks import Bar, Figures, Fold
 from tflq.face.report.html.parts import bars
+from tflq.face.report.pictures import Strip
 from tflq.face.report.verbs.compare.figures import confusion, course_figure, tensor_bars
 from tflq.face.report.verbs.compare.ranges import cut_off, ranges_blocks
+from tflq.face.report.verbs.compare.report import compare_card
 from tflq.face.report.verbs.compare.texts import decibels
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
@@ -104,3 +106,8 @@ def test_the_confusion_matrix_names_its_axes(label: int | None, title: str) -> N
 def test_a_ratio_of_nearly_0_has_no_sign() -> None:
     assert decibels(-0.01) == decibels(0.01) == "0.0 dB"
     assert (decibels(-0.06), decibels(math.inf), decibels(-math.inf)) == ("-0.1 dB", "equal", "-∞ dB")
+
+
+def test_a_card_has_a_square_for_each_tensor() -> None:
+    strip = next(b for b in compare_card(comparison([35.0, 25.0, -3.0])).blocks if isinstance(b, Strip))
+    assert strip.styles == ["good", "warning", "bad"]

@@ -74,7 +74,8 @@ def test_text_names_profiles_operators_and_marks(monkeypatch: pytest.MonkeyPatch
 def test_a_page_has_every_profile_and_escapes_names() -> None:
     hostile = {"<b>": [SAME] * 7, **MARKS, **{f"more-{k}": [SAME] * 7 for k in range(9)}}
     page = html.page_of(Report("x", [merged("Profiles", hostile, OPERATORS, KEY)]))
-    assert "<b>12 profiles</b> &lt;b&gt;, ref, ref-2\n<details>" in page
+    names = ", ".join(f'<span class="whole">{name}</span>' for name in ("&lt;b&gt;", "ref", "ref-2"))
+    assert f"<b>12 profiles</b> {names}\n<details>" in page
     assert all(name in page for name in MARKS)
     assert '<td class="bad">x</td>' in page
     assert "CONV_2D 0, 1, 2, 3, 4" in page

@@ -30,7 +30,7 @@ def read_image(path: Path, height: int, width: int, channels: int, *, bgr: bool 
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
-        raise OptionError("folders of images need Pillow: install the extra `images`", name=str(path)) from error
+        raise OptionError("images need Pillow: pip install 'tflq[images]'", name=str(path)) from error
     if channels not in _MODES:
         raise InputError("images have 1, 3 or 4 channels", name=str(path), expected=channels)
     if bgr and channels == 1:
@@ -56,7 +56,7 @@ def picture_size(path: Path) -> tuple[int, int]:
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
-        raise OptionError("folders of images need Pillow: install the extra `images`", name=str(path)) from error
+        raise OptionError("images need Pillow: pip install 'tflq[images]'", name=str(path)) from error
     try:
         with open_file(path) as file, Image.open(file) as image:
             width, height = ImageOps.exif_transpose(image).size

@@ -100,6 +100,8 @@ def quantize_command(
     )
     evaluate, labels, scaling, bgr = (options.pop(name) for name in ("evaluate", "labels", "scaling", "bgr"))
     check_files([output, html, overlay], [model, calibration, words.recipe, evaluate, labels, tokenizer], force=force)
+    if not words.is_for_decoders:
+        recipe_of(words)  # words are refused before a model is converted
     source = float_subject(model, python)
     if not is_plain(source.model):
         _refuse_for_decoders()

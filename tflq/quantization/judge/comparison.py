@@ -56,6 +56,7 @@ class Comparison:
     ranges: tuple[Span, ...] = ()
     figures: Figures = field(default_factory=Figures)
     runtimes: tuple[OnRuntime, ...] = ()  # the other model on each runtime asked for
+    entries: tuple[Span, ...] = ()  # ranges of quantized inputs, and what the samples hold
 
     @property
     def weakest(self) -> Part | Fidelity | None:
@@ -71,8 +72,8 @@ class Comparison:
 
     @property
     def wide(self) -> tuple[Span, ...]:
-        """The tensors whose range is WIDE times that of their values or more."""
-        return tuple(span for span in self.ranges if span.excess >= WIDE)
+        """The inputs and tensors whose range is WIDE times that of their values or more."""
+        return tuple(span for span in (*self.entries, *self.ranges) if span.excess >= WIDE)
 
     @property
     def sqnr(self) -> float:
@@ -151,7 +152,9 @@ def compare_models(
     count, total = 0, len(samples) if isinstance(samples, Sized) else 0
     known = None if labels is None else truths_from(labels)
     tally = OutputTally(ours)
-    stream, copies = tee(samples)
+    floats = [t for t in ours.inputs if ours.tensors[t].type == TensorType.FLOAT32]
+    entries = {t: Fidelity(ours.tensors[t].name or "input", "INPUT", -1) for t in floats}
+    stream, copies = tee(_watched(samples, entries))
     for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
         for tensor, sums in tensors.items():
             twin = pairs[tensor]
@@ -178,6 +181,8 @@ def compare_models(
     unmatched = len(_results(reference)) - len(pairs)
     spans = [Span.of(theirs.tensors[pairs[t]], sums) for t, sums in tensors.items()]
     ranges = tuple(span for span in spans if span is not None)
+    twins = dict(zip(ours.inputs, theirs.inputs, strict=True))
+    fed = [Span.of(theirs.tensors[twins[t]], sums) for t, sums in entries.items()]
     return Comparison(
         count,
         outputs,
@@ -188,7 +193,19 @@ def compare_models(
         tuple(rescaled.values()),
         ranges,
         tally.figures(),
+        entries=tuple(span for span in fed if span is not None),
     )
+
+
+def _watched(samples: Iterable[Sample], entries: Mapping[int, Fidelity]) -> Iterator[Sample]:
+    """Yield samples, and note the least and the largest number of each float input in its entry."""
+    for sample in samples:
+        for tensor, sums in entries.items():
+            values = sample[tensor]
+            if values.size:
+                sums.elements += values.size
+                sums.low, sums.high = min(sums.low, float(values.min())), max(sums.high, float(values.max()))
+        yield sample
 
 
 def _rescales(op: OperatorView) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
 from tflq.face.report.html.parts import details, figure, key, text, together
@@ -40,11 +42,16 @@ def _head(column: MatrixColumn) -> Markup:
 
 def _row(row: MatrixRow) -> Markup:
     shown, rest = row.names[:_NAMES], row.names[_NAMES:]
-    names = text(", ".join(shown))
+    names = _names(shown)
     if rest:
-        names = together(names, details(f"and {len(rest)} more", text(", ".join(rest))))
+        names = together(names, details(f"and {len(rest)} more", _names(rest)))
     label = Markup("<b>{}</b> {}").format(counted(len(row.names), "profile"), names) if len(row.names) > 1 else names
     cells = Markup("").join(
         Markup('<td class="{}">{}</td>').format(mark.style, text(mark.text)) for mark in row.marks[:_COLUMNS]
     )
     return Markup("<tr><th scope=row>{}</th>{}</tr>").format(label, cells)
+
+
+def _names(names: Sequence[str]) -> Markup:
+    """Return names with commas; no line breaks inside one."""
+    return Markup(", ").join(Markup('<span class="whole">{}</span>').format(name) for name in names)

@@ -77,12 +77,15 @@ def _named(names: tuple[str, ...]) -> str:
 def _bars(block: blocks.Bars) -> Markup:
     largest = max([block.full, *(bar.value for bar in block.rows if math.isfinite(bar.value))]) or 1.0
     line = Markup(
-        '<div style="display:flex;gap:.6em;align-items:center"><span style="flex:0 0 11em;overflow-wrap:anywhere">{}'
-        '</span><span style="flex:0 0 {:.1f}em;height:.75em;border-radius:2px;background:{}"></span>'
+        '<div style="display:flex;gap:.6em;align-items:center">'
+        '<span style="flex:0 0 {:.1f}em;overflow-wrap:anywhere">{}</span>'
+        '<span style="flex:0 0 {:.1f}em;height:.75em;border-radius:2px;background:{}"></span>'
         '<span style="font-size:.85em">{}</span></div>'
     )
+    wide = min(max(len(plain(bar.label)) for bar in block.rows[:_BARS]) * 0.55, 24.0)
     rows = [
         line.format(
+            wide,
             text(plain(bar.label)),
             18 * min(max(bar.value, 0.0) / largest, 1.0) if math.isfinite(bar.value) else 18.0,
             COLOURS.get(bar.style, _OTHER),

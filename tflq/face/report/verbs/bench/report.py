@@ -64,7 +64,7 @@ def bench_report(found: Benched) -> Report:
 
 def bench_card(found: Benched) -> Report:
     """Build the report of a benchmark for a console."""
-    return Report("bench", [*_blocks(found), Brief(lead(found), "Next: .cases, .limits")])
+    return Report("bench", [*_blocks(found), Brief(_conditions(found), "Next: .cases, .limits")])
 
 
 def _blocks(found: Benched) -> Iterator[Block]:

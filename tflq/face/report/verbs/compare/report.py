@@ -25,6 +25,7 @@ from tflq.face.report.blocks import (
 from tflq.face.report.documents.shared import converter_texts
 from tflq.face.report.names import short_name
 from tflq.face.report.numbers import counted
+from tflq.face.report.pictures import Strip
 from tflq.face.report.verbs.compare.figures import confusion, course_figure, fidelity_graph, quality_style, tensor_bars
 from tflq.face.report.verbs.compare.groups import figure_texts
 from tflq.face.report.verbs.compare.ranges import ranges_blocks
@@ -45,10 +46,13 @@ from tflq.face.report.verbs.compare.texts import (
     where_texts,
     worst,
 )
-from tflq.quantization.judge.comparison import Comparison
+from tflq.quantization.judge.comparison import DAMAGED, Comparison
+from tflq.quantization.judge.fidelity import Fidelity
 
 #: Tensors that text lists unless all are asked for.
 _WORST = 10
+#: The ratio in dB from which a tensor is fine.
+_FINE = 30.0
 
 
 def compare_report(
@@ -73,7 +77,13 @@ def compare_card(comparison: Comparison) -> Report:
     where = next(where_texts(comparison), "no tensor of the same name and shape between the inputs and the outputs")
     subject = f"Comparison over {samples_text(comparison.samples)}"
     blocks = _blocks(subject, comparison, all_tensors=True)
-    return Report("compare", [*blocks, Brief(where, "Next: .agreement, .tensors, .outputs")])
+    title = "tensors in order: green from 30 dB, brown from 20 dB, red below"
+    strip = Strip(title, list(map(_shade, comparison.tensors)))
+    return Report("compare", [*blocks, strip, Brief(where, "Next: .agreement, .tensors, .outputs")])
+
+
+def _shade(tensor: Fidelity) -> str:
+    return "good" if tensor.sqnr >= _FINE else "warning" if tensor.sqnr >= DAMAGED else "bad"
 
 
 def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
@@ -104,8 +114,8 @@ def _tensors(comparison: Comparison, all_tensors: bool) -> Iterator[Block]:
         yield Text(f"the worst {len(chosen)} of {count} tensors; --all lists all", "faint")
 
 
-def outputs_section(comparison: Comparison) -> Section:
-    """Return the section of the decisions, and on a page of the outputs."""
+def outputs_section(comparison: Comparison, over: str = "") -> Section:
+    """Return the section of the decisions, and on a page of the outputs; `over` names the samples."""
     agreement = comparison.agreement
     blocks: list[Block] = list(map(Text, agreement_texts(agreement)))
     if agreement is not None and agreement.flips:
@@ -115,7 +125,7 @@ def outputs_section(comparison: Comparison) -> Section:
     blocks.append(
         OnPage(lambda _view: [*confusion(agreement), Table(COLUMNS, list(map(tensor_row, comparison.outputs)))])
     )
-    return Section("outputs", f"Outputs over {samples_text(comparison.samples)}", blocks)
+    return Section("outputs", f"Outputs over {over or samples_text(comparison.samples)}", blocks)
 
 
 def tensors_section(comparison: Comparison) -> Section:

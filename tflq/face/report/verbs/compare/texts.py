@@ -120,7 +120,14 @@ def advice_texts(comparison: Comparison) -> Iterator[str]:
 
 def range_texts(comparison: Comparison) -> Iterator[str]:
     """Yield what the ranges show about the calibration, and the requantizations that lose most."""
-    wide = comparison.wide
+    for span in comparison.entries:
+        if span in comparison.wide:
+            yield (
+                f"input {span.name}: its codes stand for {span.low:.3g} to {span.high:.3g}, and the samples hold "
+                f"{span.seen[0]:.3g} to {span.seen[1]:.3g}: the model was calibrated on other numbers (mean and std), "
+                "or these samples are not scaled as it expects"
+            )
+    wide = [span for span in comparison.wide if span not in comparison.entries]
     if wide and 2 * len(wide) >= len(comparison.ranges):
         worst_span = max(wide, key=lambda span: span.excess)
         yield (
@@ -188,7 +195,7 @@ def agreement_texts(agreement: Agreement | None) -> Iterator[str]:
     interval = confidence_text(same, agreement.samples)
     text = f"same top-1 in {same:,} of {samples_text(agreement.samples)}: {agreement.rate:.2%} ({interval})"
     if not math.isnan(agreement.divergence):
-        text += f"; mean KL divergence {agreement.divergence / agreement.samples:.3g} nats"
+        text += f"; mean KL divergence of the outputs {agreement.divergence / agreement.samples:.3g} nats"
     yield text
     if agreement.tied:
         yield (

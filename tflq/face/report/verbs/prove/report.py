@@ -11,7 +11,7 @@ from tflq.face.report.blocks import Block, Brief, Code, Columns, InText, Listing
 from tflq.face.report.blocks import Verdict as VerdictBlock
 from tflq.face.report.matrix import merged
 from tflq.face.report.numbers import counted
-from tflq.face.report.pictures import Mark, Matrix
+from tflq.face.report.pictures import Mark, Matrix, Strip
 from tflq.face.report.verbs.prove.page import STYLES, page_blocks
 from tflq.proof import ON_ONE_LIBM, Coverage, OperatorProof, Proof, Verdict, Word
 
@@ -50,6 +50,9 @@ def _blocks(proof: Proof) -> Iterator[Block]:
     yield VerdictBlock(text, STYLES[proof.word], subject=profiles_text(proof), headline=headline)
     if len(proof.profiles) > 2 and any(o.word != Word.EQUAL for o in proof.operators):
         yield _matrix(proof)
+    elif len(proof.profiles) == 2:
+        title = "operators: green is the same, red differs, brown is not decided"
+        yield Strip(title, [STYLES[o.word] for o in proof.operators])
     yield from _refused(proof)
     yield InText([_two(proof) if len(proof.profiles) == 2 else _many(proof), *_equal_texts(proof)])
     yield Text(claim_text(proof), STYLES[proof.word])
