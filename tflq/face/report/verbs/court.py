@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tflq.comparison.inspection.difference import Difference
+from tflq.comparison.verification.hearing import Group, Hearing, Parting
 from tflq.escaping import shown
 from tflq.face.report.blocks import (
     Bar,
@@ -27,11 +28,10 @@ from tflq.face.report.blocks import (
 from tflq.face.report.documents import facts_document
 from tflq.face.report.graph.colouring import states
 from tflq.face.report.numbers import counted
-from tflq.verbs.court import Group, Hearing, Parting
 
 _STYLES = {"same": "good", "differs": "bad", "nothing compared": "bad"}
 _GROUPS = (("group", "<"), ("systems", ">"), ("leaves at", "<"), ("outputs differ", "<"), ("who", "<"))
-_PARTINGS = (("operator", "<"), ("parts", "<"), ("by", "<"))
+_PARTINGS = (("operator", "<"), ("parts", "<"), ("by", "<"), ("by the formula", "<"))
 _FAILED = (("did not run", "<"), ("reason", "<"))
 #: Rows of a table in text, and systems of a group that a row of text names.
 _LISTED, _NAMED = 20, 4
@@ -112,7 +112,8 @@ def _names(systems: Sequence[str], most: int = _NAMED) -> str:
 
 def _parting_row(parting: Parting) -> tuple[str, ...]:
     sizes = " | ".join(f"{_names(part, 2)}" for part in parting.parts)
-    return f"{parting.index} {shown(parting.op)}", sizes, " | ".join(map(_said, parting.differences[1:]))
+    ruling = "no formula" if parting.ruling is None else shown(parting.ruling.reason)
+    return f"{parting.index} {shown(parting.op)}", sizes, " | ".join(map(_said, parting.differences[1:])), ruling
 
 
 def _said(found: Difference | None) -> str:
@@ -168,6 +169,7 @@ def court_document(found: Hearing) -> dict[str, Any]:
                 "op": parting.op,
                 "parts": [list(part) for part in parting.parts],
                 "differences": [_difference_document(one) for one in parting.differences],
+                "ruling": None if parting.ruling is None else asdict(parting.ruling),
             }
             for parting in found.partings
         ],
