@@ -21,7 +21,7 @@ Tensors = tuple[Mapping[int, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What an operator's formula says of a parting, in one sample.
+    """A judgement of a parting by the operator's formula, in one sample.
 
     `distances` are the largest distances of each part from the formula's codes; None: it gives no such output.
     `at_fault` are the parts, by their place, whose distance no rounding explains, if another part has none; `reason`
