@@ -1,7 +1,10 @@
 """Requirements of conformance with stable identifiers, the cases that cover them, and the levels that a run meets.
 
 An identifier is OPERATOR/TYPE/ASPECT: `computes`; `OPTION=VALUE`, for the values that the grids of geometries have;
-`rounding`, which only cases cover that distinguish two rounding rules. Requirements come from the kernel tables, the
+`rounding`, which only cases cover on which profiles of other rounding rules differ. Requirements come from the kernel
+tables, the facts of operators and the grids. A level is a frozen list of identifiers (made by `tools/make_levels.py`:
+`schemas/conformance_levels.json`); another list is another version.
+from the kernel tables, the
 facts of operators and the grids. A level is a frozen list of identifiers (`schemas/conformance_levels.json`, made by
 `tools/make_levels.py`); another list is another version.
 """
@@ -29,8 +32,8 @@ from tflq.model.storage.documents import read_document
 
 LEVELS = ("smoke", "standard", "full")
 COMPUTES, ROUNDING = "computes", "rounding"
-#: The profile whose tables give the operators and types, and the variant with another rounding.
-_PROFILE, _ROUNDED_OTHERWISE = "litert-ref", "+single-rounding"
+#: The profile whose tables give the operators and types.
+_PROFILE = "litert-ref"
 #: Extents of images, which are no options of the operator.
 _EXTENTS = ("height", "width", "rows")
 _ACTIVATIONS = ("RELU", "RELU_N1_TO_1", "RELU6")
@@ -65,7 +68,8 @@ def _tested(kind: str) -> frozenset[str]:
 
 def covered_by(case: Case) -> Iterator[str]:
     """Yield the identifiers that a case covers; none if a target must refuse it."""
-    kind = next((word for word in case.types.split() if word in TYPES), None)
+    words = case.types.split()
+    kind = next((word for word in (words[-1], *words) if word in TYPES), None)  # weights may come before the data
     if kind is None or case.is_refused:
         return
     start = f"{case.op}/{kind}/"
@@ -76,7 +80,7 @@ def covered_by(case: Case) -> Iterator[str]:
     ending = case.aim.rpartition("; ")[2]
     if ending in _ACTIVATIONS:
         yield f"{start}activation={ending}"
-    if any(name.endswith(_ROUNDED_OTHERWISE) for name in case.tells):
+    if case.tells:  # profiles differ in products by their rounding
         yield start + ROUNDING
 
 
