@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tflq.verbs.compare import compare
     from tflq.verbs.conform import (
         check_outputs,
+        claim_conformance,
         conform,
         diff_verdicts,
         make_suite,
@@ -74,6 +75,7 @@ __all__ = [
     "bench",
     "check_certificate",
     "check_outputs",
+    "claim_conformance",
     "compare",
     "compare_profiles",
     "compare_sessions",
@@ -135,6 +137,7 @@ _HOMES = {
     "compare": ("tflq.verbs.compare", "compare"),
     "compare_profiles": ("tflq.comparison.inspection.profile_pairs", "compare_profiles"),
     "compare_sessions": ("tflq.comparison.sessions", "compare_sessions"),
+    "claim_conformance": ("tflq.verbs.conform", "claim_conformance"),
     "conform": ("tflq.verbs.conform", "conform"),
     "court": ("tflq.verbs.court", "court"),
     "diff": ("tflq.comparison.inspection.model_diff", "diff"),

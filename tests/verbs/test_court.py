@@ -161,3 +161,28 @@ def test_a_model_without_operators_or_inputs_that_do_not_fit(tmp_path: Path) -> 
     with pytest.raises(InputError):
         package.court(INT8, ["litert-ref", "tflm"], [np.zeros(3, np.int8)])
     assert tflq(tmp_path / "nothing.tflite").exit_code == 2
+
+
+def test_the_formula_decides_and_no_majority(tmp_path: Path) -> None:
+    device = tmp_path / "device.yaml"
+    device.write_text("rows: [{op: CONV_2D, requantizer: {mantissa: 1, shortened: cut off}}]", encoding="utf-8")
+    found = package.court(INT8, [str(device), "litert-ref"], samples=2)
+    first = found.partings[0]
+    assert (first.op, first.ruling is not None) == ("CONV_2D", True)
+    assert [first.parts[k] for k in first.ruling.at_fault] == [(str(device),)]
+    # Three of four are wrong together, and are named.
+    copies = [tmp_path / f"copy{k}.yaml" for k in range(2)]
+    for copy in copies:
+        copy.write_text(device.read_text(encoding="utf-8"), encoding="utf-8")
+    found = package.court(INT8, [str(device), *map(str, copies), "litert-ref"], samples=2)
+    first = found.partings[0]
+    assert len(first.parts[0]) == 3
+    assert first.ruling.at_fault == (0,)
+
+
+def test_systems_that_round_differently_are_not_wrong() -> None:
+    found = package.court(INT8, ["litert-ref", "tflm-cmsis-nn-single", "tflite-2.12-ref"], samples=4)
+    rulings = [parting.ruling for parting in found.partings if parting.op in ("CONV_2D", "DEPTHWISE_CONV_2D", "MEAN")]
+    assert rulings
+    assert all(ruling is not None and ruling.at_fault == () for ruling in rulings)
+    assert all("round differently" in ruling.reason for ruling in rulings)

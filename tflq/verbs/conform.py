@@ -9,6 +9,7 @@ from tflq.devices.conformance.changes import RunDiff, compare_runs
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.making import Order, SuiteData
 from tflq.devices.conformance.merging import merged, read_verdicts
+from tflq.devices.conformance.requirements import Claim, claim_of, read_exclusions
 from tflq.devices.conformance.session import BATCH, MostRefused, any_number, check, pack, restate, run_suite
 from tflq.devices.conformance.session import make_suite as make
 from tflq.devices.conformance.skeletons import Skeleton, write_skeleton
@@ -235,3 +236,20 @@ def pack_changes(found: RunDiff, suite: str | os.PathLike[str], folder: str | os
     """
     digests = {kernel.smallest.after.digest for kernel in found.kernels}
     return pack(os.fspath(suite), folder, "exhaustive", digests=digests)
+
+
+def claim_conformance(
+    verdicts: str | os.PathLike[str] | Verdicts, exclusions: str | os.PathLike[str] | None = None
+) -> Claim:
+    """Return which levels of conformance a run meets, requirement by requirement.
+
+    Args:
+        verdicts: Verdicts, or a document of `conform run --json`.
+        exclusions: A file of requirements that the claim leaves out, each with a reason and a date.
+
+    Raises:
+        FileAccessError: A file cannot be read.
+        InputError: A document is malformed, or an exclusion has no reason or date.
+    """
+    found = verdicts if isinstance(verdicts, Verdicts) else read_verdicts(os.fspath(verdicts))
+    return claim_of(found, () if exclusions is None else read_exclusions(os.fspath(exclusions)))

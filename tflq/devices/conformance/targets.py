@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -21,7 +20,8 @@ from tflq.devices.conformance.suite import Case
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile, by_name
-from tflq.engine.runtimes import foreign, is_named, named
+from tflq.engine.runtimes import by_name as runtime_by_name
+from tflq.engine.runtimes import foreign, is_named
 from tflq.engine.runtimes.children import started
 from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, TflqError
 from tflq.model.ir import CARRIER
@@ -62,7 +62,7 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
     if kind == "profile":
         return ProfileTarget(by_name(name))
     if kind == "runtime" or is_named(words):
-        return _make_runtime_target(words, python or sys.executable, timeout)
+        return _make_runtime_target(words, python, timeout)
     if words in SCRIPTS:
         program, script = SCRIPTS[words]
         return CommandTarget(words, (program, str(_SCRIPT.parent / "scripts" / script)), timeout)
@@ -75,17 +75,17 @@ def target_of(words: str, python: str | None = None, timeout: float = 600.0) -> 
     return CommandTarget(words, split, timeout)
 
 
-def _make_runtime_target(words: str, python: str, timeout: float) -> CommandTarget:
+def _make_runtime_target(words: str, python: str | None, timeout: float) -> CommandTarget:
     """Return the target that runs a runtime or a foreign system with a Python.
 
     The command names the adapter's file, so that a folder of answers is not continued with another one.
     """
-    chosen = named(words.removeprefix("runtime:"))
+    chosen: Any = runtime_by_name(words.removeprefix("runtime:"), python=python)
     job = {name: getattr(chosen, name) for name in ("adapter", "resolver", "packages")}
     adapter = Path(foreign.__file__).with_name(f"{chosen.adapter}.py")
     described = json.dumps({**job, "settings": chosen.all_settings, "is_foreign": adapter.is_file()})
-    command = (python, str(_SCRIPT), described, *([str(adapter)] if adapter.is_file() else []))
-    return CommandTarget(words, command, timeout, _version(chosen.packages[0], python))
+    command = (chosen.executable, str(_SCRIPT), described, *([str(adapter)] if adapter.is_file() else []))
+    return CommandTarget(words, command, timeout, _version(chosen.packages[0], chosen.executable))
 
 
 def _version(package: str, python: str) -> str:

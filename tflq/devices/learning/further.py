@@ -70,7 +70,8 @@ def further(forms: Forms, known: Sequence[Form], shared: Sequence[Requantizer]) 
     yield (requantizing(point, like) for like in forms.requantizing_structures(known)[:1] for point in points)
     for kind, (operators, several) in _BESIDE_POINTS.items():
         for fields in several if op in operators else ():
-            yield _scaled(Form(BASE, kind, tuple(fields.items())), points)
+            few = [point for point in points if point.multiplier == "float64" or point in shared]
+            yield _scaled(Form(BASE, kind, tuple(fields.items())), few if "quotient" in fields else points)
 
 
 def rearranged(forms: Forms, shared: Sequence[Requantizer], first: Form | None = None) -> Iterator[Iterator[Form]]:

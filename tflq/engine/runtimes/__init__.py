@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tflq.engine.runtimes import litert, tensorflow, tflite_micro, tflite_runtime
 from tflq.engine.runtimes.foreign import FOREIGN
+from tflq.engine.runtimes.installing import python_of
 from tflq.engine.runtimes.process import ProcessRuntime
 from tflq.engine.runtimes.runtime import Description, Execution, Runtime, Sample, Step, Stepped
 from tflq.errors import OptionError, UnknownNameError
@@ -113,11 +114,14 @@ def by_name(
     Names of releases, as profiles have them (`litert-2.4-ref`), are those of their runtimes; another installed release
     is refused when it runs.
 
-    `python` is the path of the Python with the runtime, `timeout` the limit of a run in seconds.
+    `python` is the path of the Python with the runtime (None: this one, or that of `tflq doctor --install`),
+    `timeout` the limit of a run in seconds.
     """
     if not isinstance(runtime, str):
         return runtime
     chosen = named(runtime)
+    if python is None and chosen.is_absent:
+        python = python_of(chosen.name.split(" ")[0] if chosen.adapter != "litert" else "litert")
     return replace(
         chosen,
         python=python,

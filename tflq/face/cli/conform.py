@@ -28,6 +28,7 @@ def conform_command() -> None:
     tflq conform check suite.npz carried/
     tflq conform merge part1.json part2.json
     tflq conform diff before.json after.json
+    tflq conform report run.json --exclude exclusions.yaml
     """
 
 
@@ -317,3 +318,29 @@ def merge_command(results: tuple[str, ...], max_refused: Any, as_json: bool, **r
     check_reports(results[0], reports, sources=results)
     again = shlex.join(("tflq", "conform", "merge", *results))
     return report_verdicts(merge_verdicts(results, max_refused), "SUITE", again=again, as_json=as_json, **reports)
+
+
+@conform_command.command("report")
+@click.argument("run", type=click.Path())
+@click.option("--exclude", metavar="FILE", type=click.Path(), help="Requirements to leave out: a list with reasons.")
+@click.option("--level", type=click.Choice(["smoke", "standard", "full"]), default="standard", show_default=True)
+@json_option
+def claim_command(run: str, exclude: str | None, level: str, as_json: bool) -> int:
+    """Report which level of conformance a run meets, requirement by requirement.
+
+    RUN is what `run --json` printed. FILE is a YAML list; each entry has a requirement, such as CONV_2D/int16/*, a
+    reason and a date. Exit code 0: --level is met; 1: it is not.
+
+    \b
+    tflq conform report run.json --exclude exclusions.yaml
+    """
+    from tflq.face.report.verbs.conform.requirements import requirements_document, requirements_report
+    from tflq.verbs.conform import claim_conformance
+
+    found = claim_conformance(run, exclude)
+    if as_json:
+        say_document(requirements_document(found))
+    else:
+        say(requirements_report(found))
+    names = [standing.level for standing in found.levels]
+    return Exit.SAME if found.met and names.index(found.met) >= names.index(level) else Exit.DIFFERS

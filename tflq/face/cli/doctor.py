@@ -14,11 +14,14 @@ from tflq.face.cli.output import say, say_document
 @click.option(
     "--warm", is_flag=True, help="Instead, compile the code of MODELs and keep it. [default: a sample of all operators]"
 )
+@click.option("--install", metavar="NAME", help="Instead, install a ready target into an environment of its own.")
 @profile_option
 @limit_options
 @python_option
 @json_option
-def doctor_command(models: tuple[str, ...], warm: bool, profile: str, python: str | None, as_json: bool) -> int:
+def doctor_command(
+    models: tuple[str, ...], warm: bool, install: str | None, profile: str, python: str | None, as_json: bool
+) -> int:
     """List the installed runtimes and the profile of each, and run a self-test of a few seconds.
 
     Attach the output of --json to bug reports. Exit code 1 if the self-test fails, 3 if it could not be made.
@@ -26,8 +29,12 @@ def doctor_command(models: tuple[str, ...], warm: bool, profile: str, python: st
     With --warm, later processes start at once: machine code is kept in tflq/machine-code of NUMBA_CACHE_DIR, or of
     your folder of caches.
 
+    With --install, a target such as openvino gets the versions of docs/targets.md; every verb that names it then runs
+    it there. The environment lies in tflq/targets of your folder of data, or in TFLQ_TARGETS, and may be deleted.
+
     \b
     tflq doctor
+    tflq doctor --install openvino
     tflq doctor --json
     tflq doctor --warm model.tflite
     NUMBA_CACHE_DIR=/opt/tflq tflq doctor --warm
@@ -36,6 +43,10 @@ def doctor_command(models: tuple[str, ...], warm: bool, profile: str, python: st
     from tflq.errors import OptionError
     from tflq.face.report.verbs.doctor import doctor_document, doctor_report
 
+    if install is not None:
+        if warm or models or python is not None:
+            raise OptionError("--install takes nothing beside it")
+        return _install(install, as_json=as_json)
     if warm:
         return _warm(models, profile, as_json=as_json)
     if models:
@@ -58,4 +69,28 @@ def _warm(models: tuple[str, ...], profile: str, *, as_json: bool) -> int:
         say_document(warm_document(warmed))
     else:
         say(warm_report(warmed))
+    return Exit.SAME
+
+
+def _install(name: str, *, as_json: bool) -> int:
+    from tflq.engine.runtimes.installing import PINNED, install
+    from tflq.face.report.blocks import Next, Report, Verdict
+
+    python = install(name.lower())
+    packages = PINNED[name.lower()]
+    if as_json:
+        say_document(
+            {"schema": "tflq/installed/1", "target": name.lower(), "python": python, "packages": list(packages)}
+        )
+    else:
+        target = "litert-ref" if name.lower() == "litert" else name.lower()
+        say(
+            Report(
+                "doctor",
+                [
+                    Verdict(f"{', '.join(packages)} in {python}", "good", "INSTALLED", name.lower()),
+                    Next([f"tflq verify MODEL --against {target}"]),
+                ],
+            )
+        )
     return Exit.SAME

@@ -29,7 +29,10 @@ class ComparisonDocument(TypedDict):
     rescaled: Annotated[
         list[FidelityDocument], "results of QUANTIZE between integers in the other model, by its operators"
     ]
-    wide: Annotated[list[WideDocument], "tensors whose range is many times that of their values; inputs have operator -1 and op INPUT"]
+    wide: Annotated[
+        list[WideDocument],
+        "tensors whose range is many times that of their values; inputs have operator -1 and op INPUT",
+    ]
     unmatched: Annotated[int, "tensors of the reference without one of their name and shape in the other"]
     first: Annotated[int | None, "position in tensors of the first that is damaged"]
     worst: Annotated[int | None, "position in tensors"]

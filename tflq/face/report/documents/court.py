@@ -45,8 +45,17 @@ class PartingDocument(TypedDict):
     op: str
     parts: list[list[str]]
     differences: Annotated[list[BriefDifferenceDocument | None], "of each part from the first one"]
+    ruling: RulingDocument | None
 
 
 class FailedDocument(TypedDict):
     system: str
+    reason: str
+
+
+class RulingDocument(TypedDict):
+    """The distances from the operator's formula, and the parts that no rounding explains."""
+
+    distances: Annotated[list[int | None], "of each part, in codes"]
+    at_fault: Annotated[list[int], "places of the parts that no rounding explains"]
     reason: str

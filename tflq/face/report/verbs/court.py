@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.comparison.inspection.difference import Difference
+from tflq.comparison.verification.hearing import Group, Hearing, Parting
 from tflq.escaping import shown
 from tflq.face.report.blocks import (
     Bar,
@@ -23,14 +24,13 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.documents.court import CourtDocument
-from tflq.face.report.documents.shared import brief_difference_document, facts_document
+from tflq.face.report.documents.shared import brief_difference_document, facts_document, fields_of
 from tflq.face.report.graph.colouring import states
 from tflq.face.report.numbers import counted
-from tflq.verbs.court import Group, Hearing, Parting
 
 _STYLES = {"same": "good", "differs": "bad", "nothing compared": "bad"}
 _GROUPS = (("group", "<"), ("systems", ">"), ("leaves at", "<"), ("outputs differ", "<"), ("who", "<"))
-_PARTINGS = (("operator", "<"), ("parts", "<"), ("by", "<"))
+_PARTINGS = (("operator", "<"), ("parts", "<"), ("by", "<"), ("by the formula", "<"))
 _FAILED = (("did not run", "<"), ("reason", "<"))
 #: Rows of a table in text, and systems of a group that a row of text names.
 _LISTED, _NAMED = 20, 4
@@ -111,7 +111,8 @@ def _names(systems: Sequence[str], most: int = _NAMED) -> str:
 
 def _parting_row(parting: Parting) -> tuple[str, ...]:
     sizes = " | ".join(f"{_names(part, 2)}" for part in parting.parts)
-    return f"{parting.index} {shown(parting.op)}", sizes, " | ".join(map(_said, parting.differences[1:]))
+    ruling = "no formula" if parting.ruling is None else shown(parting.ruling.reason)
+    return f"{parting.index} {shown(parting.op)}", sizes, " | ".join(map(_said, parting.differences[1:])), ruling
 
 
 def _said(found: Difference | None) -> str:
@@ -167,6 +168,7 @@ def court_document(found: Hearing) -> CourtDocument:
                 "op": parting.op,
                 "parts": [list(part) for part in parting.parts],
                 "differences": [brief_difference_document(one) for one in parting.differences],
+                "ruling": None if parting.ruling is None else fields_of(parting.ruling),
             }
             for parting in found.partings
         ],
