@@ -11,7 +11,8 @@ litert-quantizer:MSE=/path/to/python; `tools/ptq_baselines.py` lists them.
 Every result is a line of --results. Results that are there are not measured again; with --print nothing is. The table
 is Markdown: medians over subsets. `to float` and `to rival` are paired over folds of the evaluation samples: the mean
 difference of the metric, and its standard error, which counts folds and subsets. A rival is better if the difference is
-below 0 by more than that error; such rows end in a word.
+below 0 by more than that error; such rows end in a word. The rival is the best one by its metric among those that leave
+at most half of the float model's operators in float.
 """
 
 from __future__ import annotations
@@ -190,14 +191,17 @@ def table(entries: Sequence[Entry], rivals: Sequence[str]) -> list[str]:
         groups.setdefault((entry.model, entry.mode), {}).setdefault(entry.by, []).append(entry)
     for (model, mode), found in groups.items():
         good = {by: [e for e in several if not e.error] for by, several in found.items()}
-        foreign = {by: several for by, several in good.items() if by in rivals and several}
+        floats = found.get("float") or groups.get((model, "float"), {}).get("float", [])
+        most = floats[0].float_operators / 2 if floats else np.inf
+        shirking = {by for by, several in good.items() if several and several[0].float_operators > most}
+        foreign = {by: s for by, s in good.items() if by in rivals and by not in shirking and s}
         best = max(foreign.items(), key=lambda item: statistics.median(e.metric for e in item[1]), default=("", []))[1]
         for by, several in good.items():
             if not several:
                 lines.append(f"| {model} | {mode} | {by} | {found[by][0].error} | | | | | | | | | |")
                 continue
-            floats = found.get("float") or groups.get((model, "float"), {}).get("float", [])
-            lines.append(_row(several, floats, best if by not in rivals and by != "float" else []))
+            line = _row(several, floats, best if by not in rivals and by != "float" else [])
+            lines.append(line[:-1] + "mostly float |" if by in rivals and by in shirking else line)
     return lines
 
 
