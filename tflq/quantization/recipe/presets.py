@@ -33,6 +33,7 @@ _BALANCED = (
     *_FAST,
     *(Methods(_EQUAL, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
     *(Methods(_EQUAL, ranging, _ROUNDED) for ranging in (_TYPICAL, _RELATIVE)),
+    Methods(_EQUAL, _RELATIVE, _MATCHED),
     Methods(_EQUAL, replace(_RELATIVE, weights=_WEIGHTS_TOO), _CORRECTED),
 )
 _BEST = (
@@ -41,7 +42,7 @@ _BEST = (
     Methods(_EQUAL, replace(_EXTREMES, weights=_WEIGHTS_TOO), _CORRECTED),
     Methods(_EQUAL, replace(_LEAST_NOISE, weights=_WEIGHTS_TOO), _BOTH),
     Methods(None, _LEAST_NOISE, _MATCHED),
-    *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _LEAST_NOISE)),
     *(Methods(None, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE)),
     Methods(None, _TYPICAL, _ROUNDED),
     Methods(_EQUAL, _RELATIVE, _LEARNED),
