@@ -1,7 +1,7 @@
 """Post-training quantization compared: tflq's presets and other tools on the same models, calibration and evaluation.
 
     python tools/bench_ptq.py [MODEL ...] [--presets fast,balanced,best] [--modes int8,int8x4,int16x8] [--subsets 3]
-        [--rows 200] [--rival TOOL[:ALGORITHM]=PYTHON ...] [--results FILE.jsonl] [--jobs 1] [--print]
+        [--rows 200] [--rival TOOL[:ALGORITHM]=PYTHON ...] [--results FILE.jsonl] [--jobs 1] [--print] [--brief]
 
 The material is in $TFLQ_SHARED (`tools/ptq_tasks.py`). Every contestant quantizes every model on the same seeded
 subsets of the calibration samples, each in a process of its own. The results run in LiteRT's default interpreter on
@@ -183,8 +183,8 @@ HEADER = """| model | mode | by | metric | | to float | to rival | dB | float op
 |---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
-def table(entries: Sequence[Entry], rivals: Sequence[str]) -> list[str]:
-    """Return the rows of the table; `rivals` are contestants that are not tflq's."""
+def table(entries: Sequence[Entry], rivals: Sequence[str], *, brief: bool) -> list[str]:
+    """Return the rows of the table. `rivals` are contestants that are not tflq's; only the best is shown if `brief`."""
     lines = [HEADER]
     groups: dict[tuple[str, str], dict[str, list[Entry]]] = {}
     for entry in entries:
@@ -197,6 +197,8 @@ def table(entries: Sequence[Entry], rivals: Sequence[str]) -> list[str]:
         foreign = {by: s for by, s in good.items() if by in rivals and by not in shirking and s}
         best = max(foreign.items(), key=lambda item: statistics.median(e.metric for e in item[1]), default=("", []))[1]
         for by, several in good.items():
+            if brief and by in rivals and several is not best:
+                continue
             if not several:
                 lines.append(f"| {model} | {mode} | {by} | {found[by][0].error} | | | | | | | | | |")
                 continue
@@ -236,6 +238,7 @@ def main() -> None:
     parser.add_argument("--results", metavar="FILE", type=Path, default=Path("bench_ptq.jsonl"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--print", action="store_true", help="print the table of the results, measure nothing")
+    parser.add_argument("--brief", action="store_true", help="of the rivals, show the best one alone")
     parser.add_argument("--make", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
@@ -266,7 +269,7 @@ def main() -> None:
                     file.flush()
     shown = [e for e in known if not options.models or e.model in options.models]
     order = {name: place for place, name in enumerate(NAMES)}
-    print("\n".join(table(sorted(shown, key=lambda e: order[e.model]), [*foreign, *rivals])))
+    print("\n".join(table(sorted(shown, key=lambda e: order[e.model]), [*foreign, *rivals], brief=options.brief)))
     return None
 
 

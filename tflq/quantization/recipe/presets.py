@@ -21,7 +21,6 @@ _ROUNDED = Refining(Rounding.GPTQ)
 _CORRECTED = Refining(bias=BiasCorrection.EMPIRICAL)
 _BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL)
 _MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True)
-_LEARNED = Refining(Rounding.ADAROUND, BiasCorrection.EMPIRICAL)
 
 #: Ranges that each rescue some model: heavy tails, one loud sample, channels of different magnitudes.
 _FAST = (
@@ -45,7 +44,6 @@ _BEST = (
     *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _LEAST_NOISE)),
     *(Methods(None, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE)),
     Methods(None, _TYPICAL, _ROUNDED),
-    Methods(_EQUAL, _RELATIVE, _LEARNED),
 )
 
 PRESETS: Mapping[str, Recipe] = MappingProxyType(
