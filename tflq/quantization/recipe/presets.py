@@ -17,10 +17,12 @@ _RELATIVE = Ranging(Watch.RELATIVE, activations=Search(Objective.L2, target=Targ
 _LEAST_NOISE = Ranging(Watch.HISTOGRAM, activations=Search(Objective.L2, target=Target.SCORES))
 _WEIGHTS_TOO = Search(Objective.L2, Solving.GOLDEN_SECTION, Target.OUTPUT)
 
-_ROUNDED = Refining(Rounding.GPTQ)
+#: Samples for second moments; means need fewer.
+MANY = 256
+_ROUNDED = Refining(Rounding.GPTQ, samples=MANY)
 _CORRECTED = Refining(bias=BiasCorrection.EMPIRICAL)
-_BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL)
-_MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True)
+_BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, samples=MANY)
+_MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True, samples=MANY)
 
 #: Ranges that each rescue some model: heavy tails, one loud sample, channels of different magnitudes.
 _FAST = (
