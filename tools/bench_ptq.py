@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ptq_tasks import NAMES, Work, ratio, unit_of, work_of
+from ptq_tasks import NAMES, SHARED, Work, ratio, unit_of, work_of
 
 import tflq
 from tflq.model.ir import SignatureDef, TensorType, view
@@ -245,6 +245,8 @@ def main() -> None:
         return make_with_tflq(*options.make)
     if unknown := set(options.models) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if not (options.print or SHARED.is_dir()):
+        parser.error(f"no material in {SHARED}: set TFLQ_SHARED")
     known = (
         [Entry(**json.loads(line)) for line in options.results.read_text().splitlines()]
         if options.results.exists()
