@@ -1,7 +1,7 @@
 """Post-training quantization compared: tflq's presets and other tools on the same models, calibration and evaluation.
 
     python tools/bench_ptq.py [MODEL ...] [--presets fast,balanced,best] [--modes int8,int8x4,int16x8] [--subsets 3]
-        [--rows 200] [--rival TOOL[:ALGORITHM]=PYTHON ...] [--results FILE.jsonl] [--jobs 1] [--print]
+        [--rows 200] [--rival TOOL[:ALGORITHM]=PYTHON ...] [--results FILE.jsonl] [--jobs 1] [--print] [--brief]
 
 The material is in $TFLQ_SHARED (`tools/ptq_tasks.py`). Every contestant quantizes every model on the same seeded
 subsets of the calibration samples, each in a process of its own. The results run in LiteRT's default interpreter on
@@ -11,7 +11,8 @@ litert-quantizer:MSE=/path/to/python; `tools/ptq_baselines.py` lists them.
 Every result is a line of --results. Results that are there are not measured again; with --print nothing is. The table
 is Markdown: medians over subsets. `to float` and `to rival` are paired over folds of the evaluation samples: the mean
 difference of the metric, and its standard error, which counts folds and subsets. A rival is better if the difference is
-below 0 by more than that error; such rows end in a word.
+below 0 by more than that error; such rows end in a word. The rival is the best one by its metric among those that leave
+at most half of the float model's operators in float.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ptq_tasks import NAMES, Work, ratio, unit_of, work_of
+from ptq_tasks import NAMES, SHARED, Work, ratio, unit_of, work_of
 
 import tflq
 from tflq.model.ir import SignatureDef, TensorType, view
@@ -182,22 +183,27 @@ HEADER = """| model | mode | by | metric | | to float | to rival | dB | float op
 |---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
-def table(entries: Sequence[Entry], rivals: Sequence[str]) -> list[str]:
-    """Return the rows of the table; `rivals` are contestants that are not tflq's."""
+def table(entries: Sequence[Entry], rivals: Sequence[str], *, brief: bool) -> list[str]:
+    """Return the rows of the table. `rivals` are contestants that are not tflq's; only the best is shown if `brief`."""
     lines = [HEADER]
     groups: dict[tuple[str, str], dict[str, list[Entry]]] = {}
     for entry in entries:
         groups.setdefault((entry.model, entry.mode), {}).setdefault(entry.by, []).append(entry)
     for (model, mode), found in groups.items():
         good = {by: [e for e in several if not e.error] for by, several in found.items()}
-        foreign = {by: several for by, several in good.items() if by in rivals and several}
+        floats = found.get("float") or groups.get((model, "float"), {}).get("float", [])
+        most = floats[0].float_operators / 2 if floats else np.inf
+        shirking = {by for by, several in good.items() if several and several[0].float_operators > most}
+        foreign = {by: s for by, s in good.items() if by in rivals and by not in shirking and s}
         best = max(foreign.items(), key=lambda item: statistics.median(e.metric for e in item[1]), default=("", []))[1]
         for by, several in good.items():
+            if brief and by in rivals and several is not best:
+                continue
             if not several:
                 lines.append(f"| {model} | {mode} | {by} | {found[by][0].error} | | | | | | | | | |")
                 continue
-            floats = found.get("float") or groups.get((model, "float"), {}).get("float", [])
-            lines.append(_row(several, floats, best if by not in rivals and by != "float" else []))
+            line = _row(several, floats, best if by not in rivals and by != "float" else [])
+            lines.append(line[:-1] + "mostly float |" if by in rivals and by in shirking else line)
     return lines
 
 
@@ -232,12 +238,15 @@ def main() -> None:
     parser.add_argument("--results", metavar="FILE", type=Path, default=Path("bench_ptq.jsonl"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--print", action="store_true", help="print the table of the results, measure nothing")
+    parser.add_argument("--brief", action="store_true", help="of the rivals, show the best one alone")
     parser.add_argument("--make", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
         return make_with_tflq(*options.make)
     if unknown := set(options.models) - set(NAMES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if not (options.print or SHARED.is_dir()):
+        parser.error(f"no material in {SHARED}: set TFLQ_SHARED")
     known = (
         [Entry(**json.loads(line)) for line in options.results.read_text().splitlines()]
         if options.results.exists()
@@ -262,7 +271,7 @@ def main() -> None:
                     file.flush()
     shown = [e for e in known if not options.models or e.model in options.models]
     order = {name: place for place, name in enumerate(NAMES)}
-    print("\n".join(table(sorted(shown, key=lambda e: order[e.model]), [*foreign, *rivals])))
+    print("\n".join(table(sorted(shown, key=lambda e: order[e.model]), [*foreign, *rivals], brief=options.brief)))
     return None
 
 

@@ -10,10 +10,11 @@ import tflq
 from tflq.errors import OptionError, UnknownNameError
 from tflq.model.ir import TensorType, view
 from tflq.quantization.build.task import Task
-from tflq.quantization.judge.budget import Attempt, within_budget
+from tflq.quantization.judge.budget import Attempt, by_price, within_budget
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.recipe.files import read_budget
 from tflq.quantization.recipe.recipe import Budget, Methods, Recipe, Spared
+from tflq.quantization.recipe.stamp import finished
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import prepared, with_constants
 
@@ -73,8 +74,20 @@ def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: 
 
 def test_a_bound_on_bytes_holds(order: tuple[Sensitivity, ...]) -> None:
     least = spared(order, Budget(most_share=0.0, spared=Spared.FLOAT)).size
-    found = spared(order, Budget(most_bytes=least + 4000, spared=Spared.FLOAT))
+    budget = Budget(most_bytes=least + 4000, spared=Spared.FLOAT)
+    found = spared(order, budget)
     assert found.size <= least + 4000
+    assert len(tflq.save(finished(found.built.integer.model, Recipe(budget=budget)))) <= least + 4000
+
+
+def test_a_bound_on_bytes_takes_noise_for_its_price() -> None:
+    weighted = [op for op in PLAIN.graph.ops if len(op.inputs) > 2 and op.inputs[1] in PLAIN.constants]
+    sizes = {op.index: PLAIN.constants[op.inputs[1]].size for op in weighted}
+    small, large = min(sizes, key=lambda k: sizes[k]), max(sizes, key=lambda k: sizes[k])
+    found = (Sensitivity(large, "CONV_2D", 20.0, None), Sensitivity(small, "CONV_2D", 21.0, None))
+    assert sizes[large] > 2 * sizes[small]
+    assert by_price(PLAIN, found, Budget(least_sqnr=30.0)) == found
+    assert by_price(PLAIN, found, Budget(most_bytes=1)) == found[::-1]
 
 
 def test_what_cannot_be_kept_is_refused(order: tuple[Sensitivity, ...]) -> None:

@@ -38,6 +38,7 @@ from tflq.quantization.portable.targets import Aim, aim_of, targets, written_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
+from tflq.quantization.recipe.presets import MANY
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
@@ -287,7 +288,7 @@ def distinct(recipe: Recipe) -> tuple[Methods, ...]:
 def _for_four_bits(refining: Refining) -> Refining:
     rounding = Rounding.GPTQ if refining.rounding is Rounding.NEAREST else refining.rounding
     matches = refining.match_inputs or refining.bias is not BiasCorrection.NONE
-    return replace(refining, rounding=rounding, match_inputs=matches)
+    return replace(refining, rounding=rounding, match_inputs=matches, samples=max(refining.samples, MANY))
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.recipe.recipe import Spared
+from tflq.quantization.recipe.recipe import Budget, Spared
+from tflq.quantization.recipe.stamp import finished
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 
@@ -46,7 +47,8 @@ def within_budget(
 ) -> Attempt:
     """Return the model that satisfies the recipe's budget; `order` lists the most sensitive operators first.
 
-    Models are compared with `source` on the samples `judging`. The numbers of spared operators are tried as 0, 1, 2, 4,
+    Operators are spared in the order of `by_price`. Models are compared with `source` on the samples `judging`. The
+    numbers of spared operators are tried as 0, 1, 2, 4,
     8 ..., then by bisection between the last failing and the first passing one. Trials in the `journal` are not
     repeated.
 
@@ -55,6 +57,7 @@ def within_budget(
     """
     budget = task.recipe.budget
     assert budget is not None  # the caller has one
+    order = by_price(task.floats, order, budget)
     tries = _Tries(source, task, judging, order, journal or Journal(None, {}))
 
     def affordable(count: int) -> bool:
@@ -81,6 +84,29 @@ def within_budget(
             f"{last.sqnr:.1f} dB, {last.size} bytes, {share:.1%} of the multiply-accumulates in them{other}"
         )
     return Attempt(tries.built(count), tries.spared(count), last.sqnr, last.size, share, tries.made)
+
+
+def by_price(floats: FloatModel, order: Sequence[Sensitivity], budget: Budget) -> tuple[Sensitivity, ...]:
+    """Return operators in the order in which a budget spares them.
+
+    Without a bound on cost, the most sensitive come first. Otherwise it is those that win back the most noise for their
+    price: their shares of all weights and of all multiply-accumulates, as far as these are bounded. For a knapsack of
+    many small things, that is within one thing of the optimum (Dantzig 1957, "Discrete-variable extremum problems").
+    """
+    weights, macs = _weights(floats), _shares(floats)
+
+    def price(operator: int) -> float:
+        bytes_ = weights[operator] / max(1, sum(weights)) if budget.most_bytes is not None else 0.0
+        return bytes_ + (macs[operator] if budget.most_share is not None else 0.0)
+
+    if budget.most_bytes is None and budget.most_share is None:
+        return tuple(order)
+    return tuple(sorted(order, key=lambda s: -(10 ** (-s.sqnr / 10)) / max(price(s.operator), 1e-6)))
+
+
+def _weights(floats: FloatModel) -> list[int]:
+    """Return the number of constant float elements that each operator reads."""
+    return [sum(floats.constants[t].size for t in op.inputs if t in floats.constants) for op in floats.graph.ops]
 
 
 class _Tries:
@@ -124,9 +150,10 @@ class _Tries:
             entry = self._journal.get(key)
             if entry is None:
                 model = self.built(count).integer.model
+                size = len(save(finished(model, self._task.recipe)))
                 comparison = compare_models(self._source, model, self._judging)
                 agreement = None if comparison.agreement is None else comparison.agreement.rate
-                entry = asdict(Trial(count, len(save(model)), comparison.leading, agreement))
+                entry = asdict(Trial(count, size, comparison.leading, agreement))
                 self._journal.note(key, entry)
             self._trials[count] = Trial(**entry)
         return self._trials[count]

@@ -17,11 +17,12 @@ _RELATIVE = Ranging(Watch.RELATIVE, activations=Search(Objective.L2, target=Targ
 _LEAST_NOISE = Ranging(Watch.HISTOGRAM, activations=Search(Objective.L2, target=Target.SCORES))
 _WEIGHTS_TOO = Search(Objective.L2, Solving.GOLDEN_SECTION, Target.OUTPUT)
 
-_ROUNDED = Refining(Rounding.GPTQ)
+#: Samples for second moments; means need fewer.
+MANY = 256
+_ROUNDED = Refining(Rounding.GPTQ, samples=MANY)
 _CORRECTED = Refining(bias=BiasCorrection.EMPIRICAL)
-_BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL)
-_MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True)
-_LEARNED = Refining(Rounding.ADAROUND, BiasCorrection.EMPIRICAL)
+_BOTH = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, samples=MANY)
+_MATCHED = Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True, samples=MANY)
 
 #: Ranges that each rescue some model: heavy tails, one loud sample, channels of different magnitudes.
 _FAST = (
@@ -33,6 +34,7 @@ _BALANCED = (
     *_FAST,
     *(Methods(_EQUAL, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
     *(Methods(_EQUAL, ranging, _ROUNDED) for ranging in (_TYPICAL, _RELATIVE)),
+    Methods(_EQUAL, _RELATIVE, _MATCHED),
     Methods(_EQUAL, replace(_RELATIVE, weights=_WEIGHTS_TOO), _CORRECTED),
 )
 _BEST = (
@@ -41,10 +43,9 @@ _BEST = (
     Methods(_EQUAL, replace(_EXTREMES, weights=_WEIGHTS_TOO), _CORRECTED),
     Methods(_EQUAL, replace(_LEAST_NOISE, weights=_WEIGHTS_TOO), _BOTH),
     Methods(None, _LEAST_NOISE, _MATCHED),
-    *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _RELATIVE, _LEAST_NOISE)),
+    *(Methods(_EQUAL, ranging, _MATCHED) for ranging in (_EXTREMES, _LEAST_NOISE)),
     *(Methods(None, ranging, _BOTH) for ranging in (_EXTREMES, _RELATIVE)),
     Methods(None, _TYPICAL, _ROUNDED),
-    Methods(_EQUAL, _RELATIVE, _LEARNED),
 )
 
 PRESETS: Mapping[str, Recipe] = MappingProxyType(

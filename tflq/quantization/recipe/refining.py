@@ -37,7 +37,7 @@ class Refining:
     bias: BiasCorrection = BiasCorrection.NONE
     match_inputs: bool = False
     match_variance: bool = False
-    samples: int = 256
+    samples: int = 128
 
     def __post_init__(self) -> None:
         check_number("samples", self.samples, 1)
