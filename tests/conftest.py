@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header() -> str:
     """Name what of the processor decides which code runs here, and which bits runtimes give."""
-    said, form = processor.describe(), forms.chosen(False)
+    said, form = processor.describe(), forms.choose(False)
     features = " ".join(sorted(name for name in forms.features() if name.startswith(_VECTORS))) if form else ""
     cache = f"{said['first_level_cache'] >> 10} KiB first-level cache"
     return f"processor: {forms.machine()} {said['vectors']}, {cache}, form {form.name if form else 'none'}: {features}"

@@ -16,7 +16,7 @@ def printable(text: str, most: int = TEXT) -> str:
     if len(text) > most:
         kept = most // 2
         text = f"{text[:kept]} ... ({len(text) - 2 * kept:,} characters left out) ... {text[-kept:]}"
-    return text if text.isprintable() else "".join(map(_escaped, text))
+    return text if text.isprintable() else "".join(map(_escape, text))
 
 
 def shown(name: str) -> str:
@@ -34,11 +34,11 @@ def valid(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "".join(_escaped(c) if "\ud800" <= c <= "\udfff" else c for c in text)
+        return "".join(_escape(c) if "\ud800" <= c <= "\udfff" else c for c in text)
     return text
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character.isprintable():
         return character
     code = ord(character)

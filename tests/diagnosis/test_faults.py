@@ -49,7 +49,7 @@ def test_a_source_of_mistakes_that_raises_is_named(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["explain_operator", "compared_elsewhere", "_worked", "by_consequence"])
+@pytest.mark.parametrize("part", ["explain_operator", "compare_elsewhere", "_work", "by_consequence"])
 def test_a_part_that_raises_loses_neither_verdict_nor_exit_code(
     part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

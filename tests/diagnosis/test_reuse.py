@@ -13,7 +13,7 @@ from support import suites
 from tflq.comparison.verification import load_golden
 from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.explanation import explain_operator
-from tflq.diagnosis.localization import localize, trusted
+from tflq.diagnosis.localization import localize, trust
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
@@ -96,7 +96,7 @@ def test_a_fault_in_what_memory_still_holds_is_found_and_explained() -> None:
     changed = Dump("", {**dump.tensors, tensor: faulty})
     found = localize(model, changed, REFERENCE)
     assert next(o.index for o in found if o.differs) == index
-    explanation = explain_operator(model, trusted(changed, found), index, REFERENCE)
+    explanation = explain_operator(model, trust(changed, found), index, REFERENCE)
     assert explanation.elements - explanation.matching == faulty.reshape(-1)[::7].size
 
 

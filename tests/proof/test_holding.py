@@ -16,7 +16,7 @@ from tflq.engine.profiles import by_name
 from tflq.model.ir import CARRIER, Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType, view
 from tflq.proof import OperatorProof, Word, prove
 from tflq.proof.operator import Held
-from tflq.proof.proof import bound_in_model
+from tflq.proof.proof import bind_in_model
 from tflq.proof.selection import taking
 from tflq.quantization.params import Params
 from tflq.quantization.portable.forms.editing import Editing
@@ -78,7 +78,7 @@ def held_in(model: Model, profiles: Sequence[str]) -> dict[int, Held]:
     """Return the values that tensors can hold, under those of the profiles that take the model."""
     chosen = taking([by_name(name) for name in profiles], [model]).profiles
     held: dict[int, Held] = {}
-    for _, _, known in bound_in_model(model, chosen) if chosen else ():
+    for _, _, known in bind_in_model(model, chosen) if chosen else ():
         held = dict(known)
     return held
 

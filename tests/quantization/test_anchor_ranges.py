@@ -13,7 +13,7 @@ from tflq.quantization.params import Range
 from tflq.quantization.ranges.reading import AnchorRanges
 from tflq.quantization.ranges.search.quantizer import Quantizer
 from tflq.quantization.recipe.ranging import RangeRule
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 QUANTIZER = Quantizer(RangeRule.NUDGE, TensorType.INT8)
 WHOLE, READ = Range.of(0.0, 500.0), Range.of(0.0, 60.0)
@@ -31,7 +31,7 @@ def outputs(count: int = 5) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("form", ["joint", "apart"])
 def test_boxes_that_are_not_read_cost_nothing(form: str) -> None:
-    model = prepared(detector(form))
+    model = prepare(detector(form))
     anchors, graph = AnchorRanges(model), view(detector(form))
     boxes, scores = outputs()
     if form == "joint":
@@ -48,7 +48,7 @@ def test_boxes_that_are_not_read_cost_nothing(form: str) -> None:
 
 
 def test_values_on_the_way_count_by_their_scores() -> None:
-    model = prepared(detector("joint"))
+    model = prepare(detector("joint"))
     anchors, output = AnchorRanges(model), view(detector("joint")).outputs[0]
     boxes, scores = outputs()
     (source,) = (t for t, axis in anchors.axes.items() if axis == -1 and t == view(model.model).maker(output).inputs[0])  # type: ignore[union-attr]
@@ -63,7 +63,7 @@ def test_values_on_the_way_count_by_their_scores() -> None:
 
 
 def test_without_samples_or_boxes_there_is_no_loss() -> None:
-    model = prepared(detector("joint"))
+    model = prepare(detector("joint"))
     anchors, output = AnchorRanges(model), view(detector("joint")).outputs[0]
     assert anchors.loss([output], {}, QUANTIZER) is None
     boxes, scores = outputs()

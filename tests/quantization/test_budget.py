@@ -14,14 +14,14 @@ from tflq.quantization.judge.budget import Attempt, by_price, within_budget
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.recipe.files import read_budget
 from tflq.quantization.recipe.recipe import Budget, Methods, Recipe, Spared
-from tflq.quantization.recipe.stamp import finished
+from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.float_graph import prepared, with_constants
+from tflq.quantization.scheme.float_graph import prepare, with_constants
 
 pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
-PLAIN = prepared(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
+PLAIN = prepare(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
 
 
 def digits(first: int, last: int) -> list[Sample]:
@@ -77,7 +77,7 @@ def test_a_bound_on_bytes_holds(order: tuple[Sensitivity, ...]) -> None:
     budget = Budget(most_bytes=least + 4000, spared=Spared.FLOAT)
     found = spared(order, budget)
     assert found.size <= least + 4000
-    assert len(tflq.save(finished(found.built.integer.model, Recipe(budget=budget)))) <= least + 4000
+    assert len(tflq.save(finish(found.built.integer.model, Recipe(budget=budget)))) <= least + 4000
 
 
 def test_a_bound_on_bytes_takes_noise_for_its_price() -> None:

@@ -14,7 +14,7 @@ from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
 from tflq.face.report.verbs.quantize.methods import left_text
 from tflq.quantization.calibration.quarters import FEW, parted
-from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, joined, ranked
+from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, join, ranked
 from tflq.quantization.pipeline import distinct
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
@@ -57,7 +57,7 @@ def test_failures_are_last() -> None:
 
 
 def test_scores_of_parts_are_those_of_the_whole() -> None:
-    whole = joined([Score(np.array([1.0, 2.0]), 3.0, 1.0, 1, 2), Score(np.array([4.0]), 5.0, 2.0, 1, 1)])
+    whole = join([Score(np.array([1.0, 2.0]), 3.0, 1.0, 1, 2), Score(np.array([4.0]), 5.0, 2.0, 1, 1)])
     assert whole.divergences is not None
     assert whole.divergences.tolist() == [1, 2, 4]
     assert (whole.signal, whole.noise, whole.same, whole.samples) == (8, 3, 2, 3)
@@ -70,7 +70,7 @@ def test_parts_and_bounds_of_a_score() -> None:
     assert list(score.ratios.items()) == list(zip(("scores", "boxes"), decibels, strict=True))
     assert score.least == pytest.approx(-10 * math.log10(0.02 + 2 * 0.01 / math.sqrt(2)))
     assert Score(None, 2.0, 0.0, 0, 2, np.zeros(2)).least == math.inf
-    both = joined([score, score])
+    both = join([score, score])
     assert [name for name, _ in both.groups] == ["scores", "boxes"]
     assert both.groups[1][1].tolist() == [0, 0.01, 0, 0.01]
 
@@ -155,7 +155,7 @@ def test_hopeless_ranges_leave_in_the_heat_with_all_that_refines_them(monkeypatc
         calls.append(len(judging[which]))
         return losing(0.1 if len(calls) != 2 else 5)
 
-    monkeypatch.setattr(contest, "judged", judged)
+    monkeypatch.setattr(contest, "judge", judged)
     model = random_graph(3)
     fine, bare = Methods(), Methods(ranging=ruined)
     refined = replace(bare, refining=Refining(Rounding.GPTQ))

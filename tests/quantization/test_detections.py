@@ -21,8 +21,8 @@ from tflq.face.cli.main import cli
 from tflq.model.flatbuf import write
 from tflq.model.ir import view
 from tflq.quantization.anchors import reading_of
-from tflq.quantization.judge.detections import Found, Matches, Objects, found_in, mean_precision, suppressed
-from tflq.quantization.judge.outputs import processed
+from tflq.quantization.judge.detections import Found, Matches, Objects, found_in, mean_precision, suppress
+from tflq.quantization.judge.outputs import process
 from tflq.quantization.judge.pictures import Likeness, Overlap, similarity
 from tflq.quantization.judge.truths import Frame, read_truths
 from tflq.quantization.runner import Runner
@@ -44,11 +44,11 @@ def found(*rows: tuple[float, float, float, float, float, int]) -> Found:
 def test_suppression_keeps_the_best_of_each_class() -> None:
     boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 9.9], [50, 50, 60, 60]], np.float64).T
     scores = np.array([[0.6, 0.9, 0.005], [0.3, 0.0, 0.2]])
-    kept = suppressed(boxes, scores)
+    kept = suppress(boxes, scores)
     assert kept.scores.tolist() == [0.9, 0.3, 0.2]
     assert kept.classes.tolist() == [0, 1, 1]
-    assert suppressed(np.full((4, 3), np.nan), scores).scores.tolist() == []
-    assert suppressed(np.zeros((4, 0)), np.zeros((2, 0))).scores.tolist() == []
+    assert suppress(np.full((4, 3), np.nan), scores).scores.tolist() == []
+    assert suppress(np.zeros((4, 0)), np.zeros((2, 0))).scores.tolist() == []
 
 
 def test_precision_by_hand() -> None:
@@ -342,7 +342,7 @@ def test_pictures_of_a_folder_are_matched_by_name(tmp_path: Path) -> None:
 def test_post_processed_detections_are_read_as_they_are() -> None:
     """Boxes y, x, y, x in shares, classes and scores; unused places have scores of 0."""
     boxes = np.array([[[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.9, 0.8], [0, 0, 0, 0], [np.nan, 0, 0, 0]]])
-    given = processed([boxes, np.array([[1.0, 0, 0, 0]]), np.array([[0.4, 0.7, 0.0, 0.9]])], (0, 1, 2))
+    given = process([boxes, np.array([[1.0, 0, 0, 0]]), np.array([[0.4, 0.7, 0.0, 0.9]])], (0, 1, 2))
     assert given.boxes.T.tolist() == [[0.5, 0.5, 0.8, 0.9], [0.2, 0.1, 0.4, 0.3]]
     assert given.scores.tolist() == [0.7, 0.4]
     assert given.classes.tolist() == [0, 1]

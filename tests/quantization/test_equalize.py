@@ -14,14 +14,14 @@ from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.refine.equalization import equalized, factors, scaled
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.runner import Runner
-from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.typing import Array
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 
 
 def digits_model(name: str) -> tuple[FloatModel, list[dict[int, Array]]]:
-    model = prepared(tflq.load(GOLDEN / f"digits_{name}_float.tflite"))
+    model = prepare(tflq.load(GOLDEN / f"digits_{name}_float.tflite"))
     with np.load(GOLDEN / "digits_test.npz") as file:
         images = (file["images"][:40] / np.float32(16)).astype(np.float32)
     return model, [{model.graph.inputs[0]: image[None]} for image in images]

@@ -21,7 +21,7 @@ from tflq.quantization.portable.forms.lookups import lookup_for
 from tflq.quantization.portable.forms.products import shift_of, without_powers
 from tflq.quantization.portable.forms.tables import in_float, with_tables
 from tflq.quantization.recipe.recipe import Recipe
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 Array = np.ndarray[Any, Any]
 
@@ -165,7 +165,7 @@ def test_a_chain_becomes_one_table(name: str) -> None:
     spelled(g, x)
     g.op("CONV_2D", [len(g.tensors) - 1, g.weights(2, 1, 1, 4), g.bias(2)], CONV)
     model = g.model()
-    kept = in_float(prepared(model), MODERN, range(len(view(model).ops)))
+    kept = in_float(prepare(model), MODERN, range(len(view(model).ops)))
     assert set(kept) == set(range(1, len(view(model).ops) - 1))
     built = min_max(model, samples(model, 4), Recipe(keep_float=tuple(map(str, kept))))
     changed, rewrites = with_tables(built.integer, MODERN)

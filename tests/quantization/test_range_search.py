@@ -15,7 +15,7 @@ from tflq.model.ir import TensorType
 from tflq.quantization.params import Range, extent
 from tflq.quantization.ranges.observers import Histogram, Reservoir
 from tflq.quantization.ranges.search.alternation import Patience
-from tflq.quantization.ranges.search.golden_section import narrowed
+from tflq.quantization.ranges.search.golden_section import narrow
 from tflq.quantization.ranges.search.objectives import distance
 from tflq.quantization.ranges.search.points import Points, from_rows, rows_of
 from tflq.quantization.ranges.search.problem import Problem, best_of
@@ -217,7 +217,7 @@ def test_octav_is_the_fixed_point_of_the_published_iteration() -> None:
 
 def test_golden_section_finds_the_bottom_of_a_valley() -> None:
     bottom = np.array([0.1, 0.5, 0.93])
-    found = narrowed(lambda at: np.square(at - bottom), np.zeros(3), np.ones(3), 30)
+    found = narrow(lambda at: np.square(at - bottom), np.zeros(3), np.ones(3), 30)
     np.testing.assert_allclose(found, bottom, atol=1e-4)
 
 

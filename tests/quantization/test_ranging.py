@@ -16,7 +16,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.ranging import Objective, Order, Ranging, Search, Solving, Target, Watch
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Runner
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 Array = np.ndarray[Any, Any]
 Samples = list[dict[int, Array]]
@@ -46,7 +46,7 @@ def codes(model: Model, samples: Samples) -> Samples:
 
 def quantized(model: Model, samples: Samples, ranging: Ranging) -> Model:
     """The model in int8 by these ranges and nothing else."""
-    return build(Task(prepared(model), samples, Recipe(), Methods(ranging=ranging))).integer.model
+    return build(Task(prepare(model), samples, Recipe(), Methods(ranging=ranging))).integer.model
 
 
 def error(model: Model, samples: Samples, ranging: Ranging) -> float:

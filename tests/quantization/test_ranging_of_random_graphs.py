@@ -14,7 +14,7 @@ from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Ranging, Search, Solving, Target, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def outputs(interpreter: Any, sample: dict[int, Any]) -> list[Any]:
 def test_the_runtime_gives_the_same_bits(ranging: Ranging, seed: int) -> None:
     model, given = random_graph(seed), samples(random_graph(seed), seed)
     for mode in (Mode.INT8, Mode.INT16X8):
-        data = write(build(Task(prepared(model), given, Recipe(mode=mode), Methods(ranging=ranging))).integer.model)
+        data = write(build(Task(prepare(model), given, Recipe(mode=mode), Methods(ranging=ranging))).integer.model)
         try:
             live = runtime.Interpreter(
                 model_content=data, experimental_op_resolver_type=runtime.OpResolverType.BUILTIN_REF

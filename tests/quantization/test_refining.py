@@ -22,7 +22,7 @@ from tflq.quantization.refine.products import MatrixProduct, matrix_product
 from tflq.quantization.refine.row_sums import RowSums
 from tflq.quantization.refine.sequence import Refinements, Subject, refinable, refined
 from tflq.quantization.runner import Runner, Sample
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 from tflq.quantization.scheme.modes import modes_of
 from tflq.quantization.scheme.scheme import Scheme, scheme
 from tflq.quantization.shared import Shared
@@ -41,7 +41,7 @@ def digits(first: int, last: int) -> list[Sample]:
 
 @pytest.fixture(scope="module")
 def planned() -> Scheme:
-    floats = prepared(MODEL)
+    floats = prepare(MODEL)
     return scheme(floats, modes_of(floats, Mode.INT8, {})[0])
 
 

@@ -21,7 +21,7 @@ from tflq.errors import CalibrationError, InputError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model
 from tflq.quantization import frontier, runner
-from tflq.quantization.judge.journal import Journal, entry_of, ranked_from
+from tflq.quantization.judge.journal import Journal, entry_of, rank_from
 from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Budget, Methods, Recipe
@@ -221,14 +221,14 @@ def test_numbers_are_read_as_they_were_written() -> None:
     numbers = random.normal(0, 1, 50) * 10.0 ** random.integers(-300, 300, 50)
     for divergences in (None, numbers):
         score = Score(divergences, float(numbers[0]), 1 / 3, 7, 50, numbers[::-1].copy(), 4)
-        again = ranked_from(Methods(0.5), json.loads(json.dumps(entry_of(Ranked(Methods(0.5), score))))).score
+        again = rank_from(Methods(0.5), json.loads(json.dumps(entry_of(Ranked(Methods(0.5), score))))).score
         assert again is not None
         assert (again.signal, again.noise, again.same, again.samples, again.differing) == (numbers[0], 1 / 3, 7, 50, 4)
         np.testing.assert_array_equal(again.noises, score.noises)
         assert (again.divergences is None) == (divergences is None)
         assert again.divergences is None or again.divergences.tobytes() == numbers.tobytes()
     failed = Ranked(Methods(), None, "no kernel")
-    assert ranked_from(Methods(), json.loads(json.dumps(entry_of(failed)))) == failed or failed.error == "no kernel"
+    assert rank_from(Methods(), json.loads(json.dumps(entry_of(failed)))) == failed or failed.error == "no kernel"
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Range, extent
 from tflq.quantization.ranges.biases import RAISED, fitted_weights, raised
 from tflq.quantization.recipe.recipe import Mode, Recipe
-from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.scheme.modes import modes_of
 from tflq.quantization.scheme.scheme import Scheme, scheme
 
@@ -157,7 +157,7 @@ def test_inputs_of_a_join_share_its_scale_unless_others_read_them() -> None:
 
 def stages(model: Model, mode: Mode = Mode.INT8) -> tuple[FloatModel, Scheme, Assignment, IntegerModel]:
     """Everything between a float model and its min-max form."""
-    floats = prepared(model)
+    floats = prepare(model)
     plan = scheme(floats, modes_of(floats, mode, {})[0])
     ranges = {t: Range.of(-1.0, 1.0) for t in plan.observed}
     weights = {(m.operator, m.position): extent(floats.constants[m.tensor], m.axis) for m in plan.multiplied}
@@ -247,7 +247,7 @@ def test_what_reads_shapes_needs_no_conversion() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_each_operator_may_have_a_mode_of_its_own(seed: int) -> None:
     model = random_graph(seed)
-    floats = prepared(model)
+    floats = prepare(model)
     choices = [modes_of(floats, mode, {})[0] for mode in (Mode.INT8, Mode.INT16X8)]
     modes = tuple(choices[i % 2][i] for i in range(len(choices[0])))
     plan = scheme(floats, modes)

@@ -8,7 +8,7 @@ import pytest
 from tflq.quantization.refine.adaround import adaround, output_error
 from tflq.quantization.refine.bit_split import bit_split
 from tflq.quantization.refine.gptq import gptq
-from tflq.quantization.refine.moments import Reals, matched
+from tflq.quantization.refine.moments import Reals, match
 
 Rounder = Callable[[Reals, Reals, int, int], Reals]
 ROUNDERS = pytest.mark.parametrize("rounder", [gptq, adaround, bit_split])
@@ -66,7 +66,7 @@ def test_matched_weights_make_up_for_inputs_that_are_off() -> None:
     f = random.normal(size=(2000, 10)) @ random.normal(size=(10, 10))
     q = 0.9 * f + 0.05 * random.normal(size=f.shape)
     weights = random.normal(size=(4, 10))
-    (better,) = matched(weights[None], (f.T @ q)[None], (q.T @ q)[None])
+    (better,) = match(weights[None], (f.T @ q)[None], (q.T @ q)[None])
     wanted = f @ weights.T
     assert np.square(wanted - q @ better.T).sum() < 0.2 * np.square(wanted - q @ weights.T).sum()
 

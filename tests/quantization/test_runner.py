@@ -9,7 +9,7 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.model.ir import Model, TensorType, view
-from tflq.quantization.runner import Runner, Sample, executor, joined
+from tflq.quantization.runner import Runner, Sample, executor, join
 
 MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"
 
@@ -133,4 +133,4 @@ def test_bits_are_those_of_the_profile() -> None:
 
 def test_one_sample_joined_is_that_sample_scalars_too() -> None:
     sample: Sample = {0: np.array(True), 1: np.zeros((1, 4), np.float32)}
-    assert joined([sample]) == sample
+    assert join([sample]) == sample

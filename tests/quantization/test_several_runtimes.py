@@ -24,7 +24,7 @@ from tflq.quantization.params import codes_of
 from tflq.quantization.recipe.files import changed_recipe
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 RUNTIMES = ("litert-xnnpack", "tflm", "tflite-2.14-opt")
@@ -165,7 +165,7 @@ def test_a_sample_loses_the_mean_of_what_it_loses_on_each_runtime() -> None:
     given: list[Sample] = [{view(model).inputs[0]: row[0]} for row in images(24)]
 
     def score(recipe: Recipe) -> Score:
-        task = Task(prepared(model), given, recipe, Methods())
+        task = Task(prepare(model), given, recipe, Methods())
         return judged(task, build(task), parted(given)[1])
 
     alone = [score(Recipe(profile=name)) for name in RUNTIMES]

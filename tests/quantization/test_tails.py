@@ -21,7 +21,7 @@ from tflq.quantization.judge.tails import APART, NONE
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Budget, Recipe, Spared
 from tflq.quantization.result import Result
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 from tflq.quantization.scheme.light import tail_region
 from tflq.quantization.splitting import split_outputs
 
@@ -128,9 +128,9 @@ def test_options_that_exclude_each_other_are_refused() -> None:
 
 
 def test_models_without_weights_have_no_tail() -> None:
-    assert tail_region(prepared(detector("joint")))
+    assert tail_region(prepare(detector("joint")))
     bare = tflq.load(_without_weights())
-    assert tail_region(prepared(bare)) == frozenset()
+    assert tail_region(prepare(bare)) == frozenset()
 
 
 def _without_weights() -> bytes:
@@ -152,7 +152,7 @@ def test_a_resumed_run_tries_no_tail_again(tmp_path: Path, monkeypatch: pytest.M
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tflq.quantization.pipeline.chosen", stop)
+    monkeypatch.setattr("tflq.quantization.pipeline.choose", stop)
     with pytest.raises(KeyboardInterrupt):
         tflq.quantize(detector(), samples(), recipe, resume=journal)
     monkeypatch.undo()

@@ -16,7 +16,7 @@ from tflq.model.ir.schema import enum
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.result import Result
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 DENSE = {"fused_activation_function": 0, "keep_num_dims": False}
 CONVERSIONS, LAYERS = ("QUANTIZE", "DEQUANTIZE"), ["FULLY_CONNECTED", "LEAKY_RELU", "FULLY_CONNECTED"]
@@ -120,9 +120,9 @@ def test_what_an_integer_operator_reads_too_keeps_its_uint8_conversions() -> Non
     g.op("LEAKY_RELU", [x], {"alpha": 0.3})
     codes = g.operators[0].outputs[0]
     model = read(write(g.model([codes, g.operators[-1].outputs[0]])))
-    assert len(prepared(model).graph.ops) == 3
+    assert len(prepare(model).graph.ops) == 3
     read_by_one = read(write(g.model()))
-    assert len(prepared(read_by_one).graph.ops) == 1
+    assert len(prepare(read_by_one).graph.ops) == 1
 
 
 def test_channels_with_prescribed_ranges_are_not_equalized() -> None:
@@ -133,5 +133,5 @@ def test_channels_with_prescribed_ranges_are_not_equalized() -> None:
     y = plain.op("FULLY_CONNECTED", [plain.given(1, 6), plain.weights(8, 6), plain.bias(8)], DENSE)[0]
     for graph, tensor in ((g, rounded), (plain, y)):
         graph.op("FULLY_CONNECTED", [tensor, graph.weights(4, 8), graph.bias(4)], DENSE)
-    assert channel_groups(prepared(read(write(plain.model()))))
-    assert not channel_groups(prepared(read(write(g.model()))))
+    assert channel_groups(prepare(read(write(plain.model()))))
+    assert not channel_groups(prepare(read(write(g.model()))))

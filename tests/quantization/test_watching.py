@@ -19,13 +19,13 @@ from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.refine.row_sums import RowSums
 from tflq.quantization.refine.sequence import refinable
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.scheme.modes import modes_of
 from tflq.quantization.scheme.scheme import scheme
 from tflq.quantization.shared import Shared
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
-FLOATS = prepared(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
+FLOATS = prepare(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
 
 
 def samples(count: int, floats: FloatModel = FLOATS) -> list[Sample]:

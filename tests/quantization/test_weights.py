@@ -17,10 +17,10 @@ from tflq.face.cli.main import cli
 from tflq.model.ir import TensorType, view
 from tflq.model.ir.schema import data_text
 from tflq.quantization.params import Params
-from tflq.quantization.weights.forms import Method, Scaling, coded
+from tflq.quantization.weights.forms import Method, Scaling, encode
 from tflq.quantization.weights.places import Role, weights_of
 from tflq.quantization.weights.recipe import MODES, Layer, WeightRecipe, document_of, read_layer, weight_recipe_from
-from tflq.quantization.weights.rewriting import compacted, with_codes
+from tflq.quantization.weights.rewriting import compact, with_codes
 
 FLOAT = "golden/models/tiny_decoder_float.tflite"
 TEXT = [[(7 * k + 3 * j) % 128 for k in range(20)] for j in range(8)]
@@ -59,7 +59,7 @@ def test_codes_are_near_the_weights(kind: TensorType, block: int, method: Method
     rows = rng.standard_normal((6, 64)).astype(np.float32)
     rows[2] = 0
     inputs = rng.standard_normal((200, 64)) * np.linspace(0.1, 3, 64)
-    made = coded(rows, kind, block, 0, method, inputs.T @ inputs)
+    made = encode(rows, kind, block, 0, method, inputs.T @ inputs)
     assert made.params.scale.size == (6 * 2 if block else 6)
     real = made.params.decode(made.codes)
     if block:
@@ -78,7 +78,7 @@ def test_gptq_and_the_search_lower_the_error_of_products() -> None:
     rows = rng.standard_t(4, (32, 96)).astype(np.float32)
 
     def noise(method: Method) -> float:
-        made = coded(rows, TensorType.INT4, 32, 0, method, inputs.T @ inputs)
+        made = encode(rows, TensorType.INT4, 32, 0, method, inputs.T @ inputs)
         real = made.params.decode(made.codes).reshape(rows.shape)
         return float(np.square((real - rows) @ inputs.T).sum())
 
@@ -90,7 +90,7 @@ def test_gptq_and_the_search_lower_the_error_of_products() -> None:
 
 def test_codes_are_written_for_all_signatures() -> None:
     model = tflq.load(FLOAT)
-    chosen = {w.buffer: (w, coded(w.rows, TensorType.INT4, 32, w.axis, NEAREST, None)) for w in weights_of(model)}
+    chosen = {w.buffer: (w, encode(w.rows, TensorType.INT4, 32, w.axis, NEAREST, None)) for w in weights_of(model)}
     made = with_codes(model, chosen, dynamic=True)
     data = tflq.save(made)
     assert len(data) < 0.4 * Path(FLOAT).stat().st_size
@@ -111,7 +111,7 @@ def test_codes_are_written_for_all_signatures() -> None:
 
 def test_compacting_keeps_every_result() -> None:
     model = tflq.load(FLOAT)
-    small = compacted(model)
+    small = compact(model)
     assert len(small.buffers) <= len(model.buffers)
     a, b = tflq.Session(model), tflq.Session(small)
     np.testing.assert_array_equal(a.feed(TEXT[0][:12]), b.feed(TEXT[0][:12]))

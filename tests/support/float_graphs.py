@@ -17,7 +17,7 @@ from tflq.model.surgery.cut import operators_named
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.recipe.recipe import Methods, Recipe
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -561,7 +561,7 @@ def random_graph(seed: int, steps: int = 9) -> Model:
 
 def min_max(model: Model, given: Sequence[Mapping[int, Array]], recipe: Recipe) -> Built:
     """The model quantized with nothing but observed ranges, and not checked."""
-    floats = prepared(model)
+    floats = prepare(model)
     named = operators_named(model, recipe.keep_float)
     kept = {index: "asked for" for index, origin in enumerate(floats.origins) if origin in named}
     return build(Task(floats, given, recipe, Methods(), kept))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.comparison.inspection.difference import Difference, difference, merged
+from tflq.comparison.inspection.difference import Difference, difference, merge
 from tflq.comparison.verification.dump import Dump
 from tflq.diagnosis.choices import Choice, choice, chooses
 from tflq.diagnosis.localization import operator_alone
@@ -99,7 +99,7 @@ def _compare(model: Model, index: int, expected: Values, got: Values) -> Amplifi
     spreads = []
     for op in graph.ops[index + 1 :]:
         results = [t for t in op.writes if t in expected and t in got]
-        largest = merged(difference(expected[t], got[t]) for t in results)
+        largest = merge(difference(expected[t], got[t]) for t in results)
         spreads.append(Spread(op.index, op.name, largest))
     pairs = [(t, expected[t], got[t]) for t in dict.fromkeys(graph.outputs) if t in expected and t in got]
     choices = tuple(choice(*pair) for pair in pairs if chooses(*pair[1:]))

@@ -14,7 +14,7 @@ from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.profile_fit import Fit, FitVerdict
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Mistake
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.kernels.notes import Fault as NoteOfFault
 from tflq.engine.profiles import PROFILES
 from tflq.engine.profiles.faults import known_faults
@@ -48,7 +48,7 @@ class Weight:
     effect: float
 
 
-@displayed_by("why.report:why_card")
+@display_by("why.report:why_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
     """Everything about one piece of evidence.

@@ -16,7 +16,7 @@ from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import Device
 from tflq.diagnosis.outcomes import Results, fits, results
 from tflq.diagnosis.probes import batched, probes, random_values
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.part import Part
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
@@ -36,7 +36,7 @@ class Trial:
     expected: tuple[Results, ...]
 
 
-@displayed_by("explain.report:discrimination_card")
+@display_by("explain.report:discrimination_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrimination:
     """The inputs that distinguish the causes of operator `index`, or of a whole model if that is None.

@@ -18,11 +18,11 @@ from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, prove
 from tflq.diagnosis.faults import Defect, case_of, defect_after, shown_defect
 from tflq.diagnosis.joint import NONE, Joint
-from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trusted
+from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trust
 from tflq.diagnosis.outcomes import results
 from tflq.diagnosis.ranking import by_consequence, is_noise
-from tflq.diagnosis.siblings import compared_elsewhere
-from tflq.display import displayed_by
+from tflq.diagnosis.siblings import compare_elsewhere
+from tflq.display import display_by
 from tflq.engine.api.part import Part
 from tflq.engine.interpreter import Plan, make_plan, run
 from tflq.engine.profiles import Profile
@@ -64,7 +64,7 @@ class Divergence:
         return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
 
 
-@displayed_by("explain.report:explain_report")
+@display_by("explain.report:explain_report")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
     """A dump compared with a profile. Parts about one operator are None if no operator differs or is requested."""
@@ -169,7 +169,7 @@ def investigate(
     if index is not None and mode == Mode.ISOLATED:
         with _note(faults, "faults that are no arithmetic"):
             wanted = [o for o in findings.differing if o.index == op or (op is None and not is_noise(o))]
-            every = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
+            every = [trust(one, row) for one, row in zip(samples, by_sample, strict=True)]
             defect = shown_defect(model, every, wanted, profile, index)
             index = index if defect is None else defect[0]
     findings = replace(findings, growths=growths, faults=tuple(faults))
@@ -180,15 +180,15 @@ def investigate(
     sample = most_telling(by_sample, index)
     telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
     telling = [k for k in telling if not among or k == sample or k in among]
-    dumps = {k: replace(trusted(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
+    dumps = {k: replace(trust(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
-    every = [trusted(one, row) for one, row in zip(samples, by_sample, strict=True)]
+    every = [trust(one, row) for one, row in zip(samples, by_sample, strict=True)]
     known = None if defect is None else defect[1]
-    return _explained(explained, model, dumps[sample], others, index, profile, element, known, every)
+    return _explain(explained, model, dumps[sample], others, index, profile, element, known, every)
 
 
-def _explained(
+def _explain(
     findings: Findings,
     model: Model,
     dump: Dump,
@@ -216,7 +216,7 @@ def _explained(
                 explanation = replace(explanation, defect=None if case is None else defect_after(case))
     if explanation is not None and findings.mode == Mode.ISOLATED:
         with _note(faults, "other operators of the same kernel"):
-            explanation = compared_elsewhere(explanation, model, dump, profile, findings.operators)
+            explanation = compare_elsewhere(explanation, model, dump, profile, findings.operators)
     alone = operator_alone(model, dump, index, profile)
     if explanation is not None:
         with _note(faults, "a proof that causes are one function"):
@@ -227,7 +227,7 @@ def _explained(
     place = divergence.first if element is None and divergence is not None else element
     if place is not None:
         with _note(faults, "the element"):
-            worked = _worked(alone, profile, tensor, place, explanation)
+            worked = _work(alone, profile, tensor, place, explanation)
     if divergence is not None:
         with _note(faults, "the growth"):
             known = next((g for g in findings.growths if g.index == index), None)
@@ -265,7 +265,7 @@ def work_out(
     values = run(plan, inputs, keep_all=True).values
     index = op if op is not None else _maker_of_output(model)
     alone = replace(operator_alone(model, Dump("", values), index, profile), got={})
-    return _worked(alone, profile, _first_result(alone), element, None)
+    return _work(alone, profile, _first_result(alone), element, None)
 
 
 def _maker_of_output(model: Model) -> int:
@@ -298,7 +298,7 @@ def _first_result(alone: Part) -> int:
     return alone.tensors[alone.op.outputs[0]]
 
 
-def _worked(alone: Part, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
+def _work(alone: Part, profile: Profile, tensor: int, element: Index, explanation: Explanation | None) -> Worked:
     trace = _trace(alone, alone.plan(profile), tensor, element)
     dumped = alone.got.get(tensor)
     value = None if dumped is None or dumped.shape != trace.shape else dumped[trace.index].item()

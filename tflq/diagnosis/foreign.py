@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.results import Located, merged_samples
+from tflq.comparison.verification.results import Located, merge_samples
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes.device import Device
 from tflq.diagnosis.mistakes.floats import mistaken_floats, name_of
@@ -37,9 +37,9 @@ def foreign_causes(
     A runtime is identified as a whole: operators that the profile reproduces count, too. The result is empty if nothing
     differs, or if no operator has a float form to compare.
     """
-    operators = [merged_samples(row) for row in zip(*by_sample, strict=True)]
+    operators = [merge_samples(row) for row in zip(*by_sample, strict=True)]
     fitting, is_tried = set(RUNTIMES) if any(o.differs for o in operators) else set(), False
-    for operator in _looked_at(operators) if fitting else ():
+    for operator in _look_at(operators) if fitting else ():
         for dump in dumps:
             try:
                 alone = operator_alone(model, dump, operator.index, profile)
@@ -53,7 +53,7 @@ def foreign_causes(
     return tuple(name for name in RUNTIMES if name in fitting and is_tried)
 
 
-def _looked_at(operators: Sequence[Located]) -> list[Located]:
+def _look_at(operators: Sequence[Located]) -> list[Located]:
     """Return the operators of each type in which most elements differ; operators that differ come first."""
     chosen: dict[str, list[Located]] = {}
     for one in sorted(operators, key=lambda o: -sum(d.differing for d in o.differences.values())):

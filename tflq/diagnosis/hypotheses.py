@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
-from tflq.diagnosis.mistakes.device import Under, guarded
+from tflq.diagnosis.mistakes.device import Under, guard
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.validity import XNNPACK
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -42,7 +42,7 @@ def hypotheses(alone: Part, profile: Profile, *, only_profiles: bool = False) ->
             yield Hypothesis(kind, other.name, device_of(other))
     if only_profiles:
         return
-    turned = guarded("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
+    turned = guard("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
     for name, device in (*mistakes(alone, profile), *turned):
         yield Hypothesis(Kind.MISTAKE, name, device)
 

@@ -49,7 +49,7 @@ def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
     return counts.index(max(counts))
 
 
-def trusted(dump: Dump, operators: Iterable[Located]) -> Dump:
+def trust(dump: Dump, operators: Iterable[Located]) -> Dump:
     """Return the dump without tensors that were overwritten or never written."""
     return dump.without(t for o in operators for t in (*o.overwritten, *o.unwritten))
 
@@ -70,13 +70,13 @@ def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Pa
     dump = dump.without(folded)
     known = readable(dump, makers, index)
     if not set(reads(model, (index,))) <= set(known):
-        known = {**_computed_before(model, dump, index, profile), **known}
+        known = {**_compute_before(model, dump, index, profile), **known}
     results = graph.op(index).writes
     got = {t: dump.tensors[t] for t in results if t in dump.tensors and makers[t] == index}
     return replace(part_of(model, (index,), known).fixing(folded), got=got, variables=dump.variables)
 
 
-def _computed_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:
+def _compute_before(model: Model, dump: Dump, before: int, profile: Profile) -> Mapping[int, Array]:
     """Return the results of all operators before one, on the dump's own inputs if it has them."""
     graph = view(model)
     values: dict[int, Array] = {}

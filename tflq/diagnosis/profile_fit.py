@@ -16,14 +16,14 @@ from tflq.comparison.inspection.difference import Difference
 from tflq.comparison.verification.compared import Shared
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.localization import Localizer, alone
-from tflq.comparison.verification.results import Located, Status, merged_samples, status_of
+from tflq.comparison.verification.results import Located, Status, merge_samples, status_of
 from tflq.diagnosis.certainty import Certainty, Evidence, inside
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
-from tflq.diagnosis.localization import BySample, localize_samples, trusted
+from tflq.diagnosis.localization import BySample, localize_samples, trust
 from tflq.diagnosis.rows import computation
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.kernels.exactness import Exactness
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.model.ir import Model, view
@@ -48,7 +48,7 @@ class FitVerdict(str, Enum):
     NOTHING = "nothing"  # nothing was compared
 
 
-@displayed_by("fit.report:fit_report")
+@display_by("fit.report:fit_report")
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A dump compared with all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
@@ -236,7 +236,7 @@ def fit(
     """
     first = by_name(base)
     by_sample = localize_samples(model, dumps, first) if by_sample is None else by_sample
-    believed = [trusted(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
+    believed = [trust(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
     graph = view(model)
     parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)
     profiles = tuple(profile for profile in candidates(first) if not among or profile.name in among)
@@ -244,7 +244,7 @@ def fit(
     walks = [replace(walker, profile=profile).operators(believed) for profile in profiles]
     rows, failures = [], {}
     for index, together in enumerate(zip(*walks, strict=True)):
-        located = [merged_samples(samples) for samples in together]
+        located = [merge_samples(samples) for samples in together]
         rows.append([_cell(one) for one in located])
         if located and all(one.failure for one in located):
             failures[index] = located[0].failure

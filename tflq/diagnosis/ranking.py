@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.results import Located
 from tflq.diagnosis.amplification import Amplification, amplify
-from tflq.diagnosis.localization import most_telling, trusted
+from tflq.diagnosis.localization import most_telling, trust
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model
 
@@ -32,7 +32,7 @@ def by_consequence(
     rows = []
     for operator in chosen:
         k = most_telling(by_sample, operator.index)
-        growth = amplify(model, trusted(samples[k], by_sample[k]), operator.index, profile)
+        growth = amplify(model, trust(samples[k], by_sample[k]), operator.index, profile)
         rows.append(((is_noise(operator), -growth.flipped, -growth.effect, operator.index), growth))
     return tuple(growth for _, growth in sorted(rows, key=lambda row: row[0]))
 

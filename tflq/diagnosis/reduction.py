@@ -12,8 +12,8 @@ from tflq.comparison.inspection.difference import difference, unequal
 from tflq.comparison.verification.dump import Dump
 from tflq.comparison.verification.results import Located
 from tflq.diagnosis.crop import narrowings
-from tflq.diagnosis.localization import locate, operator_alone, trusted
-from tflq.display import displayed_by
+from tflq.diagnosis.localization import locate, operator_alone, trust
+from tflq.display import display_by
 from tflq.engine.api.part import Part
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
@@ -27,7 +27,7 @@ Sample: TypeAlias = "tuple[Array, ...]"
 Check: TypeAlias = "Callable[[Model, Sample], bool]"
 
 
-@displayed_by("reduce:reduce_card")
+@display_by("reduce:reduce_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
     """The remaining model. `operators` are indices of the original; `expected` are the profile's outputs for `sample`.
@@ -54,7 +54,7 @@ def reduce_dump(model: Model, profile: Profile, dump: Dump) -> Reduced:
     for one in locate(model, dump, profile):
         compared.append(one)
         if one.differs:
-            alone = operator_alone(model, trusted(dump, compared), one.index, profile)
+            alone = operator_alone(model, trust(dump, compared), one.index, profile)
             return _at_one_element(_whole(alone, profile), profile)
     not_run = next((f"; operator {o.index} {o.op} was not run: {o.failure}" for o in compared if o.failure), "")
     raise InputError(f"no operator with inputs and outputs in the dump differs from it{not_run}")

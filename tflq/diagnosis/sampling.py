@@ -17,7 +17,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Hypothesis
-from tflq.diagnosis.localization import BySample, localize_samples, operator_alone, trusted
+from tflq.diagnosis.localization import BySample, localize_samples, operator_alone, trust
 from tflq.diagnosis.outcomes import results, score
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, exact_operators, fit
 from tflq.engine.api.part import Part
@@ -127,7 +127,7 @@ def _of_all(
         operator = row[explanation.index]
         if operator.differences:
             try:
-                held = replace(trusted(dump, row), variables=operator.began)
+                held = replace(trust(dump, row), variables=operator.began)
                 parts.append(operator_alone(model, held, explanation.index, named))
             except TflqError:
                 return None

@@ -30,7 +30,7 @@ _SIBLINGS, _OTHERS = 3, 3
 _LARGEST = 1 << 20
 
 
-def compared_elsewhere(
+def compare_elsewhere(
     explanation: Explanation, model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]
 ) -> Explanation:
     """Return the explanation with its causes compared with other operators, if that can exclude some of them."""

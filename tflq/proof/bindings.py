@@ -42,7 +42,7 @@ class Bindings:
 
     def verdict(self, first: int, second: int) -> Verdict:
         """Return the verdict on two bindings."""
-        return self._refused(first, second) or self._named(first, second, self._kind[first], self._kind[second])
+        return self._refuse(first, second) or self._name(first, second, self._kind[first], self._kind[second])
 
     def against_first(self) -> tuple[Verdict, ...]:
         """Return the verdict on the first binding and each of the others, also by way of a third one."""
@@ -84,7 +84,7 @@ class Bindings:
 
     def _joins(self, group: Sequence[int], kind: int) -> bool:
         """Return whether a member is proved equal; the first member that differs shows that none is."""
-        words = (self._decided(member, kind).word for member in group)
+        words = (self._decide(member, kind).word for member in group)
         return next((word for word in words if word != Word.UNDECIDED), None) == Word.EQUAL
 
     def _against(self, group: Sequence[int], number: int) -> Verdict:
@@ -92,21 +92,21 @@ class Bindings:
         direct = self.verdict(0, number)
         if direct.word != Word.UNDECIDED or self._kind[number] not in group:
             return direct
-        between = next(k for k in group if self._decided(k, self._kind[number]).word == Word.EQUAL)
+        between = next(k for k in group if self._decide(k, self._kind[number]).word == Word.EQUAL)
         reason = f"both are equal to {self._kinds[between].profile}" + self._condition(*group)
         return Verdict(direct.first, direct.second, Word.EQUAL, reason)
 
-    def _refused(self, first: int, second: int) -> Verdict | None:
+    def _refuse(self, first: int, second: int) -> Verdict | None:
         one, other = self._bound[first], self._bound[second]
         refusal = next((b for b in (one, other) if isinstance(b, Refusal)), None)
         return None if refusal is None else Verdict(one.profile, other.profile, Word.UNDECIDED, refusal.reason)
 
-    def _named(self, first: int, second: int, *kinds: int) -> Verdict:
+    def _name(self, first: int, second: int, *kinds: int) -> Verdict:
         """Return the verdict on two kinds with the names of two bindings."""
         names = self._bound[first].profile, self._bound[second].profile
         if kinds[0] == kinds[1]:
             return Verdict(*names, Word.EQUAL, "the same kernel with the same constants" + self._condition(*kinds))
-        known = self._decided(*kinds)
+        known = self._decide(*kinds)
         reason = known.reason + (self._condition(*kinds) if known.word == Word.EQUAL else "")
         return Verdict(*names, known.word, reason, known.witness)
 
@@ -115,7 +115,7 @@ class Bindings:
         words = {self._kinds[kind].step.kernel.exactness.word for kind in kinds}
         return ON_ONE_LIBM if SAME_LIBM.word in words else ""
 
-    def _decided(self, first: int, second: int) -> Verdict:
+    def _decide(self, first: int, second: int) -> Verdict:
         """Return the verdict on two different kinds."""
         if (first, second) not in self._known:
             self._known[first, second] = self._found(first, second)

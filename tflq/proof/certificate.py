@@ -134,10 +134,10 @@ def stated(operator: OperatorProof) -> dict[str, Any]:
 def _coverage(one: Coverage, operators: Sequence[OperatorProof]) -> dict[str, Any]:
     """Return how far a subgraph is proved, with the operators outside of the proof by name."""
     words = {o.index: f"{o.op}: {o.word.value}" for o in operators if o.subgraph == one.subgraph}
-    return {**reached(one), "outside": [f"{index} {words.get(index, 'not decided')}" for index in one.outside]}
+    return {**reach(one), "outside": [f"{index} {words.get(index, 'not decided')}" for index in one.outside]}
 
 
-def reached(one: Coverage) -> dict[str, Any]:
+def reach(one: Coverage) -> dict[str, Any]:
     """Return how far a subgraph is proved, as documents have it."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(one).items()}
 

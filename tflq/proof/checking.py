@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
 from tflq.engine.profiles import by_name
@@ -24,7 +24,7 @@ _UNPROVED = frozenset({"tflq", "digest", "model: name", "profiles: also", "opera
 _MOST, _MOST_PROFILES = 20, 1000
 
 
-@displayed_by("prove.check:check_report")
+@display_by("prove.check:check_report")
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
     """A certificate compared with a model. It holds if there are no `problems`.
@@ -118,12 +118,12 @@ def _unequal(claimed: Any, proved: Any, kind: str = "", where: str = "") -> Iter
         if len(claimed) != len(proved):
             yield f"{kind}: the certificate has {len(claimed)}, the proof gives {len(proved)}"
         for one, other in zip(claimed, proved, strict=False):
-            yield from _unequal(one, other, kind, f"{_named(kind, other)}: ")
+            yield from _unequal(one, other, kind, f"{_name(kind, other)}: ")
     elif type(claimed) is not type(proved) or (claimed != proved and kind not in _UNPROVED):
         yield f"{where}the certificate has {claimed!s:.80}, the proof gives {proved!s:.80}"
 
 
-def _named(kind: str, entry: dict[str, Any]) -> str:
+def _name(kind: str, entry: dict[str, Any]) -> str:
     """Return the name of a listed entry."""
     if "op" in entry:
         return f"operator {entry['index']} {entry['op']}"

@@ -120,7 +120,7 @@ def _codes(bound: Bound, domains: Mapping[int, Array], at_once: int = 256) -> In
     """
     output = bound.shape(bound.step.outputs[0])
     size, count = prod(output), _combinations(domains, bound.inputs)
-    name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes") + _limited(bound)
+    name = f"all {count:,} " + ("codes" if len(bound.inputs) == 1 else "combinations of codes") + _limit(bound)
     dealt = [tensor for tensor in bound.inputs if count > at_once and bound.shape(tensor) == output]
     filled = [tensor for tensor in bound.inputs if tensor not in dealt]
     labels = join([kinds(output), *_varying(bound, output)]) if dealt else np.zeros(size, np.int64)
@@ -135,7 +135,7 @@ def _codes(bound: Bound, domains: Mapping[int, Array], at_once: int = 256) -> In
     return Inputs(f"{name} at every {'kind of ' if dealt else ''}place", feeds if fits else None)
 
 
-def _limited(bound: Bound) -> str:
+def _limit(bound: Bound) -> str:
     """Return the operators whose results limit the inputs, as an addition to a name."""
     makers = dict.fromkeys(maker for held in bound.held.values() for maker in held.makers)
     return f" that {' and '.join(makers)} can give" if makers else ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.comparison.inspection.difference import difference
 from tflq.engine.interpreter import Plan, Step, make_plan, run
-from tflq.engine.interpreter.chains import computed_with
+from tflq.engine.interpreter.chains import compute_with
 from tflq.errors import TflqError, UndefinedResultError, brief
 from tflq.model.ir import CARRIER, Model, view
 from tflq.model.surgery.tap import single_operator
@@ -79,7 +79,7 @@ def bind(model: Model, index: int, profile: Any, held: Mapping[int, Held] | None
     A bound operator has all its shapes before it runs, no state, and readable outputs. `held` are the tensors of the
     model, by index, that cannot hold every value of their type.
     """
-    together = computed_with(view(model), index, profile)
+    together = compute_with(view(model), index, profile)
     if together:
         return Refusal(profile.name, f"{profile.name} computes it in one go with operator {together[-1]}")
     alone, tensors = single_operator(model, index)

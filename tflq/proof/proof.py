@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, Subject, subject
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, OperatorView, view
-from tflq.model.ir.signatures import rooted_subgraphs
+from tflq.model.ir.signatures import root_subgraphs
 from tflq.proof.bindings import Bindings
 from tflq.proof.certificate import Certificate, certificate_of
 from tflq.proof.coverage import Coverage, coverage_of
@@ -31,7 +31,7 @@ from tflq.proof.surroundings import Surroundings
 from tflq.proof.verdicts import OperatorProof, Verdict, Word
 
 
-@displayed_by("prove.report:prove_card")
+@display_by("prove.report:prove_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
     """All subgraphs of a model under several profiles, for the shapes in the file.
@@ -101,7 +101,7 @@ def prove(model: Source | Model, profiles: Sequence[str | Profile] | str = ALL, 
 
 def proof_of(target: Subject, choose: Callable[[Sequence[Model]], Selection], signature: str | None = None) -> Proof:
     """Prove a model under the profiles that `choose` returns for its subgraphs, each as the first of a model."""
-    parts = tuple(rooted_subgraphs(target.model, signature))
+    parts = tuple(root_subgraphs(target.model, signature))
     chosen = choose([part for _, part in parts])
     operators = tuple(o for number, part in parts for o in _subgraph(part, number, chosen.profiles))
     coverage = tuple(coverage_of(part, number, operators) for number, part in parts)
@@ -111,12 +111,12 @@ def proof_of(target: Subject, choose: Callable[[Sequence[Model]], Selection], si
 def _subgraph(part: Model, number: int, profiles: Sequence[Profile]) -> Iterator[OperatorProof]:
     if len(profiles) < 2:
         return
-    for op, bindings, _ in bound_in_model(part, profiles):
+    for op, bindings, _ in bind_in_model(part, profiles):
         verdicts = bindings.against_first()
         yield OperatorProof(op.index, op.name, verdicts, number, bindings.groups(), bindings.accumulators())
 
 
-def bound_in_model(
+def bind_in_model(
     part: Model, profiles: Sequence[Profile]
 ) -> Iterator[tuple[OperatorView, Bindings, Mapping[int, Held]]]:
     """Yield the operators of the first subgraph with their bindings, and what tensors can hold after them."""

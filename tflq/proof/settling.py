@@ -9,7 +9,7 @@ from tflq.engine.api.files import Source
 from tflq.engine.api.subject import subject
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model
-from tflq.model.ir.signatures import rooted_subgraphs
+from tflq.model.ir.signatures import root_subgraphs
 from tflq.proof.proof import contrast
 from tflq.proof.verdicts import Word
 
@@ -17,7 +17,7 @@ from tflq.proof.verdicts import Word
 def settle(model: Source | Model, effects: Effects) -> Effects:
     """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
     target = subject(model).model
-    parts = dict(rooted_subgraphs(target))
+    parts = dict(root_subgraphs(target))
     operators = (_settle(parts[one.subgraph], effects.base, one) for one in effects.operators)
     return replace(effects, operators=tuple(operators))
 

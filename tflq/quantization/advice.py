@@ -116,10 +116,10 @@ def advise(
         tell = part_of(progress, f"trying {' '.join(words)}", number, len(candidates))
         try:
             again = quantize(model, samples, changed, tell, labels=labels, evaluation=evaluation, **options)
-            trials.append(_measured(words, again))
+            trials.append(_measure(words, again))
         except TflqError as error:
             trials.append(Measured(words, error=str(error)))
-    advice = Advice(data, _measured((), result), (), result.report.comparison.samples)
+    advice = Advice(data, _measure((), result), (), result.report.comparison.samples)
     ordered = sorted(trials, key=lambda trial: (bool(trial.error), -advice.gain(trial), trial.size))
     return replace(advice, trials=tuple(ordered))
 
@@ -173,7 +173,7 @@ def costly_operators(model: Model, result: Result) -> list[int]:
     return sorted((index for index in added if added[index] > 0), key=lambda index: (-added[index], index))
 
 
-def _measured(options: tuple[str, ...], result: Result) -> Measured:
+def _measure(options: tuple[str, ...], result: Result) -> Measured:
     comparison = result.report.comparison
     agreement = comparison.agreement
     accuracies = None if agreement is None else agreement.accuracies

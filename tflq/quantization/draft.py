@@ -77,7 +77,7 @@ class Draft:
         first = replace(
             first, tensors=tuple(self.tensors), inputs=inputs, outputs=outputs, operators=tuple(self.operators)
         )
-        subgraphs = (first, *map(self._taken_over, others))
+        subgraphs = (first, *map(self._take_over, others))
         kept = [(name, b) for name, b in self._model.metadata or () if name != "min_runtime_version"]
         metadata = tuple((name, self.copied(buffer)) for name, buffer in kept) or None
         return replace(
@@ -99,7 +99,7 @@ class Draft:
             for s in signatures
         )
 
-    def _taken_over(self, graph: Subgraph) -> Subgraph:
+    def _take_over(self, graph: Subgraph) -> Subgraph:
         codes = self._model.operator_codes
         return replace(
             graph,

@@ -18,7 +18,7 @@ from tflq.engine.interpreter.state import variable
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, Quantization, view, with_graph
 from tflq.quantization.batching import batchable
-from tflq.quantization.runner import Runner, Sample, joined, needed_operators
+from tflq.quantization.runner import Runner, Sample, join, needed_operators
 from tflq.quantization.store import Store
 from tflq.typing import Array
 
@@ -65,7 +65,7 @@ class Frontier:
         self._store, self._done = store, 0
         self._constants: dict[int, Mapping[int, Constant]] = {}  # by step, of changed operators
         self._steps: dict[tuple[int, int], Step] = {}  # by step and plan, of changed operators
-        groups = [joined(samples[k : k + size]) for k in range(0, len(samples), size)]
+        groups = [join(samples[k : k + size]) for k in range(0, len(samples), size)]
         plans: dict[_Shapes, tuple[Plan, Bindings]] = {}
         self._batches = []
         for number, group in enumerate(groups):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tflq.comparison.verification.outside import watched
+from tflq.comparison.verification.outside import watch
 from tflq.engine.api.files import Source
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
@@ -21,20 +21,20 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import Evaluation, read_samples
 from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.against_float import compared
+from tflq.quantization.judge.against_float import compare
 from tflq.quantization.judge.budget import Trial, within_budget
 from tflq.quantization.judge.check import check
-from tflq.quantization.judge.contest import Leader, chosen
+from tflq.quantization.judge.contest import Leader, choose
 from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
-from tflq.quantization.judge.tails import found_tails, with_tail
+from tflq.quantization.judge.tails import find_tails, with_tail
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.judge.win_back import win_back
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
-from tflq.quantization.portable.targets import Aim, aim_of, targets, written_for
+from tflq.quantization.portable.targets import Aim, aim_of, targets, write_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
@@ -42,10 +42,10 @@ from tflq.quantization.recipe.presets import MANY
 from tflq.quantization.recipe.ranging import Ranging
 from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
-from tflq.quantization.recipe.stamp import finished
-from tflq.quantization.result import Report, Result, numbered, remarks
+from tflq.quantization.recipe.stamp import finish
+from tflq.quantization.result import Report, Result, number, remarks
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.float_graph import FloatModel, prepared
+from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.quantization.splitting import split_outputs
 
@@ -129,11 +129,11 @@ def quantize(
         judged, known = read_samples(source, evaluation, mean, std, labels)
         proof = Evaluation(judged, None if known is None else truths_from(known))
     aim = aim_of(recipe, source)
-    form = written_for(recipe, aim, source, samples)
+    form = write_for(recipe, aim, source, samples)
     has_scaling = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
-    outlying_samples = _outlying(source, watched(samples, codes, has_scaling=has_scaling))
+    outlying_samples = _outlying(source, watch(samples, codes, has_scaling=has_scaling))
     kept = operators_named(source, recipe.keep_float)
-    floats = floats or prepared(form.model)
+    floats = floats or prepare(form.model)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
     portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in aim.operators)
     task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
@@ -151,7 +151,7 @@ def quantize(
             sensitivity=sensitivity,
             keep_best=keep_best,
         )
-    return replace(result, report=numbered(result.report, form.origins)) if recipe.portable else result
+    return replace(result, report=number(result.report, form.origins)) if recipe.portable else result
 
 
 def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
@@ -178,10 +178,10 @@ def _made(
     """Return the result of a recipe for a float model, and the report: the steps of `quantize` after reading."""
     source, leader, samples = form.model, Leader(), task.samples
     try:
-        tails = found_tails(source, task, notes)
+        tails = find_tails(source, task, notes)
         if tails is not None and tails.operators:
             task = with_tail(task, tails.operators)
-        ranking = chosen(task, leader, notes)
+        ranking = choose(task, leader, notes)
         task = replace(task, methods=ranking[0].methods)
         task.watching.forget_expected()
         built = build(task) if recipe.budget is None else None
@@ -190,7 +190,7 @@ def _made(
             raise
         notes.kept = True
         task = replace(task, methods=leader.ranked.methods)
-        return _interrupted(source, task, recipe, leader, outlying_samples, proof)
+        return _interrupt(source, task, recipe, leader, outlying_samples, proof)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -203,8 +203,8 @@ def _made(
         built, spared = attempt.built, dict.fromkeys(attempt.spared, recipe.spared.value)
     assert built is not None  # within the budget, or without one
     built, agreement = agreed(task, built)
-    result = finished(built.integer.model, recipe)
-    comparison = compared(source, built, result, *proof.on(judging), task.progress)
+    result = finish(built.integer.model, recipe)
+    comparison = compare(source, built, result, *proof.on(judging), task.progress)
     floats = task.floats
     is_bound = recipe.budget is not None or recipe.portable or agreement is not None
     report = Report(
@@ -227,15 +227,15 @@ def _made(
     return Result(result, report)
 
 
-def _interrupted(
+def _interrupt(
     source: Model, task: Task, recipe: Recipe, leader: Leader, outlying_samples: tuple[int, ...], proof: Evaluation
 ) -> Result:
     """Return the best candidate when the search was interrupted, compared on held-back samples."""
     fitting, judging = parted(task.samples)
     assert leader.ranked is not None  # the caller checked it
     built = leader.built or build(replace(task, samples=fitting))  # the journal holds no models
-    result = finished(built.integer.model, recipe)
-    comparison = compared(source, built, result, *proof.on(judging), None)
+    result = finish(built.integer.model, recipe)
+    comparison = compare(source, built, result, *proof.on(judging), None)
     report = Report(
         recipe,
         (replace(leader.ranked, left=None),),

@@ -35,12 +35,12 @@ def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
 
 
-def _reduced(proxy: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
+def _reduce(proxy: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
     """Return how to pickle a read-only mapping, which pickle does not support by itself."""
     return _read_only, (dict(proxy),)
 
 
-ForkingPickler.register(MappingProxyType, _reduced)
+ForkingPickler.register(MappingProxyType, _reduce)
 
 
 def check_jobs(jobs: int) -> None:

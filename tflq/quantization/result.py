@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import save
 from tflq.model.ir import Model
 from tflq.quantization.judge.budget import Trial
@@ -31,7 +31,7 @@ class Remark:
     text: str
 
 
-@displayed_by("quantize.cards:quantization_card")
+@display_by("quantize.cards:quantization_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """The report of a quantization: how the model was built, and its quality.
@@ -62,7 +62,7 @@ class Report:
     wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
 
 
-@displayed_by("quantize.cards:result_card")
+@display_by("quantize.cards:result_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """A quantized model and its report."""
@@ -75,7 +75,7 @@ class Result:
         return save(self.model, path)
 
 
-def numbered(report: Report, origins: Sequence[int]) -> Report:
+def number(report: Report, origins: Sequence[int]) -> Report:
     """Return the report with the operators of a rewritten float model numbered as in its source."""
 
     def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:

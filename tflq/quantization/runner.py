@@ -102,7 +102,7 @@ class Runner:
             waiting = waiting[batch:] or list(islice(stream, 1))
 
     def _together(self, samples: list[Sample]) -> dict[int, Array]:
-        return self.one(samples[0]) if len(samples) == 1 else self._kept(self._batchable, joined(samples))
+        return self.one(samples[0]) if len(samples) == 1 else self._kept(self._batchable, join(samples))
 
     def together(self, samples: Iterable[Sample], most: int = BATCH) -> int:
         """Return how many of the samples can run together: at most `most`, as memory allows."""
@@ -165,7 +165,7 @@ def needed_operators(model: Model, kept: Collection[int]) -> tuple[OperatorView,
     return tuple(reversed(chosen))
 
 
-def joined(samples: Sequence[Sample]) -> dict[int, Array]:
+def join(samples: Sequence[Sample]) -> dict[int, Array]:
     """Return several samples as one, along axis 0; one sample as it is, scalars among it."""
     if len(samples) == 1:
         return dict(samples[0])

@@ -16,7 +16,7 @@ from tflq.quantization.portable.forms.shapes import with_shapes_folded
 from tflq.quantization.recipe.recipe import NO_TAIL, Methods, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.widening import widened
+from tflq.quantization.scheme.widening import widen
 
 
 def float_model(source: Source | Model | Any, python: str | None = None) -> Model:
@@ -29,10 +29,10 @@ def float_model(source: Source | Model | Any, python: str | None = None) -> Mode
         RuntimeMissing: The converter is not installed there.
         RuntimeFailed: It cannot convert the model.
     """
-    return converted_model(source, python)[0] if converter_of(source) else _checked(load(source))
+    return convert_model(source, python)[0] if converter_of(source) else _check(load(source))
 
 
-def converted_model(source: Any, python: str | None = None) -> tuple[Model, Converted]:
+def convert_model(source: Any, python: str | None = None) -> tuple[Model, Converted]:
     """Return the float model that a converter makes, without operators that compute with shapes, and what it wrote.
 
     Raises:
@@ -42,7 +42,7 @@ def converted_model(source: Any, python: str | None = None) -> tuple[Model, Conv
     wrong = ""
     for made in conversions(source, python):
         try:
-            model = with_open_reshapes(_checked(load(made.data)))
+            model = with_open_reshapes(_check(load(made.data)))
         except (FormatError, ModelError) as error:
             raise RuntimeFailed(made.by, f"wrote no valid .tflite file for {source}: {error}") from error
         wrong = wrong_text(model, made.given, made.results)
@@ -51,7 +51,7 @@ def converted_model(source: Any, python: str | None = None) -> tuple[Model, Conv
     raise RuntimeFailed(made.by, f"the .tflite file that it wrote computes other values than {source}: {wrong}")
 
 
-def _checked(model: Model) -> Model:
+def _check(model: Model) -> Model:
     check_structure(model)
     return model
 
@@ -76,7 +76,7 @@ def refuse_integers(source: Model) -> None:
 
 def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
     """Return an integer model's float function, and a recipe for its biases: unchanged, or corrected."""
-    floats, mode = widened(source)
+    floats, mode = widen(source)
     graph = view(source)
     given, taken = (
         TensorType.FLOAT32 if any(graph.tensors[t].type == TensorType.FLOAT32 for t in edge) else None

@@ -35,13 +35,13 @@ def split_outputs(model: Model) -> Model:
     signatures = tuple(
         s
         if s.subgraph_index
-        else replace(s, outputs=tuple(pair for name, t in s.outputs for pair in _named(name, parts.get(t, [t]))))
+        else replace(s, outputs=tuple(pair for name, t in s.outputs for pair in _name(name, parts.get(t, [t]))))
         for s in model.signature_defs
     )
     return replace(changed, signature_defs=signatures)
 
 
-def _named(name: str, parts: list[int]) -> list[tuple[str, int]]:
+def _name(name: str, parts: list[int]) -> list[tuple[str, int]]:
     return [(name if len(parts) == 1 else f"{name}_{number}", part) for number, part in enumerate(parts)]
 
 

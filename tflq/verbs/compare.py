@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tflq.comparison.verification.outside import codes_of_inputs, watched
+from tflq.comparison.verification.outside import codes_of_inputs, watch
 from tflq.engine.api.files import Source, load
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, only_signed, view
@@ -58,7 +58,7 @@ def compare(
     model, quantized = (only_signed(one, signature).model for one in models)
     samples = Calibration(model, data)
     codes = codes_of_inputs(view(model), view(quantized))
-    watching = watched(samples, codes, has_scaling=samples.scaling is not None)
+    watching = watch(samples, codes, has_scaling=samples.scaling is not None)
     if runtimes:
         return compare_on(model, quantized, samples, labels, runtimes, watching)
     return compare_models(model, quantized, watching, labels)

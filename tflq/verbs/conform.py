@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tflq.devices.conformance.changes import RunDiff, compare_runs
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.making import Order, SuiteData
-from tflq.devices.conformance.merging import merged, read_verdicts
+from tflq.devices.conformance.merging import merge, read_verdicts
 from tflq.devices.conformance.requirements import Claim, claim_of, read_exclusions
 from tflq.devices.conformance.session import BATCH, MostRefused, any_number, check, pack, restate, run_suite
 from tflq.devices.conformance.session import make_suite as make
@@ -201,7 +201,7 @@ def merge_verdicts(results: Sequence[str | os.PathLike[str]], max_refused: MostR
             ...
         tflq.errors.InputError: ...
     """
-    return merged([os.fspath(path) for path in results], max_refused)
+    return merge([os.fspath(path) for path in results], max_refused)
 
 
 def diff_verdicts(before: str | os.PathLike[str] | Verdicts, after: str | os.PathLike[str] | Verdicts) -> RunDiff:

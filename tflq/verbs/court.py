@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.comparison.verification.arbiter import judged
+from tflq.comparison.verification.arbiter import judge
 from tflq.comparison.verification.feeding import Feed, Feeds, make_feeds
 from tflq.comparison.verification.hearing import RUNTIME, Hearing, Pool, Tensors, find_groups, find_partings
 from tflq.comparison.verification.observation import observe
@@ -94,7 +94,7 @@ def court(
     reference = REFERENCE if REFERENCE in ran else next(iter(ran), "")
     given = [dict(zip(view(parts[0].model).inputs, fed.sample, strict=True)) for fed in feeds.steps]
     found = find_partings(parts[0].model, ran, pool)
-    partings = tuple(judged(parts[0].model, parting, ran, pool, given) for parting in found)
+    partings = tuple(judge(parts[0].model, parting, ran, pool, given) for parting in found)
     groups = tuple(find_groups(parts[0].model, ran, reference, partings, pool))
     return Hearing(target.facts, feeds.facts, len(feeds.steps), reference, groups, partings, failed, tuple(loose))
 

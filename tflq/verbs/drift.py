@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tflq.comparison.inspection.difference import Difference, difference, merged
+from tflq.comparison.inspection.difference import Difference, difference, merge
 from tflq.comparison.verification.changes import known_changes
 from tflq.comparison.verification.counterpart import counterpart, own_profile
 from tflq.comparison.verification.curation import differing_input, same
@@ -18,7 +18,7 @@ from tflq.comparison.verification.signed import named
 from tflq.comparison.verification.verifying import verify
 from tflq.diagnosis.choices import Choice, add, choice, chooses
 from tflq.diagnosis.findings import Findings
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.profiles.history import Change
@@ -61,7 +61,7 @@ class OperatorDrift:
         return f"{self.signature}/{self.index}" if self.signature else str(self.index)
 
 
-@displayed_by("golden:drift_card")
+@display_by("golden:drift_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Drift:
     """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.
@@ -130,7 +130,7 @@ def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progr
     paths = str(first), str(second)
     goldens = [load_golden(path) for path in paths]
     fed = next((golden for golden in goldens if _has_inputs(golden)), goldens[0])
-    goldens = [_fitted(target, golden, fed, path) for golden, path in zip(goldens, paths, strict=True)]
+    goldens = [_fit(target, golden, fed, path) for golden, path in zip(goldens, paths, strict=True)]
     counts = [len(golden.observations) for golden in goldens]
     if counts[0] != counts[1]:
         raise GoldenError(f"{paths[1]}: expected {counts[0]} samples as in {paths[0]}, got {counts[1]}")
@@ -155,7 +155,7 @@ def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progr
         choices=tuple(choice for one in found for choice in one.choices),
     )
     result = _known(result, model, every, goldens, progress)
-    return result if result.own is not None else replace(result, findings=_explained(result, every, own, goldens[1]))
+    return result if result.own is not None else replace(result, findings=_explain(result, every, own, goldens[1]))
 
 
 def _known(
@@ -215,7 +215,7 @@ def _of_part(
             seen[position] += graph.outputs[position] in never or (a is not None and b is not None)
             if a is None or b is None:
                 continue
-            outputs[position] = merged([*filter(None, [outputs.get(position)]), difference(a, b, k)])
+            outputs[position] = merge([*filter(None, [outputs.get(position)]), difference(a, b, k)])
             if chooses(a, b):
                 choices[position] = add(choices.get(position), choice(graph.outputs[position], a, b))
         values = _values(part.model, one), _values(part.model, other)
@@ -241,7 +241,7 @@ def _has_inputs(golden: Golden) -> bool:
     return isinstance(golden.observations, Stored) or any(seen.inputs for seen in golden.observations)
 
 
-def _fitted(target: Subject, golden: Golden, fed: Golden, path: str) -> Golden:
+def _fit(target: Subject, golden: Golden, fed: Golden, path: str) -> Golden:
     """Return a golden that fits the model; one without inputs gets those of `fed`."""
     if not _has_inputs(golden):
         pairs = zip(golden.observations, fed.observations, strict=False)
@@ -285,7 +285,7 @@ def _walk(
         if known is not None and known.drifted == Drifted.CHANGED and word == Drifted.FOLLOWS:
             continue
         before = [known.difference] if known is not None and known.drifted == word and known.difference else []
-        found = merged([*before, difference(one[first], other[first], k)])
+        found = merge([*before, difference(one[first], other[first], k)])
         drifts[op.index] = OperatorDrift(op.index, op.name, word, found)
 
 
@@ -304,7 +304,7 @@ def _by_profile(
     ]
 
 
-def _explained(found: Drift, every: Sequence[Signed], numbers: Sequence[int], golden: Golden) -> Findings | None:
+def _explain(found: Drift, every: Sequence[Signed], numbers: Sequence[int], golden: Golden) -> Findings | None:
     """Return what explains the first changed operator in the second recording.
 
     `numbers` are the positions in `every` of its samples' signatures.

@@ -86,7 +86,7 @@ def explain(
     """
     if mode not in _MODES:
         raise UnknownNameError("mode", mode, _MODES)
-    chosen, target = by_name(profile), checked_subject(model, dump)
+    chosen, target = by_name(profile), check_subject(model, dump)
     how = preparation(mean, std, bgr=bgr)
     if op is None and element is None and not search_inputs:
         held = dumps_by_signature(target, dump, sample, inputs, signature, how)
@@ -172,7 +172,7 @@ def explain_element(
     return work_out(target, sample, by_name(profile), element, op), drawn.facts
 
 
-def checked_subject(model: Source | Model, dump: DumpSource) -> Model:
+def check_subject(model: Source | Model, dump: DumpSource) -> Model:
     """Return the model; a dump at a path must not be a recording of another one.
 
     Raises:

@@ -13,7 +13,7 @@ from tflq.diagnosis.signatures import only_dumps
 from tflq.engine.api.files import Source
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model
-from tflq.verbs.explain import DumpSource, checked_subject
+from tflq.verbs.explain import DumpSource, check_subject
 
 
 def fit(
@@ -60,7 +60,7 @@ def fit(
         >>> "tflm" in tflq.fit(model, dump).fitting
         True
     """
-    target = checked_subject(model, dump)
+    target = check_subject(model, dump)
     part, samples = only_dumps(target, dump, sample, inputs, signature, preparation(mean, std, bgr=bgr))
     result = fit_profiles(part.model, samples, profile)
     if search_inputs and len(result.fitting) > 1:

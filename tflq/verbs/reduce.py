@@ -10,7 +10,7 @@ from tflq.engine.api.subject import subject
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, OptionError
 from tflq.model.ir import Model, only_signed
-from tflq.verbs.explain import DumpSource, checked_subject
+from tflq.verbs.explain import DumpSource, check_subject
 
 
 def reduce(
@@ -62,7 +62,7 @@ def reduce(
             raise OptionError(f"sample {sample}: there are samples 0 to {len(made) - 1}")
         return reduce_check(target, chosen, made[sample or 0], check)
     assert dump is not None  # as there is no check
-    part, (*others, last) = only_dumps(checked_subject(model, dump), dump, sample, inputs, signature)
+    part, (*others, last) = only_dumps(check_subject(model, dump), dump, sample, inputs, signature)
     for one in others:
         try:
             return reduce_dump(part.model, chosen, one)

@@ -14,7 +14,7 @@ from tflq.comparison.verification.feeding import Fed, Feed, Feeds, make_feeds
 from tflq.comparison.verification.inputs import from_files, input_specs, make_inputs
 from tflq.comparison.verification.preparation import Numbers, Preparation, image_paths, preparation
 from tflq.comparison.verification.results import InputFacts
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.steps import Stepper
 from tflq.engine.api.subject import ModelFacts, Subject, subject
@@ -40,7 +40,7 @@ class Top:
     text: str
 
 
-@displayed_by("run:run_card")
+@display_by("run:run_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
     """One model's outputs by name, with their promises and the likeliest classes of each classifier.
@@ -156,8 +156,8 @@ def _run_samples(
             values = {**fed, **trace.values}
             promised = {tensor: trace.promise(tensor) for tensor in graph.outputs}
         prefix = f"s{k}_" if len(samples) > 1 else ""
-        outputs = _named(target.model, trace, False)
-        tensors = _named(target.model, trace, True) if wanted.all_tensors else outputs
+        outputs = _name(target.model, trace, False)
+        tensors = _name(target.model, trace, True) if wanted.all_tensors else outputs
         arrays |= {prefix + name: trace.values[tensor] for name, tensor in tensors.items()}
         promises |= {prefix + name: trace.promise(tensor) for name, tensor in tensors.items()}
         if wanted.tops:
@@ -263,7 +263,7 @@ def _pair(word: str, model: Model) -> tuple[str, str]:
     return specs[0].name or "", word
 
 
-def _named(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
+def _name(model: Model, trace: Trace, all_tensors: bool) -> dict[str, int]:
     """Return tensors by the names of their arrays: the outputs' own, or indices in a form without collisions."""
     graph = view(model)
     names = [graph.tensors[tensor].name or f"t{tensor}" for tensor in graph.outputs]

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from tflq.comparison.inspection.difference import HISTOGRAM_REACH, difference, merged
+from tflq.comparison.inspection.difference import HISTOGRAM_REACH, difference, merge
 
 INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64]
 
@@ -82,7 +82,7 @@ def test_strings_and_booleans_and_empty_arrays() -> None:
 
 def test_samples_are_merged() -> None:
     parts = [difference(np.int8([1, 2, 3]), np.int8(g), k) for k, g in enumerate([[1, 2, 3], [1, 3, 3], [1, 2, 0]])]
-    found = merged(parts)
+    found = merge(parts)
     assert (found.elements, found.differing, found.largest, found.above, found.below) == (9, 2, 3, 1, 1)
     assert found.bias == pytest.approx(-1)
     assert found.histogram == ((-3, 1), (1, 1))

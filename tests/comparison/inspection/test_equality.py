@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tflq.comparison.inspection.equality import same
-from tflq.engine.kernels.families.unary import tabulated
+from tflq.engine.kernels.families.unary import tabulate
 from tflq.engine.numerics.float32_stages import ExactHalfUp, ShortHalfUp
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice
 
@@ -35,7 +35,7 @@ EQUAL = {
     "partials": (partial(scaled, by=2), partial(scaled, by=2)),
     "derived fields": (Held(np.arange(2)), Held(np.arange(2))),
     "NaN": (float("nan"), float("nan")),
-    "tables by value": (tabulated(1, lambda d: np.zeros(256)), tabulated(2, lambda d: np.zeros(256))),
+    "tables by value": (tabulate(1, lambda d: np.zeros(256)), tabulate(2, lambda d: np.zeros(256))),
 }
 DIFFERENT = {
     "types of elements": (np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int64)),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import tflq
 from support import suites
-from tflq.comparison.verification.outside import Outside, watched
+from tflq.comparison.verification.outside import Outside, watch
 from tflq.errors import InputWarning
 from tflq.face.cli.main import cli
 from tflq.model.ir import Quantization, TensorSpec, TensorType
@@ -40,7 +40,7 @@ def warned(values: Any, spec: TensorSpec = SPEC, *, has_scaling: bool = False) -
     samples = [{0: np.asarray(value, np.float32)} for value in np.atleast_2d(values)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert [id(s) for s in watched(samples, {0: spec}, has_scaling=has_scaling)] == [id(s) for s in samples]
+        assert [id(s) for s in watch(samples, {0: spec}, has_scaling=has_scaling)] == [id(s) for s in samples]
     return [str(one.message) for one in caught]
 
 

@@ -20,7 +20,7 @@ from tflq.comparison.verification.evidence.dumps import load_dumps
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.results import Status
 from tflq.diagnosis.profile_fit import fit
-from tflq.engine.interpreter.unpacking import unpacked_tensors
+from tflq.engine.interpreter.unpacking import unpack_tensors
 from tflq.engine.profiles import by_name
 from tflq.face.report.render import text as layout
 from tflq.face.report.verbs.record import record_report
@@ -196,7 +196,7 @@ def test_memory_in_an_old_golden_is_not_compared(kind: str, tmp_path: Path) -> N
     ],
 )
 def test_structure(model: bytes, profile: str, expected: set[int]) -> None:
-    assert unpacked_tensors(view(tflq.load(model)), by_name(profile)) == expected
+    assert unpack_tensors(view(tflq.load(model)), by_name(profile)) == expected
 
 
 @has_xnnpack_profile

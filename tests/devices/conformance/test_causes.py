@@ -48,7 +48,7 @@ def judged(path: str, place: Path, most: int) -> tuple[Judged, ...]:
         for case in suite.cases:
             job.add(case, archive)
         finish(target, job, suite.cases, 500)
-        return causes.explained(job, archive, judge(job, archive, suite.cases, {}), suite.profile, most)
+        return causes.explain(job, archive, judge(job, archive, suite.cases, {}), suite.profile, most)
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_one_cause_is_named_for_all_groups_of_a_float_runtime(tmp_path: Path) ->
                 pairs = zip(job.made[case.id], (arrays(archive, sample) for sample in case.expected), strict=True)
                 apart = [d for made, want in pairs if not (d := difference(want[0], made[0])).same]
                 cases += [Judged(case, Result.DIFFERS, "", 0, apart[0])] if apart else []
-        done = causes.explained(job, archive, cases, "litert-ref")  # type: ignore[arg-type]
+        done = causes.explain(job, archive, cases, "litert-ref")  # type: ignore[arg-type]
     explained = [one for one in done if one.is_explained]
     assert {one.case.op for one in explained} == {"RELU", "QUANTIZE"}
     assert all("computed in float32, rounded half to even" in one.causes for one in explained)

@@ -36,7 +36,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_slow_call_is_reported_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOOK", 0.01)
     heard: list[tuple[str, int, int]] = []
-    with progress.watched(lambda *words: heard.append(words), "running", lambda: 2, 5):
+    with progress.watch(lambda *words: heard.append(words), "running", lambda: 2, 5):
         end = time.monotonic() + 10
         while not heard and time.monotonic() < end:
             time.sleep(0.01)

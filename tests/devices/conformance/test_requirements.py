@@ -36,15 +36,15 @@ def test_a_case_covers_its_options_and_rounding() -> None:
     geometry = case(
         "CONV_2D", "int8 int8 int32 -> int8", "geometry: stride_w 3, padding VALID, height 7, activation RELU6"
     )
-    assert set(subject.covered_by(geometry)) == {
+    assert set(subject.cover_by(geometry)) == {
         f"CONV_2D/int8/{aspect}" for aspect in ("computes", "stride_w=3", "padding=VALID", "activation=RELU6")
     }
     tie = case("CONV_2D", "uint8 uint8 int32 -> uint8", "ties; RELU", tells=("litert-ref+single-rounding",))
-    assert set(subject.covered_by(tie)) == {
+    assert set(subject.cover_by(tie)) == {
         f"CONV_2D/uint8/{aspect}" for aspect in ("computes", "activation=RELU", "rounding")
     }
-    assert list(subject.covered_by(replace(tie, expected=()))) == []
-    assert list(subject.covered_by(case("ADD", "float32 float32 -> float32", "plain"))) == []
+    assert list(subject.cover_by(replace(tie, expected=()))) == []
+    assert list(subject.cover_by(case("ADD", "float32 float32 -> float32", "plain"))) == []
 
 
 def claimed(results: dict[str, Result], exclusions: tuple[subject.Exclusion, ...] = ()) -> subject.Claim:

@@ -98,7 +98,7 @@ def test_an_error_of_the_search_loses_no_verdict(path: str, monkeypatch: pytest.
     def raising(*_: Any) -> Any:
         raise OverflowError("out of bounds")
 
-    monkeypatch.setattr(jointly_observed, "named_jointly", raising)
+    monkeypatch.setattr(jointly_observed, "name_jointly", raising)
     verdicts = ran(path, PlantedTarget(Device(Fields(mantissa=15), "")))
     assert verdicts.failing
     assert verdicts.joint == Joint(fault="OverflowError: out of bounds")

@@ -19,7 +19,7 @@ from tflq.devices.learning.learner import learn
 from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import document_of, text_of
 from tflq.devices.learning.subjects import Subject, subjects
-from tflq.devices.learning.words import described, finding, worked_out
+from tflq.devices.learning.words import describe, finding, work_out
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, UnsupportedError
@@ -56,7 +56,7 @@ def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
     same, elements = exact(found, planted(9), tmp_path)
     assert same == elements > 2000
     jsonschema.validate(document_of(found), json.loads(data_text("profile.schema.json")))
-    steps = worked_out(found.requantizers[0])
+    steps = work_out(found.requantizers[0])
     assert steps[-1].value == steps[-2].value
     assert steps[-1].name == "the device's code"
 
@@ -116,7 +116,7 @@ def test_a_row_of_a_file_is_learned_back(
     device = tmp_path / "device.yaml"
     device.write_text(yaml.safe_dump({"rows": [{"op": op, kind: point}]}), encoding="utf-8")
     (one,) = learn(target_of(f"profile:{device}"), subjects(["int8"], [op]), QUICK).operators
-    assert (one.state, one.form and described(one.form)) == (State.LEARNED, in_words)
+    assert (one.state, one.form and describe(one.form)) == (State.LEARNED, in_words)
 
 
 def test_ctrl_c_keeps_what_is_known() -> None:

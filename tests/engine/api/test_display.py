@@ -234,7 +234,7 @@ def test_a_long_report_ends() -> None:
 
 def test_a_result_of_each_class_finds_its_builder() -> None:
     """A class names its builder in a text, which no import checks."""
-    named = re.compile(r'@displayed_by\("([\w.]+):(\w+)"\)')
+    named = re.compile(r'@display_by\("([\w.]+):(\w+)"\)')
     found = [match for path in (suites.ROOT / "tflq").rglob("*.py") for match in named.findall(path.read_text())]
     assert len(found) > 15
     for module, function in found:

@@ -10,7 +10,7 @@ import pytest
 from support.graphs import Graph, Op, build
 from support.single_op import Array, T
 from tflq.engine.api.interpreter import Interpreter
-from tflq.engine.interpreter.unpacking import readers_left, unpacked_tensors
+from tflq.engine.interpreter.unpacking import readers_left, unpack_tensors
 from tflq.engine.profiles import by_name
 from tflq.model.flatbuf import read
 from tflq.model.ir import view
@@ -61,7 +61,7 @@ def first_output(model: bytes, profile: str) -> Array:
 
 def written(model: bytes, profile: str) -> bool:
     """True if a run writes the unpacked filter, because the interpreter runs its reader."""
-    return 2 not in unpacked_tensors(view(read(model)), by_name(profile))
+    return 2 not in unpack_tensors(view(read(model)), by_name(profile))
 
 
 @pytest.mark.parametrize("op", KINDS)

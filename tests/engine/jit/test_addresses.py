@@ -147,6 +147,6 @@ def test_a_collection_keeps_what_is_written(monkeypatch: pytest.MonkeyPatch) -> 
 def test_llvm_loads_object_files_where_images_cannot_be(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tflq.engine.jit.machines.loads_images", lambda: False)
     made: list[Code] = []
-    monkeypatch.setattr(addresses, "_emitted", lambda write: made.append(emit(write)) or made[-1])
+    monkeypatch.setattr(addresses, "_emit", lambda write: made.append(emit(write)) or made[-1])
     assert _stored(address_of("store", "4", _storing(4))) == 4
     assert isinstance(made[0].body, bytes)

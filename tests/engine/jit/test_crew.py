@@ -18,7 +18,7 @@ import pytest
 
 from support.suites import ROOT
 from tflq.engine.jit import crew
-from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlocked
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlock
 from tflq.engine.jit.crew import Crew
 from tflq.engine.jit.instructions import add, look, put, swap
 from tflq.engine.jit.machine_calls import MachineCall
@@ -27,7 +27,7 @@ from tflq.typing import Array
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there are no crews where the source runs as Python")
 
 
-@unlocked
+@unlock
 @compiled
 def _filled(x: Array, sizes: tuple[Int, Int], half: Real, narrow: Any, is_negative: bool, out: Array) -> None:
     for r in range(x.shape[0]):
@@ -36,7 +36,7 @@ def _filled(x: Array, sizes: tuple[Int, Int], half: Real, narrow: Any, is_negati
             out[r, c] += -value if is_negative else value
 
 
-@unlocked
+@unlock
 @compiled
 def _not_negative(x: Array, out: Array) -> None:
     for i in range(x.size):

@@ -31,7 +31,7 @@ from tflq.engine.microkernels.sums import Term, sums_of
 from tflq.engine.numerics.codes import Clamp, NumberClamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, OutputStage, SingleRounding
 
-FORM = forms.chosen(False)
+FORM = forms.choose(False)
 pytestmark = pytest.mark.skipif(FORM is None, reason="no form for this machine")
 STAGES = (DoubleRounding, SingleRounding)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.tiles import ARM, HostFloatTile, assembly, emit_float_tile
-from tflq.engine.microkernels.float_tiles import definition, packed
+from tflq.engine.microkernels.float_tiles import definition, pack
 from tflq.engine.microkernels.kernel import FloatTile
 
 TILES = [FloatTile(6, 2, 4), FloatTile(6, 2, 8)]
@@ -29,7 +29,7 @@ def operands(draw, tile):
     special, length, width = draw(st.booleans()), draw(st.integers(1, 40)), draw(st.integers(1, 40))
     rows, row, count = draw(st.integers(1, 9)), 0, draw(st.integers(1, 12))
     row = draw(st.integers(0, rows - 1))
-    weights = packed(floats(rng, (length, width), special), tile)
+    weights = pack(floats(rng, (length, width), special), tile)
     panel = draw(st.integers(0, len(weights) - 1))
     column = max(0, min(panel * tile.columns, width - tile.columns))
     biases = floats(rng, max(width, tile.columns), special)
@@ -71,10 +71,10 @@ def test_tile_of_this_machine(tile):
 def test_panels_end_with_the_last_column():
     tile = TILES[0]
     matrix = np.arange(3 * 19, dtype=np.float32).reshape(3, 19)
-    panels = packed(matrix, tile)
+    panels = pack(matrix, tile)
     assert panels.shape == (3, 3, 8)
     np.testing.assert_array_equal(panels[2], matrix[:, 11:])
-    np.testing.assert_array_equal(packed(matrix[:, :2], tile)[0], np.pad(matrix[:, :2], ((0, 0), (0, 6))))
+    np.testing.assert_array_equal(pack(matrix[:, :2], tile)[0], np.pad(matrix[:, :2], ((0, 0), (0, 6))))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tflq.engine.jit.compiled import compiled
-from tflq.engine.microkernels.float_tiles import packed
+from tflq.engine.microkernels.float_tiles import pack
 from tflq.engine.microkernels.flushed import begin_flushing, end_flushing, is_native, multiply_add
-from tflq.engine.microkernels.fused_tiles import chosen, definition, function_of
+from tflq.engine.microkernels.fused_tiles import choose, definition, function_of
 from tflq.engine.numerics.normal_float32 import fma, read
 
 TINY = 2.0**-126
@@ -64,12 +64,12 @@ def test_the_definition_rounds_once():
 @pytest.mark.parametrize("seed", range(30))
 def test_tile_has_the_definition_s_bits(seed):
     rng = np.random.default_rng([3, seed])
-    tile, rows, length, width = chosen(), int(rng.integers(1, 9)), int(rng.integers(1, 40)), int(rng.integers(16, 40))
+    tile, rows, length, width = choose(), int(rng.integers(1, 9)), int(rng.integers(1, 40)), int(rng.integers(16, 40))
     operands = [rng.standard_normal(shape).astype(np.float32) for shape in ((rows, length), (length, width), (width,))]
     if seed % 2:
         operands = [np.where(rng.random(x.shape) < 0.1, rng.choice(SPECIAL, x.shape), x) for x in operands]
     x, w, bias = operands
-    panels = packed(w, tile)
+    panels = pack(w, tile)
     low, high = [(-np.inf, np.inf), (0.0, 6.0), (-1.0, 1.0)][seed % 3]
     column = min(tile.columns * (len(panels) - 1), width - tile.columns)
     outs = []

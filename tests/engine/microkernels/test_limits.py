@@ -7,12 +7,12 @@ import pytest
 
 from tflq.engine.microkernels import forms, limits
 
-pytestmark = pytest.mark.skipif(forms.chosen(False) is None, reason="no form for this processor")
+pytestmark = pytest.mark.skipif(forms.choose(False) is None, reason="no form for this processor")
 
 
 def test_limits_are_those_of_the_best_forms() -> None:
     found = limits.limits()
-    best, wide = forms.chosen(False), forms.chosen(True)
+    best, wide = forms.choose(False), forms.choose(True)
     assert best is not None
     assert wide is not None
     assert (found["codes"]["form"], found["wide"]["form"]) == (best.name, wide.name)

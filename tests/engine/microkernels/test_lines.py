@@ -13,7 +13,7 @@ from tflq.engine.microkernels.taps import definition
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
 
-FORM = forms.chosen(True)
+FORM = forms.choose(True)
 pytestmark = pytest.mark.skipif(FORM is None or FORM.group != 2, reason="no form of int16 pairs for this machine")
 KINDS = [
     ("uint8", (-255, 255), DoubleRounding, "uint8"),

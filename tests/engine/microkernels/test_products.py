@@ -20,7 +20,7 @@ from tflq.engine.numerics.float32_stages import ShortHalfUp
 from tflq.engine.numerics.float_rounding import FloatRounding
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline
 
-FORM = forms.chosen(False)
+FORM = forms.choose(False)
 pytestmark = pytest.mark.skipif(FORM is None, reason="no form for this machine")
 
 
@@ -175,7 +175,7 @@ def test_weights_beyond_8_bits_take_the_best_wide_form(weight_range, is_wide):
     weights = np.array([weight_range, weight_range], np.int16)
     pipeline = OutputPipeline(DoubleRounding.of(2.0**-9), ZeroPoint(0), Clamp(-128, 127), np.dtype(np.int8))
     bound, _ = made(weights, np.zeros((3, 2), np.uint8), 7, np.zeros(2, np.int32), pipeline)
-    assert [product.kernel.tile.form for product in bound] == [forms.chosen(is_wide)]
+    assert [product.kernel.tile.form for product in bound] == [forms.choose(is_wide)]
 
 
 SCRIPT = """

@@ -12,7 +12,7 @@ from tflq.engine.microkernels.sums import Term, definition, sums_into, sums_of
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
 
-pytestmark = pytest.mark.skipif(forms.chosen(True) is None, reason="no form for this machine")
+pytestmark = pytest.mark.skipif(forms.choose(True) is None, reason="no form for this machine")
 KINDS = [
     ("uint8", DoubleRounding, 1),
     ("int8", DoubleRounding, -1),

@@ -14,7 +14,7 @@ from tflq.engine.api.steps import Stepper, run_steps
 from tflq.engine.runtimes import Step, by_name
 from tflq.errors import InputError, RuntimeFailed, UnknownNameError
 from tflq.model.ir import SignatureDef, view
-from tflq.model.surgery.tap import tapped_signatures
+from tflq.model.surgery.tap import tap_signatures
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
 
@@ -59,7 +59,7 @@ def test_an_interpreter_lives_for_one_sequence() -> None:
 
 def test_tapped_signatures_give_every_tensor_and_the_same_outputs() -> None:
     model = tflq.load(DECODER)
-    tapped, names = tapped_signatures(model)
+    tapped, names = tap_signatures(model)
     plain, whole = by_name("litert-ref").run_steps([tflq.save(model), tflq.save(tapped)], [STEPS]).outputs
     for step, (expected, got) in enumerate(zip(plain[0], whole[0], strict=True)):
         assert all(expected[key].tobytes() == got[key].tobytes() for key in expected)
@@ -74,7 +74,7 @@ def test_a_subgraph_of_two_signatures_is_tapped_for_each() -> None:
     model = tflq.load(DECODER)
     one = (model.signature_defs or ())[1]
     twice = replace(model, signature_defs=(one, replace(one, signature_key="again", outputs=(("t3", 3),))))
-    tapped, names = tapped_signatures(twice)
+    tapped, names = tap_signatures(twice)
     assert len(tapped.subgraphs) == len(model.subgraphs) + 1
     assert "t3" in names[next(r for r in names if r.signature == "decode")]
     assert "t3_" in names[next(r for r in names if r.signature == "again")]

@@ -10,7 +10,7 @@ import pytest
 
 from tflq.face.cli.watching import State, files_of, state_of, watch
 from tflq.model.storage.output import write_file
-from tflq.model.storage.stores import written_store
+from tflq.model.storage.stores import write_store
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_a_run_does_not_follow_its_own_outputs(paths: list[str]) -> None:
 
 def test_a_run_does_not_follow_a_bundle_that_it_writes() -> None:
     def job() -> None:
-        with written_store("bundle", "index") as sink:
+        with write_store("bundle", "index") as sink:
             for name in ("data/x", "index"):
                 with sink.new(name) as file:
                     file.write(os.urandom(20))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from support import suites
 from tflq.face.cli.main import VERBS, cli
 from tflq.face.report.render.line import Line
-from tflq.face.report.render.text import fitted
+from tflq.face.report.render.text import fit
 
 GOLDEN = suites.ROOT / "golden"
 MODELS = GOLDEN / "models"
@@ -113,11 +113,11 @@ def test_help_fits_and_ends_with_examples(verb: str) -> None:
 def test_numbers_stay_whole_and_commands_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     numbers = [f"{n}.123456789" for n in range(1000, 1020)]
-    told = [line.text for line in fitted([Line("  values " + " ".join(numbers))])]
+    told = [line.text for line in fit([Line("  values " + " ".join(numbers))])]
     assert all(len(text) <= 60 for text in told)
     assert " ".join(told).split()[1:] == numbers
     command = f"tflq explain {'x' * 40}.tflite --dump {'y' * 30}.npz --profile litert-opt"
-    told = [line.text for line in fitted([Line(f"Next: {command}", "strong")])]
+    told = [line.text for line in fit([Line(f"Next: {command}", "strong")])]
     assert all(len(text) <= 60 for text in told)
     shell = "\n".join(told).replace("\\\n", "")
     assert shlex.split(shell.removeprefix("Next: ")) == shlex.split(command)
@@ -126,7 +126,7 @@ def test_numbers_stay_whole_and_commands_can_be_copied(monkeypatch: pytest.Monke
 def test_a_word_without_room_is_divided_at_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     name = ";".join(f"functional_1/layer_{n}/batchnorm" for n in range(5))
-    told = [line.text for line in fitted([Line(f"tensor 3 '{name}' int8")])]
+    told = [line.text for line in fit([Line(f"tensor 3 '{name}' int8")])]
     assert all(len(text) <= 60 for text in told)
     assert all(text.endswith((";", "/")) for text in told[1:-2])
     assert "".join(text.strip() for text in told).replace("tensor 3", "").startswith(f"'{name}'")

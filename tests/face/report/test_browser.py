@@ -22,7 +22,7 @@ from tflq.engine.api.files import load, save
 from tflq.face.report.graph.standard import ModelView, view_of
 from tflq.face.report.render import html
 from tflq.face.report.verbs.inspect.report import inspect_report
-from tflq.face.report.verbs.view.server import Watched, follow, served
+from tflq.face.report.verbs.view.server import Watched, follow, serve
 
 pytestmark = pytest.mark.slow
 
@@ -251,7 +251,7 @@ def test_a_served_page_follows_its_file(chromium: Browser, folder: Path) -> None
     thread = threading.Thread(target=follow, args=(watched, stop))
     thread.start()
     try:
-        with served(watched) as address:
+        with serve(watched) as address:
             chromium.show(address)
             first = chromium.run("return document.querySelectorAll('.box').length")
             path.write_bytes((GOLDEN / "digits_unet_int8.tflite").read_bytes())

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tflq.face.report.blocks import Report
-from tflq.face.report.matrix import merged
+from tflq.face.report.matrix import merge
 from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.render import html
 from tflq.face.report.render.text import _CODES, lines_of
@@ -25,7 +25,7 @@ KEY = ((SAME, "the same"), (OTHER, "other"), (NONE, "refused"))
 
 
 def matrix() -> Matrix:
-    return merged("Profiles", MARKS, OPERATORS, KEY)
+    return merge("Profiles", MARKS, OPERATORS, KEY)
 
 
 def text(made: Matrix, width: int | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -49,7 +49,7 @@ def test_equal_rows_and_columns_are_one() -> None:
 
 
 def test_a_column_of_another_type_is_one_of_its_own() -> None:
-    made = merged("x", {"a": [SAME, SAME], "b": [OTHER, OTHER]}, [("0", "ADD"), ("1", "MUL")], KEY)
+    made = merge("x", {"a": [SAME, SAME], "b": [OTHER, OTHER]}, [("0", "ADD"), ("1", "MUL")], KEY)
     assert [column.op for column in made.columns] == ["ADD", "MUL"]
 
 
@@ -57,7 +57,7 @@ def test_a_column_of_another_type_is_one_of_its_own() -> None:
 @pytest.mark.parametrize("columns", [1, 7, 30, 90])
 def test_text_fits(width: int | None, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     marks = {f"profile-{'long' * k}": [OTHER if k >> (j % 5) & 1 else SAME for j in range(columns)] for k in range(31)}
-    made = merged("x", marks, [(str(j), f"OP_{j}") for j in range(columns)], KEY)
+    made = merge("x", marks, [(str(j), f"OP_{j}") for j in range(columns)], KEY)
     lines = text(made, width, monkeypatch)
     assert max(map(len, lines)) <= min(width or 80, 80)
     assert any("more (--html" in line for line in lines) == (len(made.rows) > made.most)
@@ -73,7 +73,7 @@ def test_text_names_profiles_operators_and_marks(monkeypatch: pytest.MonkeyPatch
 
 def test_a_page_has_every_profile_and_escapes_names() -> None:
     hostile = {"<b>": [SAME] * 7, **MARKS, **{f"more-{k}": [SAME] * 7 for k in range(9)}}
-    page = html.page_of(Report("x", [merged("Profiles", hostile, OPERATORS, KEY)]))
+    page = html.page_of(Report("x", [merge("Profiles", hostile, OPERATORS, KEY)]))
     names = ", ".join(f'<span class="whole">{name}</span>' for name in ("&lt;b&gt;", "ref", "ref-2"))
     assert f"<b>12 profiles</b> {names}\n<details>" in page
     assert all(name in page for name in MARKS)
@@ -82,7 +82,7 @@ def test_a_page_has_every_profile_and_escapes_names() -> None:
 
 
 def test_no_rows_are_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = merged("x", {}, [], KEY)
+    empty = merge("x", {}, [], KEY)
     assert text(empty, 80, monkeypatch) == []
     assert "<table" not in html.page_of(Report("x", [empty]))
 

@@ -20,7 +20,7 @@ from tflq.comparison.verification.results import InputFacts
 from tflq.face.cli.main import cli
 from tflq.face.report.graph.colouring import LEVELS, scale, states
 from tflq.face.report.verbs.view.overlay import COLOURS, overlay
-from tflq.face.report.verbs.view.server import Watched, served
+from tflq.face.report.verbs.view.server import Watched, serve
 
 GOLDEN = suites.ROOT / "golden"
 CONV = GOLDEN / "singleop" / "models" / "tie_conv_i8_0.tflite"
@@ -100,7 +100,7 @@ def answer(address: str, path: str = "", host: str | None = None) -> tuple[int, 
 
 def test_the_server_answers_only_those_who_were_told() -> None:
     watched = Watched(lambda: "<body>page default-src 'none';", [], lambda line: None)
-    with served(watched) as address:
+    with serve(watched) as address:
         status, body = answer(address)
         assert (status, b'data-events="events"' in body, b"connect-src 'self'" in body) == (200, True, True)
         assert answer(address, "/")[0] == 404
@@ -114,7 +114,7 @@ def test_a_change_makes_the_page_again_and_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     watched = Watched(lambda: f"<body>{int(path.read_text())}", [str(path)], told.append)
     assert not watched.refresh()
-    with served(watched) as address:
+    with serve(watched) as address:
         waiting = threading.Thread(
             target=lambda: told.append(answer(address, urlsplit(address).path + "events")[1].decode())
         )

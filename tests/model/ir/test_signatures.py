@@ -9,8 +9,8 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import InputError, ModelError, UnknownNameError
-from tflq.model.ir import Model, Root, SignatureDef, chosen_roots, input_names, output_names, rooted, roots, view
-from tflq.model.ir.signatures import call, is_plain, only_root, original_index, reached
+from tflq.model.ir import Model, Root, SignatureDef, choose_roots, input_names, output_names, rooted, roots, view
+from tflq.model.ir.signatures import call, is_plain, only_root, original_index, reach
 
 DECODER = suites.ROOT / "golden" / "models" / "tiny_decoder_int8.tflite"
 DIGITS = suites.ROOT / "golden" / "models" / "digits_lstm_int8.tflite"
@@ -96,13 +96,13 @@ def test_an_empty_key_is_a_name(decoder: Model) -> None:
     one, two = decoder.signature_defs or ()
     model = signed(decoder, replace(one, signature_key=None), two)
     assert roots(model)[0] == Root("", 0)
-    assert chosen_roots(model, "") == (Root("", 0),)
+    assert choose_roots(model, "") == (Root("", 0),)
     assert str(Root("", 3)) == "subgraph 3"
 
 
 def test_an_unknown_signature_is_refused_with_the_known_ones(decoder: Model) -> None:
     with pytest.raises(UnknownNameError, match="prefill_8, decode"):
-        chosen_roots(decoder, "decod")
+        choose_roots(decoder, "decod")
 
 
 def test_a_subgraph_out_of_range_is_refused(decoder: Model) -> None:
@@ -123,6 +123,6 @@ def test_one_root_is_asked_for_by_name(decoder: Model) -> None:
 def test_calls_follow_their_subgraphs() -> None:
     model = tflq.load(suites.SHARED / "suites" / "modern" / "kws_state" / "model.tflite")
     step = rooted(model, Root("step", 1))
-    assert reached(model, (0,)) == {0, 2}
-    assert reached(step, (1,)) == {1, 2}
+    assert reach(model, (0,)) == {0, 2}
+    assert reach(step, (1,)) == {1, 2}
     assert [k for operator in model.subgraphs[0].operators for k in call(operator)] == [2]

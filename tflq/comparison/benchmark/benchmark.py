@@ -17,7 +17,7 @@ from tflq.engine.api.files import Source, package
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.interpreter.limits import current_limits
 from tflq.engine.jit.crew import cores
-from tflq.engine.microkernels.forms import chosen
+from tflq.engine.microkernels.forms import choose
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import RUNTIMES, ProcessRuntime, Step
 from tflq.engine.runtimes import by_name as runtime_by_name
@@ -97,7 +97,7 @@ class Benchmark:
         self._against = RUNTIMES if against is None else dict.fromkeys(against)
         self._is_asked = against is not None
         self._seconds, self._runs, self._threads, self._python, self._tell = seconds, runs, threads, python, progress
-        form = chosen(is_wide=False)
+        form = choose(is_wide=False)
         self.result = Benched(self._subject.facts, names, threads, "none" if form is None else form.name)
 
     def run(self) -> Benched:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 from tflq.comparison.verification.results import InputFacts
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.subject import ModelFacts
 from tflq.engine.runtimes import Description
 
@@ -125,7 +125,7 @@ class Case:
         return next((side for side in self.sides[:1] if side.is_timed), None)
 
 
-@displayed_by("bench.report:bench_card")
+@display_by("bench.report:bench_card")
 @dataclass(slots=True)
 class Benched:
     """The results of a benchmark, complete unless `interrupted`, by the signal `stop`.

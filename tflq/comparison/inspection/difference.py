@@ -101,7 +101,7 @@ def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
     )
 
 
-def merged(parts: Iterable[Difference]) -> Difference:
+def merge(parts: Iterable[Difference]) -> Difference:
     """Return one difference for several samples of the same tensor."""
     parts = tuple(parts)
     measured = [p for p in parts if p.above + p.below]

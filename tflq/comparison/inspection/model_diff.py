@@ -12,7 +12,7 @@ import numpy as np
 from tflq.comparison.inspection.constants import constants_of
 from tflq.comparison.inspection.difference import difference
 from tflq.comparison.inspection.operators import prepare_alone
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
 from tflq.engine.profiles import Profile
@@ -41,7 +41,7 @@ class Change:
     signature: str = ""
 
 
-@displayed_by("diff:diff_report")
+@display_by("diff:diff_report")
 @dataclass(frozen=True, slots=True)
 class ModelDiff:
     """Both models, and the differences between their signatures, in order."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tflq.comparison.inspection.constants import Constants, constants_of
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, Subject, subject
 from tflq.engine.interpreter import Step, make_plan
@@ -32,7 +32,7 @@ from tflq.model.ir import (
     with_graph,
 )
 from tflq.model.ir.schema import in_words
-from tflq.model.ir.signatures import call, original_index, reached
+from tflq.model.ir.signatures import call, original_index, reach
 from tflq.model.surgery.tap import single_operator
 
 #: Operators that run one of several subgraphs.
@@ -74,7 +74,7 @@ class OperatorFacts:
     reason: str = ""
 
 
-@displayed_by("inspect.report:inspect_report")
+@display_by("inspect.report:inspect_report")
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """A signature's subgraph under a profile, or one that operators run.
@@ -143,7 +143,7 @@ def _with_inner(target: Subject, part: Signed, profile: Profile) -> Inspection:
     """Inspect a signature, and the subgraphs that its operators run."""
     callers: dict[int, list[str]] = {}
     for op in view(part.model).ops:
-        for index in sorted(reached(part.model, set(call(op.record)))):
+        for index in sorted(reach(part.model, set(call(op.record)))):
             callers.setdefault(index, []).append(f"{op.index} {op.name}")
     inner = []
     for index, names in callers.items():
@@ -207,7 +207,7 @@ def _tensor(graph: GraphView, index: int, spec: TensorSpec) -> TensorFacts:
 def _operator(op: OperatorView, profile: Profile, *, is_inner: bool) -> OperatorFacts:
     constants, promise, reason = None, None, ""
     if not (is_inner and any(True for _ in call(op.record))):  # what runs others is bound by the outermost operator
-        constants, promise, reason = _prepared(op.graph.model, op.index, profile)
+        constants, promise, reason = _prepare(op.graph.model, op.index, profile)
     return OperatorFacts(
         index=op.index,
         op=op.name,
@@ -247,7 +247,7 @@ def forms_alone(model: Model, index: int, profiles: Collection[Profile]) -> tupl
     return (alone,) if has_packed else (_without_weights(alone), alone)
 
 
-def _prepared(model: Model, index: int, profile: Profile) -> tuple[Constants | None, Exactness | None, str]:
+def _prepare(model: Model, index: int, profile: Profile) -> tuple[Constants | None, Exactness | None, str]:
     """Return constants, promise, and the reason if there are none."""
     try:
         step = prepare_alone(model, index, profile)

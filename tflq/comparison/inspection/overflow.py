@@ -76,7 +76,7 @@ def _span(operand: Operand) -> Range:
     return centred_range(type_range(CARRIER[operand.type]), operand.zero_point)
 
 
-def _weighted(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Iterator[Array]]) -> Extremes | None:
+def _weight(step: Step, x: int, w: int, bias: int, taps: Callable[[Array], Iterator[Array]]) -> Extremes | None:
     """Return the bounds; `taps` gives matrices (channels, taps) of weights: the sets of taps of one accumulator."""
     data, weights = step.node.input(x), step.node.input(w)
     if weights.value is None:
@@ -100,11 +100,11 @@ def _of_taps(weights: Array, span: Range) -> Extremes:
 
 
 def _convolve(step: Step) -> Extremes | None:
-    return _weighted(step, 0, 1, 2, lambda w: iter([w.reshape(w.shape[0], -1)]))
+    return _weight(step, 0, 1, 2, lambda w: iter([w.reshape(w.shape[0], -1)]))
 
 
 def _by_channel(step: Step) -> Extremes | None:
-    return _weighted(step, 0, 1, 2, lambda w: iter([w.reshape(-1, w.shape[-1]).T]))
+    return _weight(step, 0, 1, 2, lambda w: iter([w.reshape(-1, w.shape[-1]).T]))
 
 
 def _spread_out(step: Step) -> Extremes | None:
@@ -116,7 +116,7 @@ def _spread_out(step: Step) -> Extremes | None:
             for x in range(min(across, w.shape[2])):
                 yield w[:, y::down, x::across].reshape(w.shape[0], -1)
 
-    return _weighted(step, 2, 1, 3, meeting)
+    return _weight(step, 2, 1, 3, meeting)
 
 
 def _matrix_product(step: Step) -> Extremes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from tflq.engine.kernels.families.unary import Tabulated, tabulated
+from tflq.engine.kernels.families.unary import Tabulated, tabulate
 
 T = TypeVar("T")
 #: A function from a changed part to the whole.
@@ -40,7 +40,7 @@ def _walk(part: Part[Any]) -> Iterator[Part[Any]]:
     yield part
     value, place, rebuild = part.value, part.place, part.rebuild
     if isinstance(value, Tabulated):
-        yield from _walk(Part(place, "data", value.data, lambda data: rebuild(tabulated(data, value.make))))
+        yield from _walk(Part(place, "data", value.data, lambda data: rebuild(tabulate(data, value.make))))
         yield from _walk(Part(place, "table", value.table, lambda table: rebuild(replace(value, table=table))))
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):

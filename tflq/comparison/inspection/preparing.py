@@ -118,15 +118,15 @@ class Preparations:
         watched = Watched.of(profile.arithmetic)
         as_watched = replace(profile, arithmetic=watched)
         references = sys.getrefcount(watched)
-        made = self._prepared(as_watched, is_chained)
+        made = self._prepare(as_watched, is_chained)
         if sys.getrefcount(watched) != references:  # the result can read more fields later
-            return self._prepared(profile, is_chained)
+            return self._prepare(profile, is_chained)
         if not made.row.session:
             made = Preparation(self._rows.row(profile, self._op, self._types), made.prepared)
             self._known.append(_Known(made, profile.arithmetic, is_chained, frozenset(watched.read)))
         return made
 
-    def _prepared(self, profile: Profile, is_chained: bool) -> Preparation:
+    def _prepare(self, profile: Profile, is_chained: bool) -> Preparation:
         """Prepare the operator, in the surroundings of an earlier plan if there is one that fits."""
         node = self._node
         if node is not None and self._types is not None:

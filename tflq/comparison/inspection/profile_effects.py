@@ -17,7 +17,7 @@ from tflq.comparison.inspection.constants import named_parts
 from tflq.comparison.inspection.equality import same_operator
 from tflq.comparison.inspection.preparing import Preparation, Preparations, Rows
 from tflq.comparison.inspection.profile_pairs import unwrapped
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
 from tflq.engine.numerics.codes import Clamp, NumberClamp, ZeroPoints
@@ -26,7 +26,7 @@ from tflq.engine.numerics.stages import is_stage
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.errors import TflqError, brief
 from tflq.model.ir import Model, view
-from tflq.model.ir.signatures import is_inner_call, place_of, rooted_subgraphs, roots
+from tflq.model.ir.signatures import is_inner_call, place_of, root_subgraphs, roots
 
 __all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
 
@@ -65,7 +65,7 @@ class OperatorEffects:
         return place_of(self.subgraph, self.index)
 
 
-@displayed_by("profiles.effects:effects_report")
+@display_by("profiles.effects:effects_report")
 @dataclass(frozen=True, slots=True)
 class Effects:
     """All subgraphs of a model, or those of a signature, under several profiles."""
@@ -102,7 +102,7 @@ def profile_effects(
     base = by_name(base)
     chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]
     target = subject(model)
-    graphs = rooted_subgraphs(target.model, signature)
+    graphs = root_subgraphs(target.model, signature)
     operators, rows = [], Rows()
     begun = {root.subgraph for root in roots(target.model)}  # shapes of others come from their callers
     for number, op in ((number, op) for number, part in graphs for op in view(part).ops):

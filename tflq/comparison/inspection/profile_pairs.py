@@ -16,7 +16,7 @@ from itertools import product
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.kernels.kernel import Kernel
 from tflq.engine.kernels.signature import Signature, Slot
 from tflq.engine.kernels.table import KernelTable, find
@@ -54,7 +54,7 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-@displayed_by("profiles.report:pair_report")
+@display_by("profiles.report:pair_report")
 @dataclass(frozen=True, slots=True)
 class ProfileComparison:
     """Two profiles by name, and the differences that can change bits, by operator."""

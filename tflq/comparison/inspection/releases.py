@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflq.comparison.inspection.equality import same, same_operator
 from tflq.comparison.inspection.operators import prepare_alone
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
 from tflq.engine.interpreter.plan import Step
@@ -15,7 +15,7 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.engine.profiles.history import RELEASES, RESOLVERS
 from tflq.errors import TflqError, UnknownNameError
 from tflq.model.ir import Model, view
-from tflq.model.ir.signatures import is_inner_call, place_of, rooted_subgraphs
+from tflq.model.ir.signatures import is_inner_call, place_of, root_subgraphs
 
 __all__ = ["Agreement", "Agreements", "agreements"]
 
@@ -33,7 +33,7 @@ class Agreement:
     apart: tuple[int, ...]
 
 
-@displayed_by("profiles.effects:agreements_card")
+@display_by("profiles.effects:agreements_card")
 @dataclass(frozen=True, slots=True)
 class Agreements:
     """All subgraphs of a model under every release from `since` on; for each resolver the newest come first.
@@ -61,7 +61,7 @@ def agreements(model: Source | Model, since: str, signature: str | None = None) 
     """
     target = subject(model)
     chosen = RELEASES[RELEASES.index(_release(since)) :]
-    graphs = dict(rooted_subgraphs(target.model, signature))
+    graphs = dict(root_subgraphs(target.model, signature))
     operators = [(place_of(number, op.index), op.name) for number, part in graphs.items() for op in view(part).ops]
     places, names = (tuple(column) for column in zip(*operators, strict=True)) if operators else ((), ())
     skipped = frozenset(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tflq.model.ir import Model, view
-from tflq.model.ir.signatures import chosen_roots, signature_of
+from tflq.model.ir.signatures import choose_roots, signature_of
 
 #: Parts of a model without caches.
 _PARTS = 16
@@ -29,7 +29,7 @@ def bands_of(model: Model, signature: str | None, caches: Sequence[str]) -> Band
     Caches belong to a layer by the last number in their names. A band ends with the last operator that writes a cache
     of its layer.
     """
-    (root,) = chosen_roots(model, signature) if signature is not None else chosen_roots(model)[:1]
+    (root,) = choose_roots(model, signature) if signature is not None else choose_roots(model)[:1]
     graph, named = view(model, root.subgraph), signature_of(model, root)
     outputs = dict(named.outputs) if named is not None else {}
     ends: dict[int, int] = defaultdict(int)

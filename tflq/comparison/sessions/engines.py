@@ -16,8 +16,8 @@ from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import Description, Runtime, Step
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.model.ir import Root, view
-from tflq.model.ir.signatures import chosen_roots
-from tflq.model.surgery.tap import tapped_signatures, visible
+from tflq.model.ir.signatures import choose_roots
+from tflq.model.surgery.tap import tap_signatures, visible
 from tflq.statements import Statement
 from tflq.typing import Array
 
@@ -92,7 +92,7 @@ class RuntimeEngine:
             text = f"{self.name}: the results of operators of all steps exceed the memory limit; only outputs"
             self.notes = (Statement(text, "only-outputs", runtime=self.name),)
         elif tensors:
-            tapped, names = tapped_signatures(self.subject.model)
+            tapped, names = tap_signatures(self.subject.model)
             models.append(save(tapped))
         stepped = self.runtime.run_steps(models, [list(steps)])
         self.description = stepped.description
@@ -103,7 +103,7 @@ class RuntimeEngine:
             latest.update(held)
             results: dict[int, Array] = {}
             if names:
-                (root,) = chosen_roots(self.subject.model, step.signature)
+                (root,) = choose_roots(self.subject.model, step.signature)
                 every = stepped.outputs[1][0][k]
                 results = {t: value for name, t in names[root].items() if (value := every.get(name)) is not None}
             yield Observed(inputs, held, results)
@@ -114,7 +114,7 @@ def _size(subject: Subject, steps: Sequence[Step]) -> int:
     sizes: dict[str | None, int] = {}
     for step in steps:
         if step.signature not in sizes:
-            graph = view(subject.model, chosen_roots(subject.model, step.signature)[0].subgraph)
+            graph = view(subject.model, choose_roots(subject.model, step.signature)[0].subgraph)
             shapes = (graph.tensors[t].shape for t in visible(graph))
             sizes[step.signature] = sum(8 * math.prod(max(1, n) for n in shape) for shape in shapes)
     return sum(sizes[step.signature] for step in steps)

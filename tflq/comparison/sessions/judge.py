@@ -14,7 +14,7 @@ from tflq.comparison.sessions.engines import Observed
 from tflq.comparison.sessions.plan import Plan
 from tflq.comparison.sessions.results import Band, ComparedStep, FirstDifference, Logits
 from tflq.model.ir import GraphView, Model, TensorSpec, TensorType, view
-from tflq.model.ir.signatures import chosen_roots, signature_of
+from tflq.model.ir.signatures import choose_roots, signature_of
 from tflq.typing import Array
 
 
@@ -107,7 +107,7 @@ class Judge:
 
 def _graph(model: Model, signature: str | None) -> tuple[GraphView, Mapping[str, int]]:
     """Return a signature's graph, and its outputs by name."""
-    (root, *_) = chosen_roots(model, signature)
+    (root, *_) = choose_roots(model, signature)
     graph, named = view(model, root.subgraph), signature_of(model, root)
     outputs = {str(k): t for k, t in enumerate(graph.outputs)} if named is None else dict(named.outputs)
     return graph, outputs

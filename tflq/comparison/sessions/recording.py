@@ -52,13 +52,13 @@ def record_session(
     plan = planned(target.model, prompt, follow, steps, inputs, signature, seed)
     forced = plan.forced(RuntimeEngine(target, chosen))
     parts = {part.signature: part for part in signed(target.model, signature)}
-    fed = tuple(_fed(parts, step, k) for k, step in enumerate(forced))
+    fed = tuple(_feed(parts, step, k) for k, step in enumerate(forced))
     golden = observe(target, chosen, Feeds(InputFacts("session", seed, len(fed)), fed), all_tensors=True)
     save_golden([golden], path)
     return golden
 
 
-def _fed(parts: Mapping[str | None, Signed], step: Step, number: int) -> Fed:
+def _feed(parts: Mapping[str | None, Signed], step: Step, number: int) -> Fed:
     """Return a step as goldens hold it: inputs in the order of the signature's graph."""
     if step.signature not in parts:
         raise InputError("a recording needs the inputs of a signature", got=step.signature)

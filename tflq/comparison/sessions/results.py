@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tflq.comparison.inspection.difference import Difference
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.subject import ModelFacts
 
 
@@ -81,7 +81,7 @@ class FirstDifference:
     slot: tuple[int, ...]
 
 
-@displayed_by("session.report:session_card")
+@display_by("session.report:session_card")
 @dataclass(frozen=True, slots=True)
 class SessionComparison:
     """Two sessions. `names` are those of the engines; `models` has one entry if both run the same file.

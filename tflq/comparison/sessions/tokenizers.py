@@ -93,11 +93,11 @@ def _of_package(found: Package) -> Tokenizer | None:
     section = sections[0]
     data = bytes(section.read())
     if section.kind == "HF_Tokenizer_Zlib":
-        data = _unpacked(data, found.path)
+        data = _unpack(data, found.path)
     return _read(_KINDS[section.kind], data, f"{found.path}:{section.name}")
 
 
-def _unpacked(data: bytes, path: str) -> bytes:
+def _unpack(data: bytes, path: str) -> bytes:
     """Return the JSON of a section: its size as uint64, then a zlib stream.
 
     Source: LiteRT-LM 0.18, litertlm_builder.py add_hf_tokenizer.

@@ -26,7 +26,7 @@ ALLOWED = 1
 _TOSA = f"{RUNTIME}tosa-reference"
 
 
-def judged(
+def judge(
     model: Model, parting: Parting, ran: Mapping[str, Tensors], pool: Pool, given: Sequence[Mapping[int, Array]]
 ) -> Parting:
     """Return the parting with its ruling; without one if no formula can be computed.

@@ -42,7 +42,7 @@ class Bound:
     start: int | None = None
 
 
-def bound_of(model: Model, tensor: int) -> Bound | None:
+def bind_of(model: Model, tensor: int) -> Bound | None:
     """Return the bound of an input of the first subgraph; None if no operator indexes with it."""
     largest, starts = list[int](), list[int]()
     for op, position in _uses(model, tensor):
@@ -60,12 +60,12 @@ def bound_of(model: Model, tensor: int) -> Bound | None:
 
 def _size(op: OperatorView, shape: tuple[int, ...]) -> int:
     if op.builtin == "GATHER_ND":
-        return min(shape, default=1) if len(op.inputs) < 2 else _gathered(op, shape)
+        return min(shape, default=1) if len(op.inputs) < 2 else _gather(op, shape)
     axis = int(op.options.get("axis", 0) or 0) if op.options and op.builtin == "GATHER" else 0
     return shape[axis] if -len(shape) <= axis < len(shape) else 1
 
 
-def _gathered(op: OperatorView, shape: tuple[int, ...]) -> int:
+def _gather(op: OperatorView, shape: tuple[int, ...]) -> int:
     """Return the smallest dimension that GATHER_ND's indices address: as many as their last dimension."""
     indices = op.graph.tensors[op.inputs[1]].shape
     return min(shape[: indices[-1]] if indices else shape, default=1)
@@ -83,12 +83,10 @@ def _uses(model: Model, tensor: int) -> Iterator[tuple[OperatorView, int]]:
         for op in graph.readers(place[1]):
             for position in (k for k, t in enumerate(op.inputs) if t == place[1]):
                 yield op, position
-                waiting += _passed(model, graph, op, position, place[0])
+                waiting += _pass(model, graph, op, position, place[0])
 
 
-def _passed(
-    model: Model, graph: GraphView, op: OperatorView, position: int, subgraph: int
-) -> Iterator[tuple[int, int]]:
+def _pass(model: Model, graph: GraphView, op: OperatorView, position: int, subgraph: int) -> Iterator[tuple[int, int]]:
     passing = _PASSES.get(op.builtin, ())
     if passing is not None and position not in passing:
         return

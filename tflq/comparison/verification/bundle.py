@@ -32,7 +32,7 @@ from tflq.model.storage.documents import BYTES, check_size, read_json
 from tflq.model.storage.output import PathLike
 from tflq.model.storage.reading import open_file
 from tflq.model.storage.remote import is_url, local_path
-from tflq.model.storage.stores import Sink, Store, is_zip, opened_store, written_store
+from tflq.model.storage.stores import Sink, Store, is_zip, open_store, write_store
 from tflq.typing import Array
 
 SCHEMA = "tflq/golden/1"
@@ -89,7 +89,7 @@ def save_bundle(path: PathLike, parts: Iterable[Golden]) -> None:
     Parts are goldens of one model and runtime, whose samples follow each other; they may be produced during writing.
     The first describes them all; notes and tolerances are merged.
     """
-    with written_store(path, MANIFEST) as sink:
+    with write_store(path, MANIFEST) as sink:
         rows, names, whole = [], set[str](), None
         for part in parts:
             whole = part if whole is None else whole.together(part)
@@ -161,13 +161,13 @@ def load_bundle(path: PathLike) -> Golden:
         FileAccessError: It cannot be read.
     """
     source = os.fspath(path)
-    with _named(source), opened_store(path) as store:
+    with _name(source), open_store(path) as store:
         facts = _manifest(store, source)
         rows = _rows(store, facts["samples"], source)
         steps = [_step(row) for row in rows]
 
     def read(k: int, whole: bool) -> Observation:
-        with _named(source), opened_store(path) as store:
+        with _name(source), open_store(path) as store:
             return _observation(store, rows[k], whole=whole)
 
     return Golden(
@@ -185,12 +185,12 @@ def load_bundle(path: PathLike) -> Golden:
 def manifest(path: PathLike) -> dict[str, Any]:
     """Return the manifest of a bundle. Raise as `load_bundle`."""
     source = os.fspath(path)
-    with _named(source), opened_store(path) as store:
+    with _name(source), open_store(path) as store:
         return _manifest(store, source)
 
 
 @contextmanager
-def _named(source: str) -> Any:
+def _name(source: str) -> Any:
     """Raise errors in a bundle's contents with its name."""
     try:
         yield
@@ -245,7 +245,7 @@ def _rows(store: Store, count: int, source: str) -> list[bytes]:
     return rows
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _parse(line: bytes) -> dict[str, Any]:
     row = read_json(line, SAMPLES)
     known = {"inputs", "outputs", "tensors"}
     if not isinstance(row, dict) or not known <= set(row) <= known | {"signature", "continues"}:
@@ -259,11 +259,11 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 def _step(line: bytes) -> tuple[str | None, bool]:
     """Return a sample's signature and whether it continues; only rows that may name them are parsed."""
-    return step_of(_parsed(line), SAMPLES) if b'"signature"' in line or b'"continues"' in line else (None, False)
+    return step_of(_parse(line), SAMPLES) if b'"signature"' in line or b'"continues"' in line else (None, False)
 
 
 def _observation(store: Store, line: bytes, *, whole: bool) -> Observation:
-    row = _parsed(line)
+    row = _parse(line)
     tensors = {int(t): _get(store, said) for t, said in row["tensors"].items()} if whole else EMPTY
     outputs = tuple(None if said is None else _get(store, said) for said in row["outputs"])
     inputs = tuple(_get(store, said) for said in row["inputs"])

@@ -14,7 +14,7 @@ from tflq.comparison.verification.golden import Golden, Observation, Stored
 from tflq.comparison.verification.handles import Handled, Memory, has_results
 from tflq.comparison.verification.localization import Localizer
 from tflq.comparison.verification.outputs import Outputs, WholeModel, tensor_result
-from tflq.comparison.verification.results import Located, Mode, OperatorResult, TensorResult, merged_samples
+from tflq.comparison.verification.results import Located, Mode, OperatorResult, TensorResult, merge_samples
 from tflq.comparison.verification.signed import named
 from tflq.comparison.verification.unwritten import Unwritten, unwritten, without_unwritten
 from tflq.engine.interpreter import Plan, State, Trace
@@ -51,7 +51,7 @@ def compared(
     own = [[k for k, (signature, _) in enumerate(steps) if named(parts, signature) == p] for p in range(len(parts))]
     if any(continues for _, continues in steps):
         return _in_order(model, parts, gaps, profile, golden, progress, mode)
-    compare = isolated if mode == Mode.ISOLATED else cumulative
+    compare = isolate if mode == Mode.ISOLATED else cumulative
     return tuple(
         compare(model, part, gap, profile, golden.chosen(numbers), progress)
         for part, gap, numbers in zip(parts, gaps, own, strict=True)
@@ -61,7 +61,7 @@ def compared(
 # --- isolated --------------------------------------------------------------------------------------------------------
 
 
-def isolated(
+def isolate(
     model: Model, part: Signed, gaps: Unwritten, profile: Profile, golden: Golden, progress: Progress
 ) -> Comparison:
     """Run every operator alone on the observed inputs, so that faults do not spread to later operators.
@@ -238,7 +238,7 @@ def _comparison(part: Signed, rows: Sequence[Sequence[Located]], outputs: Output
 def _operator(model: Model, index: int, row: Sequence[Located]) -> OperatorResult:
     """Merge one operator's samples, of which there may be none."""
     op = view(model).op(index)
-    located = merged_samples(row) if row else Located(index, op.name, {}, failure="there are no samples")
+    located = merge_samples(row) if row else Located(index, op.name, {}, failure="there are no samples")
     notes = {t: note for one in row for t, note in one.notes.items()}
     tensors = [t for t in op.writes if t in located.differences or t in notes]
     results = tuple(

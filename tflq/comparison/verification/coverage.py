@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tflq.model.ir import Model, Signed, view
-from tflq.model.ir.signatures import call, reached, roots
+from tflq.model.ir.signatures import call, reach, roots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ def apart(model: Model, parts: Sequence[Signed]) -> tuple[Apart, ...]:
     callers: dict[int, dict[tuple[str, int], str]] = {}
     for part in parts:
         for op in view(model, part.root.subgraph).ops:
-            for index in reached(model, set(call(op.record))):
+            for index in reach(model, set(call(op.record))):
                 callers.setdefault(index, {})[part.name, op.index] = op.name
     run = {root.subgraph for root in roots(model)}
     return tuple(

@@ -94,9 +94,9 @@ def _new(golden: Golden, known: dict[object, object], path: str) -> list[int]:
             run, before, fresh = [], None, False
         run.append(k)
         before = inputs = (
-            (before, one.signature, _named(one.inputs)) if one.signature or one.continues else _named(one.inputs)
+            (before, one.signature, _name(one.inputs)) if one.signature or one.continues else _name(one.inputs)
         )
-        outputs = _named(one.outputs)
+        outputs = _name(one.outputs)
         if inputs not in known:
             known[inputs] = outputs
             fresh = True
@@ -105,13 +105,13 @@ def _new(golden: Golden, known: dict[object, object], path: str) -> list[int]:
     return [*new, *(run if fresh else [])]
 
 
-def _named(values: Sequence[Array | None]) -> tuple[object, ...]:
+def _name(values: Sequence[Array | None]) -> tuple[object, ...]:
     return tuple(None if v is None else tuple(map(digest, pack("", v).values())) for v in values)
 
 
 def same(one: Array | None, other: Array | None) -> bool:
     """Return whether two values have the same bits."""
-    return _named([one]) == _named([other])
+    return _name([one]) == _name([other])
 
 
 def differing_input(first: Observation, second: Observation) -> int | None:
@@ -133,5 +133,5 @@ def arrays_of(golden: Golden) -> tuple[int, int]:
         for value in (*observation.inputs, *observation.outputs, *observation.tensors.values()):
             if value is not None:
                 count += 1
-                names.update(_named([value]))
+                names.update(_name([value]))
     return count, len(names)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from tflq.comparison.verification.bounds import bound_of
+from tflq.comparison.verification.bounds import bind_of
 from tflq.comparison.verification.generators import GENERATORS
 from tflq.comparison.verification.inputs import InputSource, make_inputs
 from tflq.comparison.verification.preparation import PLAIN, Preparation
@@ -23,7 +23,7 @@ from tflq.comparison.verification.results import InputFacts
 from tflq.engine.runtimes import Sample, Step
 from tflq.errors import InputError, UnknownNameError
 from tflq.model.ir import CARRIER, Model, Signed, TensorSpec, TensorType, input_names, output_names, view
-from tflq.model.ir.signatures import reached
+from tflq.model.ir.signatures import reach
 from tflq.model.storage.archive import opened
 
 #: Inputs of one signature by its name, or a list of such mappings, one for each step; or inputs of any other form.
@@ -87,15 +87,15 @@ def make_feeds(
     if generated and (len(parts) > 1 or has_state(parts)):
         name = cast("str | None", source) or "random"
         every = [make_inputs(part.model, name, samples * _times(parts, part), seed, how).samples for part in parts]
-        return _numbered(InputFacts(name, seed, 0), list(_sequences(parts, every, samples)))
+        return _number(InputFacts(name, seed, 0), list(_sequences(parts, every, samples)))
     if len(parts) == 1:
         made = make_inputs(parts[0].model, _own(parts[0], source), samples, seed, how)
         return Feeds(made.facts, tuple(Fed(parts[0], sample) for sample in made.samples))
     if isinstance(source, (str, os.PathLike)):
-        return _numbered(InputFacts(os.fspath(source), None, 0), list(_from_file(parts, Path(source), how)))
+        return _number(InputFacts(os.fspath(source), None, 0), list(_from_file(parts, Path(source), how)))
     steps = source if isinstance(source, (list, tuple)) else (source,)
     fed = [one for step in steps for one in _by_signature(parts, step, how)]
-    return _numbered(InputFacts("arrays", None, 0), fed)
+    return _number(InputFacts("arrays", None, 0), fed)
 
 
 def has_state(parts: Sequence[Signed]) -> bool:
@@ -119,7 +119,7 @@ def _alike(one: TensorSpec, other: TensorSpec) -> bool:
 
 def _has_variables(model: Model) -> bool:
     """Return whether the first subgraph, or one that it runs, has variable tensors or handles."""
-    graphs = [view(model, k) for k in reached(model, (0,))]
+    graphs = [view(model, k) for k in reach(model, (0,))]
     return any(t.is_variable for g in graphs for t in g.tensors) or any(
         op.builtin in _HANDLES for g in graphs for op in g.ops
     )
@@ -160,7 +160,7 @@ def _moved(fed: Fed, position: int) -> tuple[Fed, int]:
     graph, values, after = view(fed.part.model), list(fed.sample), position
     for i, tensor in enumerate(graph.inputs):
         spec = graph.tensors[tensor]
-        bound = bound_of(fed.part.model, tensor) if spec.type in (TensorType.INT32, TensorType.INT64) else None
+        bound = bind_of(fed.part.model, tensor) if spec.type in (TensorType.INT32, TensorType.INT64) else None
         if bound is not None and bound.start is not None:
             start = min(position, bound.start)
             values[i] = (values[i] + start).astype(CARRIER[TensorType(spec.type)])
@@ -168,7 +168,7 @@ def _moved(fed: Fed, position: int) -> tuple[Fed, int]:
     return replace(fed, sample=tuple(values)), after
 
 
-def _numbered(facts: InputFacts, fed: list[Fed]) -> Feeds:
+def _number(facts: InputFacts, fed: list[Fed]) -> Feeds:
     return Feeds(replace(facts, samples=len(fed)), tuple(fed))
 
 

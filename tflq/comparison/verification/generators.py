@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tflq.comparison.verification.bounds import bound_of
+from tflq.comparison.verification.bounds import bind_of
 from tflq.engine.interpreter.limits import current_limits
 from tflq.errors import LimitError, UnsupportedError
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
@@ -140,7 +140,7 @@ def _range(model: Model, tensor: int, spec: TensorSpec) -> Range:
 
 
 def _integer_range(model: Model, tensor: int, type_: TensorType) -> Range:
-    bound = bound_of(model, tensor)
+    bound = bind_of(model, tensor)
     if bound is not None:
         return Range(0, bound.largest, True)
     low, high = _PLAIN_INTEGERS
@@ -164,7 +164,7 @@ def _positions(model: Model, tensor: int, spec: TensorSpec) -> Array | None:
     """Return 0, 1, 2 ... for an input that holds the rows of a cache to update."""
     if spec.type not in (TensorType.INT32, TensorType.INT64):
         return None
-    bound = bound_of(model, tensor)
+    bound = bind_of(model, tensor)
     if bound is None or bound.start is None:
         return None
     return np.arange(math.prod(spec.shape)).reshape(spec.shape).astype(CARRIER[TensorType(spec.type)])

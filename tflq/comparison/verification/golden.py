@@ -19,7 +19,7 @@ import numpy as np
 
 from tflq.comparison.verification.results import InputFacts
 from tflq.comparison.verification.signed import named
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.interpreter.arrays import admit, open_shape
 from tflq.engine.runtimes import Description
 from tflq.engine.runtimes.transport import pack
@@ -103,7 +103,7 @@ class Tolerance:
     expires: str
 
 
-@displayed_by("record:golden_card")
+@display_by("record:golden_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Golden:
     """A runtime's recorded results of a model. `tensors` is True if observations hold all operators' results.
@@ -219,13 +219,13 @@ def fit(golden: Golden, parts: Sequence[Signed]) -> Golden:
     """
     observations = golden.observations
     if isinstance(observations, Stored):
-        return replace(golden, observations=observations.mapped(lambda observation, k: _fitted(observation, parts, k)))
+        return replace(golden, observations=observations.mapped(lambda observation, k: _fit(observation, parts, k)))
     return replace(
-        golden, observations=tuple(_fitted(observation, parts, k) for k, observation in enumerate(observations))
+        golden, observations=tuple(_fit(observation, parts, k) for k, observation in enumerate(observations))
     )
 
 
-def _fitted(observation: Observation, parts: Sequence[Signed], k: int) -> Observation:
+def _fit(observation: Observation, parts: Sequence[Signed], k: int) -> Observation:
     graph = view(parts[named(parts, observation.signature)].model)
     inputs, outputs = observation.inputs, observation.outputs
     if len(inputs) != len(graph.inputs):

@@ -14,7 +14,7 @@ from tflq.engine.interpreter import Plan, State, make_plan
 from tflq.engine.interpreter.execution import run_step
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, OperatorView, view
-from tflq.model.ir.signatures import call, reached
+from tflq.model.ir.signatures import call, reach
 from tflq.model.surgery.cut import OPAQUE
 from tflq.typing import Array
 
@@ -70,7 +70,7 @@ def has_results(op: OperatorView) -> bool:
 
 def _reaches(model: Model, op: OperatorView) -> bool:
     """Return whether an operator, or one of a subgraph that it runs, has a handle."""
-    inner = (view(model, k).ops for k in reached(model, set(call(op.record))))
+    inner = (view(model, k).ops for k in reach(model, set(call(op.record))))
     return any(_has_handle(one) for one in (op, *(each for ops in inner for each in ops)))
 
 

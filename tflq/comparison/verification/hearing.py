@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tflq.comparison.inspection.difference import Difference, difference, with_one_nan
 from tflq.comparison.verification.results import InputFacts
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.subject import ModelFacts
 from tflq.model.ir import Model, view
 from tflq.model.storage.arrays import digest
@@ -61,7 +61,7 @@ class Group:
     difference: Difference | None
 
 
-@displayed_by("court:court_report")
+@display_by("court:court_report")
 @dataclass(frozen=True, slots=True)
 class Hearing:
     """A model under several systems, on the same inputs.

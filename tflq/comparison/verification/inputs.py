@@ -172,7 +172,7 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
     with opened(path) as archive:
         count = len(numbered(archive))
         if count:
-            return tuple(_numbered_sample(specs, archive, k, path, how) for k in range(count))
+            return tuple(_number_sample(specs, archive, k, path, how) for k in range(count))
         return (_by_name(model, archive, how),)
 
 
@@ -188,7 +188,7 @@ def numbered(names: Iterable[str]) -> list[int]:
     return numbers
 
 
-def _numbered_sample(
+def _number_sample(
     specs: Sequence[TensorSpec], entries: Mapping[str, Array], k: int, path: Path, how: Preparation
 ) -> Sample:
     values = []

@@ -25,7 +25,7 @@ from tflq.engine.api.part import Part
 from tflq.engine.interpreter import Plan, State
 from tflq.engine.interpreter.chains import together
 from tflq.engine.interpreter.squares import squaring
-from tflq.engine.interpreter.unpacking import makers_of, readers_left, unpackable_tensors, unpacked_tensors
+from tflq.engine.interpreter.unpacking import makers_of, readers_left, unpack_tensors, unpackable_tensors
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, OperatorView, view
@@ -115,10 +115,10 @@ class Localizer:
         makers = graph.last_writers
         gaps = unwritten(self.model, self.profile) if self.unwritten is None else self.unwritten
         samples = [
-            self._begun(dump, memory) for dump, memory in zip(dumps, memories or map(_fresh, dumps), strict=True)
+            self._begin(dump, memory) for dump, memory in zip(dumps, memories or map(_fresh, dumps), strict=True)
         ]
         fused = together(graph, self.profile)
-        constant = unpackable_tensors(graph, self.profile) - unpacked_tensors(graph, self.profile)
+        constant = unpackable_tensors(graph, self.profile) - unpack_tensors(graph, self.profile)
         left = readers_left(graph, self.profile)
         for index in range(len(graph.ops)):
             lost = gaps.possible.union(constant, *(sample.unwritten for sample in samples))
@@ -131,11 +131,11 @@ class Localizer:
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
             walked = enumerate(zip(samples, before, strict=True), first)
             yield tuple(
-                self._settled(self._nearest(one, whole, joint, sample, last, k, makers, plans), sample, gaps)
+                self._settle(self._nearest(one, whole, joint, sample, last, k, makers, plans), sample, gaps)
                 for k, (sample, last) in walked
             )
 
-    def _begun(self, dump: Dump, memory: Memory) -> _Sample:
+    def _begin(self, dump: Dump, memory: Memory) -> _Sample:
         inputs = {t: dump.tensors[t] for t in view(self.model).inputs if t in dump.tensors}
         lost: dict[int, int] = {}
         for tensor in inputs if self.overwritten is not None else ():
@@ -164,7 +164,7 @@ class Localizer:
         gives every tensor out may compute them either way. Sums of squares come first as one.
         """
         if not joint:
-            return self._located(one, sample, last, k, makers, plans)
+            return self._locate(one, sample, last, k, makers, plans)
         between = {t for i in joint for t in view(self.model).op(i).outputs if t >= 0}
         parts = [(whole, dict[object, Plan]())]
         if between <= set(sample.dump.tensors):
@@ -173,14 +173,14 @@ class Localizer:
         trials = []
         for part, own in parts:
             trial = sample.copy()
-            trials.append((self._located(part, trial, last, k, makers, own), trial))
+            trials.append((self._locate(part, trial, last, k, makers, own), trial))
             if not trials[-1][0].differs and trials[-1][0].differences:
                 break
         located, kept = next((t for t in trials if t[0].differences and not t[0].differs), trials[0])
         sample.take(kept)
         return located
 
-    def _located(
+    def _locate(
         self,
         one: Part,
         sample: _Sample,
@@ -224,7 +224,7 @@ class Localizer:
             overwritten=overwritten,
         )
 
-    def _settled(self, located: Located, sample: _Sample, gaps: Unwritten) -> Located:
+    def _settle(self, located: Located, sample: _Sample, gaps: Unwritten) -> Located:
         """Return an operator without results that the runtime never wrote; later ones read the computed values."""
         settled = without_unwritten(located, replace(gaps, seen=gaps.seen | sample.dump.unwritten))
         if settled.unwritten:

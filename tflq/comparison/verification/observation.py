@@ -16,7 +16,7 @@ from tflq.engine.runtimes import Execution, Runtime, Step, Stepped
 from tflq.engine.runtimes.runtime import Content
 from tflq.errors import RuntimeFailed
 from tflq.model.ir import Model, Root, input_names, output_names, view
-from tflq.model.surgery.tap import all_outputs, tapped_signatures
+from tflq.model.surgery.tap import all_outputs, tap_signatures
 from tflq.statements import Statement
 from tflq.typing import Array
 
@@ -38,7 +38,7 @@ def observe(subject: Subject, runtime: Runtime, feeds: Feeds, *, all_tensors: bo
     models: list[Content] = [subject.data]
     taps = dict[Root, Taps]()
     if all_tensors:
-        tapped, taps = _tapped(subject, feeds)
+        tapped, taps = _tap(subject, feeds)
         models.append(tapped)
     sequences = feeds.sequences()
     stepped = _run(runtime, models, sequences, feeds)
@@ -63,12 +63,12 @@ def observe(subject: Subject, runtime: Runtime, feeds: Feeds, *, all_tensors: bo
     return replace(golden, notes=(_note(changed),)) if changed else golden
 
 
-def _tapped(subject: Subject, feeds: Feeds) -> tuple[bytes, dict[Root, Taps]]:
+def _tap(subject: Subject, feeds: Feeds) -> tuple[bytes, dict[Root, Taps]]:
     """Return the file of the observed model, and the tensors that its outputs are, by signature."""
     if all(fed.part.signature is None for fed in feeds.steps):
         model, tensors = all_outputs(subject.model)
         return save(model), {fed.part.root: {str(i): t for i, t in enumerate(tensors)} for fed in feeds.steps[:1]}
-    model, names = tapped_signatures(subject.model)
+    model, names = tap_signatures(subject.model)
     return save(model), dict(names)
 
 
@@ -89,13 +89,13 @@ def _run(runtime: Runtime, models: Sequence[Content], sequences: Sequence[Sequen
     samples = [sequence[0].sample for sequence in sequences]
     try:
         if all(len(sequence) == 1 and sequence[0].part.signature is None for sequence in sequences):
-            return _stepped(runtime.run(models, samples))
+            return _step(runtime.run(models, samples))
         return runtime.run_steps(models, [[fed.step() for fed in sequence] for sequence in sequences])
     except RuntimeFailed as error:
         raise RuntimeFailed(error.runtime, _said(error.reason, feeds)) from error
 
 
-def _stepped(execution: Execution) -> Stepped:
+def _step(execution: Execution) -> Stepped:
     """Return results by position as those of one step each."""
     named = (
         tuple(({str(i): value for i, value in enumerate(outputs)},) for outputs in samples)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflq.comparison.inspection.difference import Difference, difference, merged
+from tflq.comparison.inspection.difference import Difference, difference, merge
 from tflq.comparison.verification.compared import UNKNOWN, require_shape
 from tflq.comparison.verification.golden import Observation
 from tflq.comparison.verification.results import NOT_WRITTEN, Located, TensorResult
@@ -191,7 +191,7 @@ def tensor_result(
         name=spec.name or "",
         type=spec.type.label if isinstance(spec.type, TensorType) else str(spec.type),
         shape=spec.shape if shape is None else shape,
-        difference=merged(differences) if differences else None,
+        difference=merge(differences) if differences else None,
         reason=NOT_WRITTEN if unwritten else "" if count and count >= samples else reason or UNKNOWN,
         promise=promise,
         covered_by=covered_by,

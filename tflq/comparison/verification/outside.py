@@ -81,7 +81,7 @@ class Outside:
         )
 
 
-def watched(samples: Iterable[S], codes: Mapping[int, TensorSpec], *, has_scaling: bool) -> Iterator[S]:
+def watch(samples: Iterable[S], codes: Mapping[int, TensorSpec], *, has_scaling: bool) -> Iterator[S]:
     """Yield the samples; after the last, warn of inputs that exceed what their codes can represent.
 
     Args:

@@ -16,13 +16,13 @@ from tflq.comparison.verification.results import (
     Verdict,
     verdict_of,
 )
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.subject import ModelFacts
 from tflq.engine.profiles.history import Change
 from tflq.engine.runtimes import Description
 
 
-@displayed_by("verify.report:verify_card")
+@display_by("verify.report:verify_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """The outcome of one verification.

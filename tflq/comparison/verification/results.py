@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tflq.comparison.inspection.constants import Constants
-from tflq.comparison.inspection.difference import Difference, merged
+from tflq.comparison.inspection.difference import Difference, merge
 from tflq.engine.kernels.exactness import EXACT, Exactness
 from tflq.typing import Array
 
@@ -144,10 +144,10 @@ class Located:
 
 def over_samples(by_sample: Sequence[Sequence[Located]]) -> tuple[Located, ...]:
     """Return operators over all samples, given by sample."""
-    return tuple(merged_samples(row) for row in zip(*by_sample, strict=True))
+    return tuple(merge_samples(row) for row in zip(*by_sample, strict=True))
 
 
-def merged_samples(operators: Sequence[Located]) -> Located:
+def merge_samples(operators: Sequence[Located]) -> Located:
     """Return one operator over all samples, differences merged; a tensor counts as compared if any sample does so."""
     if len(operators) == 1:
         return operators[0]
@@ -155,7 +155,7 @@ def merged_samples(operators: Sequence[Located]) -> Located:
     tensors = dict.fromkeys(t for o in operators for t in o.differences)
     return replace(
         last,
-        differences={t: merged(o.differences[t] for o in operators if t in o.differences) for t in tensors},
+        differences={t: merge(o.differences[t] for o in operators if t in o.differences) for t in tensors},
         promises={t: p for o in operators for t, p in o.promises.items()},
         shapes={t: s for o in operators for t, s in o.shapes.items()},
         notes={t: note for o in reversed(operators) for t, note in o.notes.items() if t not in tensors},

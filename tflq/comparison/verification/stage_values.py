@@ -122,7 +122,7 @@ class _Noting:
         self.noted.append(accumulator.astype(np.int64))
         self.inner.narrow_flat(accumulator, out, zero_point, low, high)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the call; see OutputStage.bound_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.comparison.verification.results import NOT_WRITTEN, Located
-from tflq.engine.interpreter.unpacking import constant_results, unpacked_tensors
+from tflq.engine.interpreter.unpacking import constant_results, unpack_tensors
 from tflq.engine.profiles import Profile
 from tflq.engine.runtimes import Runtime, Step
 from tflq.engine.runtimes.runtime import Content
@@ -36,7 +36,7 @@ class Unwritten:
 
 def unwritten(model: Model, profile: Profile, seen: Iterable[int] = ()) -> Unwritten:
     """Return the tensors that a runtime with a profile may not write, and those `seen` not to be written."""
-    return Unwritten(frozenset(seen), unpacked_tensors(view(model), profile))
+    return Unwritten(frozenset(seen), unpack_tensors(view(model), profile))
 
 
 def without_unwritten(located: Located, gaps: Unwritten) -> Located:

@@ -145,10 +145,10 @@ def verify(
         signatures=tuple(part.name for part in parts if part.name),
         others=tuple(part.name for part in every if part.name not in names),
     )
-    return report if profile is None else _explained(report, model, parts, golden, fed, signature, report_progress)
+    return report if profile is None else _explain(report, model, parts, golden, fed, signature, report_progress)
 
 
-def _explained(
+def _explain(
     report: Report,
     model: Source | Model,
     parts: Sequence[Signed],
@@ -209,7 +209,7 @@ def record(
     parts = runnable(signed(target.model, signature), runtime)
     fed = make_feeds(parts, inputs, samples, seed, preparation(mean, std, quantize_inputs, bgr))
     if path is not None and is_bundle_name(path):
-        save_golden(_observed(target, runtime, fed, all_tensors=all_tensors), path)
+        save_golden(_observe(target, runtime, fed, all_tensors=all_tensors), path)
         return load_golden(path)
     golden = observe(target, runtime, fed, all_tensors=all_tensors)
     if path is not None:
@@ -217,7 +217,7 @@ def record(
     return golden
 
 
-def _observed(target: Subject, runtime: Runtime, fed: Feeds, *, all_tensors: bool) -> Iterator[Golden]:
+def _observe(target: Subject, runtime: Runtime, fed: Feeds, *, all_tensors: bool) -> Iterator[Golden]:
     """Yield the runtime's results for the samples, in batches of bounded size."""
     kept = [t for graph in target.model.subgraphs for t in graph.tensors] if all_tensors else []
     size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)

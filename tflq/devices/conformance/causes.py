@@ -41,7 +41,7 @@ def explained_groups(judged: Sequence[Judged]) -> tuple[int, int]:
     return len({group_of(one) for one in differing if one.is_explained}), len({group_of(one) for one in differing})
 
 
-def explained(
+def explain(
     job: Job, archive: Archive, judged: Sequence[Judged], profile: str, most: int = EXPLAINED, tell: Progress = silent
 ) -> tuple[Judged, ...]:
     """Add causes to cases of the first groups, at most `most` of them; `tell` hears of the progress."""
@@ -66,7 +66,7 @@ def explained(
             for number, position in enumerate((first, *others[:_FURTHER])):
                 kept = tuple(name for name in causes if number in found[first].names[name])
                 results[position] = replace(results[position], causes=kept)
-    carried = _carried(found.values(), reach)
+    carried = _carry(found.values(), reach)
     for first, *_ in list(groups.values())[len(chosen) : len(chosen) + _ELSEWHERE] if carried else ():
         names = _reproducing(job, archive, judged[first], carried, by_name(profile))
         results[first] = replace(results[first], causes=names)
@@ -108,7 +108,7 @@ def _found(job: Job, archive: Archive, cases: Sequence[Judged], profile: Profile
     return _Found({**dict.fromkeys(leading, (0,)), **fitting}, tuple(leading), tuple(members))
 
 
-def _carried(found: Iterable[_Found], reach: Mapping[str, int]) -> list[Hypothesis]:
+def _carry(found: Iterable[_Found], reach: Mapping[str, int]) -> list[Hypothesis]:
     """Return the causes that other groups are compared with: those of most groups first."""
     members = {member.name: member for one in found for member in one.members if member.name in one.chosen(reach)}
     return sorted(members.values(), key=lambda member: -reach[member.name])[:_CARRIED]

@@ -12,13 +12,13 @@ import numpy as np
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.grids import drafts
 from tflq.devices.conformance.grids.geometric import choice_of
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.jit import shipped
 from tflq.engine.jit.code_cache import code_folder
 from tflq.engine.jit.targets import machine
-from tflq.engine.microkernels.forms import chosen
+from tflq.engine.microkernels.forms import choose
 from tflq.engine.profiles import PROFILES, by_name
 from tflq.engine.profiles.profile import Source
 from tflq.engine.runtimes import RUNTIMES, Description
@@ -44,7 +44,7 @@ class Found:
     reason: str
 
 
-@displayed_by("doctor:doctor_card")
+@display_by("doctor:doctor_card")
 @dataclass(frozen=True, slots=True)
 class Examination:
     """The machine, the runtimes and the self-test. `kernels` are the instructions that integer products use."""
@@ -69,7 +69,7 @@ def examine(python: str | None = None) -> Examination:
         >>> tflq.examine().failing
         ''
     """
-    form = chosen(is_wide=False)
+    form = choose(is_wide=False)
     tested, failing = _self_test()
     return Examination(
         tflq=metadata.version("tflq"),

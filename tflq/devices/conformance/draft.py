@@ -41,14 +41,14 @@ class Draft:
         return f"{left} -> {' '.join(t.type for t in self.outputs)}"
 
 
-def fed(inputs: Sequence[T | None]) -> list[T]:
+def feed(inputs: Sequence[T | None]) -> list[T]:
     """Return the operands that are inputs of the model."""
     return [t for t in inputs if t is not None and t.value is None]
 
 
 def samples_of(rng: np.random.Generator, inputs: Sequence[T | None]) -> tuple[Sample, ...]:
     """Return uniformly distributed codes; then the lowest, the highest and the zero point only."""
-    return tuple(tuple(_values(rng, t, ends) for t in fed(inputs)) for ends in (False, True))
+    return tuple(tuple(_values(rng, t, ends) for t in feed(inputs)) for ends in (False, True))
 
 
 def _values(rng: np.random.Generator, tensor: T, ends: bool) -> Array:

@@ -11,7 +11,7 @@ from tflq.comparison.inspection.difference import Difference, difference, with_o
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.suite import Case, arrays
 from tflq.diagnosis.joint import NONE, Joint
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
 
@@ -69,7 +69,7 @@ class Judged:
         return self.result not in (Result.PASSES, Result.REFUSED)
 
 
-@displayed_by("conform.report:conform_card")
+@display_by("conform.report:conform_card")
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """The results of a target in a suite. `profile` is the one whose outputs the suite expects.
@@ -148,12 +148,12 @@ class Verdicts:
 def judge(job: Job, archive: Archive, cases: Sequence[Case], ended: Mapping[str, str]) -> tuple[Judged, ...]:
     """Return a verdict for every case. `ended` describes how the target ended, by case."""
     return tuple(
-        replace(_judged(job, archive, case, ended.get(case.id, "")), digest=case.digest, size=job.size(case))
+        replace(_judge(job, archive, case, ended.get(case.id, "")), digest=case.digest, size=job.size(case))
         for case in cases
     )
 
 
-def _judged(job: Job, archive: Archive, case: Case, how: str) -> Judged:
+def _judge(job: Job, archive: Archive, case: Case, how: str) -> Judged:
     refusal, left = job.refusal(case), job.leftovers(case)
     if refusal is not None and left:
         return Judged(case, Result.MALFORMED, f"refused, but also left {left[0]}: {refusal}")

@@ -21,7 +21,7 @@ _UNKNOWN = {"seed": None, "version": ""}
 _LISTED = 5
 
 
-def merged(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
+def merge(paths: Sequence[str], most: MostRefused = any_number) -> Verdicts:
     """Return the verdicts on a whole suite from the documents of all its parts.
 
     Raises:
@@ -98,14 +98,14 @@ def _verdicts(document: Mapping[str, Any]) -> Verdicts:
     number, count = (_number(n) for n in document["shard"])
     if level not in LEVELS or not 1 <= number <= count:
         raise ValueError(f"level {level}, shard {number}/{count}")
-    cases = tuple(map(_judged, document["cases"]))
+    cases = tuple(map(_judge, document["cases"]))
     endings, made = tuple(map(_text, document["endings"])), document.get("made", _UNKNOWN)
     seed = None if made["seed"] is None else _number(made["seed"])
     found = (target, profile, level, cases, endings, None, None, _number(document["left"]), suite, (number, count))
     return Verdicts(*found, seed=seed, version=_text(made["version"]))
 
 
-def _judged(row: Mapping[str, Any]) -> Judged:
+def _judge(row: Mapping[str, Any]) -> Judged:
     name, op, types, level, aim = (_text(row[key]) for key in ("id", "op", "types", "level", "aim"))
     tells, causes = (tuple(map(_text, row[name])) for name in ("tells", "causes"))
     expected: tuple[tuple[str, ...], ...] = () if row["must_be_refused"] else ((),)

@@ -13,7 +13,7 @@ _LOOK = 1.0
 
 
 @contextmanager
-def watched(tell: Progress, what: str, done: Callable[[], int], total: int) -> Iterator[None]:
+def watch(tell: Progress, what: str, done: Callable[[], int], total: int) -> Iterator[None]:
     """Report done() of `total` every second while the context lasts."""
     if tell is silent:
         yield

@@ -22,7 +22,7 @@ from typing import Any
 from tflq.devices.conformance.grids.geometric import TYPES, choice_of, spaces
 from tflq.devices.conformance.judging import Judged, Result, Verdicts
 from tflq.devices.conformance.suite import Case
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError
@@ -50,7 +50,7 @@ def requirements() -> Iterator[tuple[str, str]]:
             slots = [slot.types for row in rows for slot in row.signature.inputs if slot.types is not None]
             if not any(type_ in types for types in slots):
                 continue
-            yield f"{op}/{kind}/{COMPUTES}", "smoke" if op in _tested(kind) else "full"
+            yield f"{op}/{kind}/{COMPUTES}", "smoke" if op in _test(kind) else "full"
             space = spaces(kind).get(op)
             for name, values in {} if space is None else space.options.items():
                 yield from ((f"{op}/{kind}/{name}={value}", "smoke") for value in values if name not in _EXTENTS)
@@ -59,14 +59,14 @@ def requirements() -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _tested(kind: str) -> frozenset[str]:
+def _test(kind: str) -> frozenset[str]:
     """Return the operators that the grids ask about with codes of a type."""
     from tflq.devices.conformance.grids import drafts
 
     return frozenset(draft.op for draft in drafts(0, "smoke") if kind in draft.types.split())
 
 
-def covered_by(case: Case) -> Iterator[str]:
+def cover_by(case: Case) -> Iterator[str]:
     """Yield the identifiers that a case covers; none if a target must refuse it."""
     words = case.types.split()
     kind = next((word for word in (words[-1], *words) if word in TYPES), None)  # weights may come before the data
@@ -109,7 +109,7 @@ class Standing:
         return bool(self.passed) and not self.failed and not self.without_case
 
 
-@displayed_by("conform.requirements:requirements_report")
+@display_by("conform.requirements:requirements_report")
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The claim of a run: its target, the version of the levels, each level, and exclusions that match nothing."""
@@ -136,7 +136,7 @@ def claim_of(verdicts: Verdicts, exclusions: Sequence[Exclusion] = ()) -> Claim:
     frozen = levels()
     passed: dict[str, bool] = {}
     for one in verdicts.cases:
-        for requirement in covered_by(one.case):
+        for requirement in cover_by(one.case):
             passed[requirement] = passed.get(requirement, True) and _passes(one)
     everything = [requirement for level in LEVELS for requirement in frozen["levels"][level]]
     matched = {e.requirement: set(fnmatch.filter(everything, e.requirement)) for e in exclusions}

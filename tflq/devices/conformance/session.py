@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from tflq.devices.conformance.causes import EXPLAINED, explained
+from tflq.devices.conformance.causes import EXPLAINED, explain
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.joint import with_arithmetics
 from tflq.devices.conformance.judging import Judged, Verdicts, judge
 from tflq.devices.conformance.making import Order, SuiteData, make, restated
-from tflq.devices.conformance.progress import watched
+from tflq.devices.conformance.progress import watch
 from tflq.devices.conformance.records import check_suite, claim, suite_mark
 from tflq.devices.conformance.suite import Case, Suite, read_suite, write_suite
 from tflq.devices.conformance.targets import Endings, Target, finish
@@ -165,13 +165,13 @@ def _run(
     try:
         for start in range(0, len(suite.cases), BATCH):
             part = suite.cases[start : start + BATCH]
-            with watched(tell, f"running {target.name}", partial(_answered, job, part, start), len(suite.cases)):
+            with watch(tell, f"running {target.name}", partial(_answer, job, part, start), len(suite.cases)):
                 ended = _asked(archive, job, target, part, batch, is_first=start == 0)
             judged += judge(job, archive, part, ended.by_case)
             endings += ended.afterwards
         job.ask_for(suite.cases)
-        judged = list(explained(job, archive, judged, suite.profile, groups, tell))
-        named, joint = _named(job, archive, judged, suite.profile, tell, naming)
+        judged = list(explain(job, archive, judged, suite.profile, groups, tell))
+        named, joint = _name(job, archive, judged, suite.profile, tell, naming)
         return Ran(named, tuple(endings), joint=joint)
     except Exception:
         raise
@@ -182,7 +182,7 @@ def _run(
         return Ran(tuple(judged), tuple(endings), stop)
 
 
-def _named(
+def _name(
     job: Job, archive: Archive, cases: Sequence[Judged], profile: str, tell: Progress, naming: Naming | None
 ) -> tuple[tuple[Judged, ...], Joint]:
     """Add arithmetics that many failing cases share to the cases' causes; also return their evidence."""
@@ -200,7 +200,7 @@ def _asked(archive: Archive, job: Job, target: Target, part: Sequence[Case], bat
     return finish(target, job, part, max(1, batch), is_first=is_first)
 
 
-def _answered(job: Job, part: Sequence[Case], before: int) -> int:
+def _answer(job: Job, part: Sequence[Case], before: int) -> int:
     return before + sum(map(job.is_done, part))
 
 
@@ -251,7 +251,7 @@ def check(
         suite, part = whole.part(level, shard), whole.shard_of(shard)
         job = Job(folder)
         check_suite(job, mark)
-        judged = explained(job, archive, judge(job, archive, suite.cases, {}), suite.profile, tell=tell)
-        cases, joint = _named(job, archive, judged, suite.profile, tell, naming)
+        judged = explain(job, archive, judge(job, archive, suite.cases, {}), suite.profile, tell=tell)
+        cases, joint = _name(job, archive, judged, suite.profile, tell, naming)
         found = (f"folder {Path(folder).name}", suite.profile, suite.level, cases, (), most(suite.cases))
         return Verdicts(*found, None, 0, mark, part, joint, seed=whole.seed, version=whole.version)

@@ -156,10 +156,10 @@ def arrays(archive: Archive, digests: Iterable[str]) -> list[Array]:
     Raises:
         InputError: The data were changed.
     """
-    return [_checked(archive, name) for name in digests]
+    return [_check(archive, name) for name in digests]
 
 
-def _checked(archive: Archive, name: str) -> Array:
+def _check(archive: Archive, name: str) -> Array:
     array = archive[f"data/{name}"]
     if digest(array) != name:
         raise InputError("holds data that do not match their digest", name=archive.source, got=name)
@@ -168,10 +168,10 @@ def _checked(archive: Archive, name: str) -> Array:
 
 def model_of(archive: Archive, case: Case) -> bytes:
     """Return the case's model file."""
-    return _checked(archive, case.model).tobytes()
+    return _check(archive, case.model).tobytes()
 
 
 def kept(cases: Sequence[Case], archive: Archive) -> dict[str, Array]:
     """Return all data of some cases."""
     names = {d for c in cases for d in (c.model, *(d for s in (*c.samples, *c.expected) for d in s))}
-    return {name: _checked(archive, name) for name in sorted(names)}
+    return {name: _check(archive, name) for name in sorted(names)}

@@ -11,7 +11,7 @@ from tflq.devices.learning.asking import Tally
 from tflq.devices.learning.forms import Form
 from tflq.devices.learning.requantizing import Requantized
 from tflq.devices.learning.subjects import Subject
-from tflq.display import displayed_by
+from tflq.display import display_by
 
 
 class State(str, Enum):
@@ -79,7 +79,7 @@ class Learned:
         return []
 
 
-@displayed_by("learn.report:learn_card")
+@display_by("learn.report:learn_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
     """All that was learned of a device. `is_partial` is true if learning was interrupted; `reason` is why."""

@@ -236,8 +236,8 @@ class Forms:
                 yield Form(like, "ignores", (("option", option),))
         for kind, (operators, choices, usual) in _OWN_GRAMMARS.items():
             if self.subject.op in operators:
-                yield from (f for f in combined(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual))
-        for form in combined("floats", FLOATS, floats.stated(floats.Floats())):
+                yield from (f for f in combine(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual))
+        for form in combine("floats", FLOATS, floats.stated(floats.Floats())):
             if _is_tried(form.point, self.subject.op):
                 for like in ORDERS[:1] if is_by_range(form) else ORDERS:
                     yield Form(like, form.kind, form.fields)
@@ -343,7 +343,7 @@ def usual_points(mantissas: tuple[int, ...]) -> tuple[Requantizer, ...]:
     return tuple(found)
 
 
-def combined(kind: str, choices: Mapping[str, Sequence[Any]], usual: Mapping[str, Any]) -> Iterator[Form]:
+def combine(kind: str, choices: Mapping[str, Sequence[Any]], usual: Mapping[str, Any]) -> Iterator[Form]:
     """Yield forms with every combination of fields, those nearest to the usual one first."""
     chosen: list[tuple[tuple[str, Any], ...]] = [()]
     for name, values in choices.items():

@@ -15,7 +15,7 @@ from tflq.devices.learning.forms import (
     Form,
     Forms,
     Own,
-    combined,
+    combine,
     requantizing,
     usual_points,
 )
@@ -62,7 +62,7 @@ def further(forms: Forms, known: Sequence[Form], shared: Sequence[Requantizer]) 
     op = forms.subject.op
     for kind, (operators, choices, usual) in _GRAMMARS.items():
         if op in operators:
-            yield combined(kind, choices, usual)
+            yield combine(kind, choices, usual)
     yield from rearranged(forms, shared)
     if op in EXACT_SUMS:
         return
@@ -71,7 +71,7 @@ def further(forms: Forms, known: Sequence[Form], shared: Sequence[Requantizer]) 
     for kind, (operators, several) in _BESIDE_POINTS.items():
         for fields in several if op in operators else ():
             few = [point for point in points if point.multiplier == "float64" or point in shared]
-            yield _scaled(Form(BASE, kind, tuple(fields.items())), few if "quotient" in fields else points)
+            yield _scale(Form(BASE, kind, tuple(fields.items())), few if "quotient" in fields else points)
 
 
 def rearranged(forms: Forms, shared: Sequence[Requantizer], first: Form | None = None) -> Iterator[Iterator[Form]]:
@@ -84,7 +84,7 @@ def rearranged(forms: Forms, shared: Sequence[Requantizer], first: Form | None =
     if op in CONTRACTIONS:
         changed += [requantizing(point) for point in shared]
     elif op in averages.OPERATORS:
-        changed += [Form(), *combined("average", AVERAGES, AVERAGE)]
+        changed += [Form(), *combine("average", AVERAGES, AVERAGE)]
     elif op in window_rules.OPERATORS:
         changed += [Form()]
     changed = list(dict.fromkeys(changed))
@@ -96,7 +96,7 @@ def rearranged(forms: Forms, shared: Sequence[Requantizer], first: Form | None =
     yield (form.changed(a, **one).changed(b, **other) for form in changed for a, one, b, other in twice)
     if op in averages.OPERATORS:
         padded = [one for one in singles if "outside" in one[1]]
-        further = combined("average", averages.FIELDS, AVERAGE)
+        further = combine("average", averages.FIELDS, AVERAGE)
         yield (form.changed(kind, **fields) for form in further for kind, fields in padded)
 
 
@@ -114,7 +114,7 @@ def _windows(op: str, count: int) -> list[tuple[str, dict[str, str]]]:
     elif op in CONTRACTIONS:
         choices["outside"] = (window_rules.LEFT_OUT, "code 0")
     usual = asdict(window_rules.WindowRule())
-    rules = combined("windows", choices, usual)
+    rules = combine("windows", choices, usual)
     changed = ({name: value for name, value in form.point.items() if value != usual[name]} for form in rules)
     return [("windows", fields) for fields in changed if len(fields) == count]
 
@@ -132,6 +132,6 @@ def _sums(op: str, kind: str) -> list[tuple[str, dict[str, str]]]:
     return [("sums", fields) for fields in (*pairs, *widths)]
 
 
-def _scaled(form: Form, points: Sequence[Requantizer]) -> Iterator[Form]:
+def _scale(form: Form, points: Sequence[Requantizer]) -> Iterator[Form]:
     """Yield the form with its output stages at each point."""
     yield from (form.changed("requantizer", **stated(point)) for point in points)

@@ -15,7 +15,7 @@ from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.forms import BASE, ORDERS, Form, Forms
 from tflq.devices.learning.passive import answer_of
 from tflq.devices.learning.subjects import Subject
-from tflq.devices.learning.words import described
+from tflq.devices.learning.words import describe
 from tflq.diagnosis.certainty import Evidence, evidence_of
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.joint import Joint, JointCause, Reproduced
@@ -54,7 +54,7 @@ class Observed:
         return sum(value.size for one in self.known for value in one.part.got.values())
 
 
-def named_jointly(observed: Iterable[Observed], tell: Progress = silent) -> Joint:
+def name_jointly(observed: Iterable[Observed], tell: Progress = silent) -> Joint:
     """Return the causes of all failing cases, and the nearest arithmetic of kernels without one."""
     kernels = sorted(_kernels(observed), key=lambda kernel: -len(kernel.failing))
     searched = kernels[:_KERNELS]
@@ -281,4 +281,4 @@ def _rivals(scored: Sequence[_Scored], forms: Sequence[Form]) -> Iterator[str]:
 
 def _words(key: Key, form: Form) -> str:
     """Return a form in words; a known profile by the name that the kernels share."""
-    return described(form) if form.kind else key[0]
+    return describe(form) if form.kind else key[0]

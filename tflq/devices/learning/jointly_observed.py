@@ -8,7 +8,7 @@ from tflq.comparison.verification.dump import Dump
 from tflq.devices.conformance.causes import known_samples, observed_case
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.judging import Judged, Result
-from tflq.devices.learning.joint import Observed, named_jointly
+from tflq.devices.learning.joint import Observed, name_jointly
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.joint import NONE, Joint
@@ -30,7 +30,7 @@ def causes_of_suite(
 ) -> Joint:
     """Return the causes of a target's failing cases. An error is noted in the result: no verdict depends on it."""
     try:
-        return named_jointly(_cases(job, archive, judged, by_name(profile)), tell)
+        return name_jointly(_cases(job, archive, judged, by_name(profile)), tell)
     except Exception as error:
         return Joint(fault=f"{type(error).__name__}: {error}")
 
@@ -57,7 +57,7 @@ def causes_of_dump(model: Model, samples: Sequence[Dump], profile: Profile, find
     if explanation.exact or (explanation.is_a_defect and explanation.certainty != Certainty.NONE):
         return NONE
     try:
-        return named_jointly(_operators(model, samples, profile, findings))
+        return name_jointly(_operators(model, samples, profile, findings))
     except Exception as error:
         return Joint(fault=f"{type(error).__name__}: {error}")
 

@@ -141,10 +141,10 @@ def jointly(operators: Sequence[Learned]) -> tuple[Learned, ...]:
         for key in [key for key, names in left.items() if best in names]:
             chosen[key] = best
             del left[key]
-    return tuple(_named(one, chosen[id(one)]) if id(one) in chosen else one for one in operators)
+    return tuple(_name(one, chosen[id(one)]) if id(one) in chosen else one for one in operators)
 
 
-def _named(one: Learned, profile: str) -> Learned:
+def _name(one: Learned, profile: str) -> Learned:
     """Return the finding with a profile as its form; the others stay beside it."""
     forms = [other for other in (one.form, *one.also) if other is not None]
     own = next(

@@ -15,7 +15,7 @@ from tflq.devices.learning.exceptions import exception, holding
 from tflq.devices.learning.findings import Learned, State
 from tflq.devices.learning.forms import Form, Forms
 from tflq.devices.learning.further import further, rearranged
-from tflq.devices.learning.probes import drawn, extreme
+from tflq.devices.learning.probes import draw, extreme
 from tflq.devices.learning.requantizing import Requantized, learned_requantizer
 from tflq.devices.learning.splitting import splitting
 from tflq.devices.learning.subjects import KINDS, Subject
@@ -97,7 +97,7 @@ def learned_operator(subject: Subject, shared: Shared, effort: Effort) -> Course
     sharp = [] if mine is None else list(mine.asked)
     course = _Course(forms, sorted(seen, key=lambda a: a.elements) + sharp, effort)
     course.choose(shared, mine)
-    learned = yield from course.confirmed()
+    learned = yield from course.confirm()
     return replace(learned, refused=refused + learned.refused)
 
 
@@ -109,7 +109,7 @@ def _different(points: Sequence[Requantizer]) -> list[Requantizer]:
     return list(dict.fromkeys([*points[:1], *list(first.values())[:_OWN], *points[:_OWN]]))
 
 
-def chosen_by(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> _Course:
+def choose_by(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> _Course:
     """Return the course of a subject whose forms are chosen by some answers, without any question."""
     course = _Course(Forms(subject), sorted(answers, key=lambda a: a.elements), effort)
     course.choose(shared, None)
@@ -200,7 +200,7 @@ class _Course:
         first = [form for form in self.left[:1] if self.forms.fits(form, new)]
         self.left = first + [form for form in self.left[1:] if self.forms.fits(form, small)]
 
-    def confirmed(self) -> Course:
+    def confirm(self) -> Course:
         """Split the forms left, confirm the first by fresh questions, and return what is known."""
         for turn in range(_FRESH_ROUNDS):
             yield from self._split()
@@ -216,7 +216,7 @@ class _Course:
             self.keep(answers)
             if self.left and self.left[0] == best:
                 self.fresh, self.fresh_elements = len(told), sum(answer.elements for answer in told)
-                return (yield from self._covered(best))
+                return (yield from self._cover(best))
         return (yield from self._fallback())
 
     def _split(self) -> Generator[list[Draft], list[Answer], None]:
@@ -230,12 +230,12 @@ class _Course:
                 break
             self.keep((yield chosen))
 
-    def _covered(self, best: Form) -> Course:
+    def _cover(self, best: Form) -> Course:
         """Claim a form if it reproduces every geometry and extreme; else find another, or state for what it holds."""
         first: tuple[list[Answer], list[Answer]] | None = None
         form: Form | None = best
         for turn in range(_COVERED):
-            told = yield from self._asked_to_cover(turn)
+            told = yield from self._ask_to_cover(turn)
             wrong = [answer for answer in told if form is not None and not self.forms.fits(form, [answer])]
             self.answers += told
             if not wrong:
@@ -252,14 +252,14 @@ class _Course:
             if form is None:
                 break
         assert first is not None  # a form was wrong
-        return (yield from self._held_in_part(best, *first))
+        return (yield from self._hold_in_part(best, *first))
 
-    def _held_in_part(self, best: Form, wrong: Sequence[Answer], right: Sequence[Answer]) -> Course:
+    def _hold_in_part(self, best: Form, wrong: Sequence[Answer], right: Sequence[Answer]) -> Course:
         """Claim a form for the geometries that it reproduces if others confirm it; else state what is known of it."""
         condition = holding(wrong, right)
         if condition is not None:
             form = best.changed("only", **condition)
-            told = yield from self._asked_to_cover(_COVERED)
+            told = yield from self._ask_to_cover(_COVERED)
             told = [answer for answer in told if self.forms.results(form, answer.draft) is not None]
             if told and self.forms.fits(form, told):
                 self.left = [form]
@@ -268,7 +268,7 @@ class _Course:
         pairs = [self.forms.matches(best, answer) for answer in self.answers]
         return replace(found, share=(sum(same for same, _ in pairs), sum(elements for _, elements in pairs)))
 
-    def _asked_to_cover(self, turn: int) -> Generator[list[Draft], list[Answer], list[Answer]]:
+    def _ask_to_cover(self, turn: int) -> Generator[list[Draft], list[Answer], list[Answer]]:
         """Ask every geometry and extreme, or drafts of all aims; another turn has other geometries and numbers."""
         drafts = self.subject.covering(self.effort.seed, turn)
         told = [answer for answer in (yield drafts) if answer.is_answered] if drafts else []
@@ -279,7 +279,7 @@ class _Course:
         self.fresh, self.fresh_elements = self.fresh + len(told), self.fresh_elements + sum(a.elements for a in told)
         return self._finding(State.LEARNED, "")
 
-    def confirmed_by(self, answers: Sequence[Answer]) -> Learned:
+    def confirm_by(self, answers: Sequence[Answer]) -> Learned:
         """Return what is known after answers that selected nothing; nothing can be asked."""
         best = self.best()
         self.keep(answers)
@@ -304,7 +304,7 @@ class _Course:
         if can_be_probed(self.subject) and self.subject.kind != "int16":
             rng = np.random.default_rng([self.effort.seed, 12, turn])
             op, kind = self.subject.op, self.subject.kind
-            drafts += [probe.draft(op, kind) for probe in (*drawn(rng, op, kind, 4), *extreme(rng, op, kind, 2))]
+            drafts += [probe.draft(op, kind) for probe in (*draw(rng, op, kind, 4), *extreme(rng, op, kind, 2))]
         return drafts
 
     def _finding(self, state: State, note: str) -> Learned:

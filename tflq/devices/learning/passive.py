@@ -17,7 +17,7 @@ from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.asking import Tally
 from tflq.devices.learning.findings import Findings, Learned
 from tflq.devices.learning.learner import jointly
-from tflq.devices.learning.operators import Effort, Shared, chosen_by
+from tflq.devices.learning.operators import Effort, Shared, choose_by
 from tflq.devices.learning.subjects import KINDS, Subject
 from tflq.diagnosis.localization import operator_alone
 from tflq.engine.api.part import Part
@@ -50,7 +50,7 @@ def learn_from_dumps(sources: Sequence[tuple[Model, Sequence[Dump]]], name: str)
             for subject, answer in _answers(model, dump):
                 answers.setdefault(subject, []).append(answer)
     shared, effort = Shared(), Effort()
-    operators = jointly([_learned(subject, found, shared, effort) for subject, found in answers.items()])
+    operators = jointly([_learn(subject, found, shared, effort) for subject, found in answers.items()])
     tally = Tally(samples=sum(len(found) for found in answers.values()))
     tally.elements = sum(answer.elements for found in answers.values() for answer in found)
     spent = time.monotonic() - started
@@ -96,7 +96,7 @@ class _Key:
     """The place of a draft's operands, which its file holds."""
 
 
-def _learned(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> Learned:
+def _learn(subject: Subject, answers: Sequence[Answer], shared: Shared, effort: Effort) -> Learned:
     first, fresh = list(answers[::2]), list(answers[1::2])
-    course = chosen_by(subject, first, shared, effort)
-    return course.confirmed_by(fresh)
+    course = choose_by(subject, first, shared, effort)
+    return course.confirm_by(fresh)

@@ -93,7 +93,7 @@ def is_per_channel(op: str, kind: str) -> bool:
     return op in _PER_CHANNEL and kind == "int8"
 
 
-def drawn(rng: Rng, op: str, kind: str, count: int, reach: int = LARGEST) -> list[Probe]:
+def draw(rng: Rng, op: str, kind: str, count: int, reach: int = LARGEST) -> list[Probe]:
     """Return random models, with accumulators up to `reach` next to the edges between codes and on ties."""
     return [_drawn(rng, op, kind, turn, reach) for turn in range(count)]
 

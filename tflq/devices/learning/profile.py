@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tflq.devices.learning.findings import Findings, Learned, State
-from tflq.devices.learning.words import described, finding
+from tflq.devices.learning.words import describe, finding
 from tflq.engine.profiles.building import NOT_MEASURED
 from tflq.engine.profiles.file import SCHEMA
 
@@ -63,7 +63,7 @@ def _operator(one: Learned) -> dict[str, Any]:
         "tried": one.tried,
     }
     if one.also:
-        stated["not_told_apart"] = [described(form) for form in one.also[:_NAMED]]
+        stated["not_told_apart"] = [describe(form) for form in one.also[:_NAMED]]
         stated["not_told_apart_count"] = len(one.also)
     if one.state is State.UNKNOWN:
         stated["reproduced"] = {"elements": one.share[1], "same": one.share[0]}

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.devices.conformance.draft import CODES, Draft
 from tflq.devices.learning.answer import Answer
-from tflq.devices.learning.probes import LARGEST, MARGIN, Probe, drawn, extreme, inner_codes, is_per_channel, wide
+from tflq.devices.learning.probes import LARGEST, MARGIN, Probe, draw, extreme, inner_codes, is_per_channel, wide
 from tflq.devices.learning.space import Space, equal_at_every_edge
 from tflq.engine.numerics.requantizer import ACCUMULATORS, LEFT, RESULTS, Requantizer, limit
 from tflq.engine.numerics.requantizer_points import canonical, points, variants
@@ -88,7 +88,7 @@ def learned_requantizer(op: str, kind: str, seed: int) -> Rounds:
     widths = _widths(kind, told)
     course.space = course.space.variants_of(replace(p, accumulator=w) for w in widths for p in everything)
     course.space = replace(course.space, reach=min(_REACH.get(w.split(" ")[0], LARGEST) for w in widths))
-    reason = yield from course.batch(drawn(rng, op, kind, count, course.space.reach))
+    reason = yield from course.batch(draw(rng, op, kind, count, course.space.reach))
     while not reason and course.rounds < _ROUNDS:
         chosen = course.space.next_probes(rng)
         if not chosen:

@@ -17,7 +17,7 @@ from tflq.devices.learning.probes import (
     CHANNELS,
     LARGEST,
     Probe,
-    drawn,
+    draw,
     inner_codes,
     inner_totals,
     is_per_channel,
@@ -74,7 +74,7 @@ class Space:
         """Return the models that split the points best, the best first; empty if no tried model splits them."""
         if len(self.points) < 2:
             return []
-        pool = drawn(rng, self.op, self.kind, _POOL, self.reach)
+        pool = draw(rng, self.op, self.kind, _POOL, self.reach)
         groups = self.groups(pool)
         chosen: list[Probe] = []
         if len(groups) > 1:
@@ -113,7 +113,7 @@ class Space:
 
     def _parting(self, rng: np.random.Generator, one: Requantizer, other: Requantizer) -> Probe | None:
         low, high = CODES[self.kind]
-        for base in drawn(rng, "CONV_2D", "int8", 8, self.reach):
+        for base in draw(rng, "CONV_2D", "int8", 8, self.reach):
             b = np.concatenate([base.b, _neighbours(rng, base, self.reach)]).astype(np.float32)[:_SEARCHED, None]
             wide = replace(base, b=b)
             scales = wide.scales

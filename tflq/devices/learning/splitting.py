@@ -35,7 +35,7 @@ def splitting(forms: Forms, left: Sequence[Form], seed: int, turn: int) -> list[
     if not chosen and is_small and any(is_by_range(form) != is_by_range(some[0]) for form in some):
         draws = (forms.subject.drafts(seed + 40 + _DRAWS * turn + n, _POOL) for n in range(_DRAWS))
         chosen = next(filter(None, (_parting(forms, some, drafts) for drafts in draws)), [])
-    return chosen or _searched(forms, some, pool[:_SEARCHED], [seed, 13, turn])
+    return chosen or _search(forms, some, pool[:_SEARCHED], [seed, 13, turn])
 
 
 def _parting(forms: Forms, some: list[Form], pool: Sequence[Draft]) -> list[Draft]:
@@ -54,7 +54,7 @@ def _parting(forms: Forms, some: list[Form], pool: Sequence[Draft]) -> list[Draf
     return chosen
 
 
-def _searched(forms: Forms, some: Sequence[Form], pool: Sequence[Draft], seed: list[int]) -> list[Draft]:
+def _search(forms: Forms, some: Sequence[Form], pool: Sequence[Draft], seed: list[int]) -> list[Draft]:
     """Return drafts with random inputs on which the first form differs from another, if some are found.
 
     Sums in floats and sums of integers differ once in many thousand elements.

@@ -92,10 +92,10 @@ def spread(drafts: Sequence[Draft], most: int) -> list[Draft]:
 def _turns(lists: Sequence[Sequence[Draft]]) -> Iterator[list[Draft]]:
     """Yield the first of each list, then the middle ones, and so on."""
     for turn in range(max(map(len, lists), default=0)):
-        yield [_mixed(drafts)[turn] for drafts in lists if turn < len(drafts)]
+        yield [_mix(drafts)[turn] for drafts in lists if turn < len(drafts)]
 
 
-def _mixed(drafts: Sequence[Draft]) -> list[Draft]:
+def _mix(drafts: Sequence[Draft]) -> list[Draft]:
     """Return the drafts in an order that jumps through them, so that a short beginning covers their geometries."""
     step = next((n for n in (7, 5, 11, 13, 1) if len(drafts) % n), 1)
     return [drafts[i * step % len(drafts)] for i in range(len(drafts))]

@@ -26,7 +26,7 @@ _BY_SCALE = {
 _AVERAGED = {"kept": "of codes", "subtracted": "of codes less their zero point"}
 
 
-def described(form: Form) -> str:
+def describe(form: Form) -> str:
     """Return a form in one sentence without its full stop."""
     return "; ".join([_alone(form), *(_changed(kind, dict(fields)) for kind, fields in form.more)])
 
@@ -174,7 +174,7 @@ class Step:
     value: str
 
 
-def worked_out(found: Requantized) -> tuple[Step, ...]:
+def work_out(found: Requantized) -> tuple[Step, ...]:
     """Return the steps of one element that the device was asked about; empty if no point is left."""
     if not found.points or not found.asked:
         return ()
@@ -221,14 +221,14 @@ def _share(same: int, elements: int) -> str:
 def finding(one: Learned) -> str:
     """Return what is known of an operator in one sentence."""
     if one.state in (State.LEARNED, State.PARTLY) and one.form is not None:
-        return described(one.form)
+        return describe(one.form)
     if one.state is State.TABLE:
         return f"{len(one.tables)} tables of 256 codes, one for each pair of scales asked"
     if one.state is State.UNKNOWN and one.nearest is not None:
         same, elements = one.share
         if one.covered:
-            return f"{described(one.nearest)}, {one.note}"
+            return f"{describe(one.nearest)}, {one.note}"
         if same == elements:
-            return f"{described(one.nearest)}, as far as seen: {one.note}"
-        return f"no form reproduces it; nearest {described(one.nearest)}: {_share(same, elements)}"
+            return f"{describe(one.nearest)}, as far as seen: {one.note}"
+        return f"no form reproduces it; nearest {describe(one.nearest)}: {_share(same, elements)}"
     return one.note

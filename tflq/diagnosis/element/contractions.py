@@ -161,7 +161,7 @@ def _reaching(window: Window, pixel: list[int]) -> Iterator[tuple[int, int, int,
                 yield y, x, ky, kx
 
 
-def summed_codes(site: Site) -> Working:
+def sum_codes(site: Site) -> Working:
     """Trace BATCH_MATMUL to int32: unscaled sums, held in 32 bits."""
     working = matrix_product(site)
     total = int(working.steps[-1].value)

@@ -66,7 +66,7 @@ def _number(site: Site, element: Element, positions: Sequence[int]) -> int:
     return number - 1
 
 
-def concatenated(site: Site) -> Working:
+def concatenate(site: Site) -> Working:
     """Trace CONCATENATION: the input that holds the element; its code, copied or rescaled by a table."""
     axis, at = site.data.axis, site.index[site.data.axis]
     for position, table in enumerate(site.data.tables):

@@ -14,7 +14,7 @@ from tflq.engine.numerics.stages import type_range
 from tflq.engine.numerics.steps import Step, clamp_step, double_rounding_steps, pipeline_steps, wrap
 
 
-def averaged(site: Site) -> Working:
+def average(site: Site) -> Working:
     """Trace AVERAGE_POOL_2D: the taps inside the image, their number, half away from zero."""
     taps, outside = _window_taps(site)
     total = total_of(taps, "sum")
@@ -79,7 +79,7 @@ def summed(site: Site) -> Working:
     return Working(taps, tuple(steps))
 
 
-def summed_in_float32(site: Site) -> Working:
+def sum_in_float32(site: Site) -> Working:
     """Trace SUM of the optimized kernels: one float32 product, one float32 addition, half away from zero."""
     data = site.data
     taps = _summands(site, data.reduced)
@@ -91,7 +91,7 @@ def summed_in_float32(site: Site) -> Working:
     return Working(taps, (*steps, clamp_step(moved, *type_range(data.dtype))))
 
 
-def scaled_in_float32(site: Site) -> Working:
+def scale_in_float32(site: Site) -> Working:
     """Trace MEAN and SUM of XNNPACK: one float32 product, one float32 addition, clamped, half to even."""
     data = site.data
     taps = _summands(site, data.reduced)

@@ -19,14 +19,14 @@ def by_quotient(site: Site) -> Working:
     with np.errstate(all="ignore"):
         quotient = float(np.float32(_given(site)) / scale)
     step = Step("divided by the scale, in float32", quotient, f"{_given(site)!r} / {float(scale)!r}")
-    return _rounded_away(site, step, int(data.zero_point.codes[channel]))
+    return _round_away(site, step, int(data.zero_point.codes[channel]))
 
 
 def by_wide_quotient(site: Site) -> Working:
     """Trace the optimized kernels' scalar loop: a float64 quotient, half away from zero."""
     scale = float(site.data.scale[0])
     step = Step("divided by the scale, in float64", _given(site) / scale, f"{_given(site)!r} / {scale!r}")
-    return _rounded_away(site, step, int(site.data.zero_point.codes[0]))
+    return _round_away(site, step, int(site.data.zero_point.codes[0]))
 
 
 def by_blocks(site: Site) -> Working:
@@ -62,7 +62,7 @@ def by_product(site: Site) -> Working:
     return _working(site, steps)
 
 
-def _rounded_away(site: Site, quotient: Step, zero_point: int) -> Working:
+def _round_away(site: Site, quotient: Step, zero_point: int) -> Working:
     whole = int(float_to_int32(round_half_away(float(quotient.value))))
     moved = wrap(whole + zero_point)
     steps = (

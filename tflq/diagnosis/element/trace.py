@@ -53,7 +53,7 @@ def _trace(plan: Plan, inputs: Mapping[int, Array], index: Index, output: int) -
     out = run(plan, inputs, keep_all=True).values[step.outputs[output]]
     if len(index) != out.ndim or not all(0 <= i < size for i, size in zip(index, out.shape, strict=True)):
         raise OptionError(f"element {list(index)} does not lie in the output, whose shape is {list(out.shape)}")
-    working = None if step.kernel.session else _worked_out(plan, values, output, index, out.shape)
+    working = None if step.kernel.session else _work_out(plan, values, output, index, out.shape)
     expected = np.asarray(out[index]).item()
     return ElementTrace(
         op=step.op,
@@ -67,7 +67,7 @@ def _trace(plan: Plan, inputs: Mapping[int, Array], index: Index, output: int) -
     )
 
 
-def _worked_out(plan: Plan, values: Sequence[Array | None], output: int, index: Index, shape: Index) -> Working | None:
+def _work_out(plan: Plan, values: Sequence[Array | None], output: int, index: Index, shape: Index) -> Working | None:
     """Return the computation, if it is known for this kernel, or if the kernel only moves elements."""
     step = plan.steps[0]
     prepared = bound(plan, step, State(), values)

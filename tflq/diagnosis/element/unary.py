@@ -18,12 +18,12 @@ from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_s
 from tflq.typing import Array
 
 
-def tabulated(site: Site) -> Working:
+def tabulate(site: Site) -> Working:
     """Trace an operator on 8-bit codes by its table, and the computation of the table's entry if it is known."""
     return _from_table(site, site.data)
 
 
-def tabulated_in_blocks(site: Site) -> Working:
+def tabulate_in_blocks(site: Site) -> Working:
     """Trace a table look-up whose table differs between the elements that vector code computes and the rest."""
     data, size = site.data, int(np.prod(site.shape))
     return _from_table(site, data.whole if site.flat < in_whole_blocks(size, data.block) else data.tail)
@@ -31,7 +31,7 @@ def tabulated_in_blocks(site: Site) -> Working:
 
 def _from_table(site: Site, data: Tabulated) -> Working:
     read = _read_here(site)
-    entry = _looked_up(data.table, read)
+    entry = _look_up(data.table, read)
     for kind, work in _INSIDE.items():
         if isinstance(data.data, kind):
             inner = work(data.data, read)
@@ -43,14 +43,14 @@ def _from_table(site: Site, data: Tabulated) -> Working:
 def looked_up(site: Site) -> Working:
     """Return the step of a table of 256 codes."""
     read = _read_here(site)
-    return Working((_alone(read),), (_looked_up(site.data, read),))
+    return Working((_alone(read),), (_look_up(site.data, read),))
 
 
-def _looked_up(table: Array, read: Read) -> Step:
+def _look_up(table: Array, read: Read) -> Step:
     return Step("table", table[np.array(read.code).astype(np.uint8)].item(), f"table[{read.code}]")
 
 
-def interpolated(site: Site) -> Working:
+def interpolate(site: Site) -> Working:
     """Trace a table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
     read = _read_here(site)
     code = int(read.code)

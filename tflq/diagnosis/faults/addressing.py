@@ -40,7 +40,7 @@ def _of_results(case: Case) -> Defect | None:
     shape = case.observed[0].shape
     fitting = []
     tried = orders(shape) if case.observed[0].size <= _LARGEST else ()
-    for order in (*tried, *_found_shifts(case), *_found_rows(case)):
+    for order in (*tried, *_find_shifts(case), *_find_rows(case)):
         bits = _evidence(order.source, case.expected, case.observed)
         if certainty_of(bits) != Certainty.NONE:
             fitting.append((np.count_nonzero(order.source >= 0), order, bits))
@@ -93,7 +93,7 @@ def _agree(one: Array, other: Array) -> bool:
 # --- Orders that are found -------------------------------------------------------------------------------------------
 
 
-def _found_shifts(case: Case) -> Iterator[Order]:
+def _find_shifts(case: Case) -> Iterator[Order]:
     """Yield shifts in memory, searched by a piece of the results."""
     k = next((k for k, mask in enumerate(case.masks) if mask.any()), 0)
     right, seen = case.expected[k].reshape(-1), case.observed[k].reshape(-1)
@@ -119,7 +119,7 @@ def _find(right: Array, piece: Array) -> int | None:
     return at // item if at >= 0 and at % item == 0 else None
 
 
-def _found_rows(case: Case) -> Iterator[Order]:
+def _find_rows(case: Case) -> Iterator[Order]:
     """Yield strides of rows, searched by the places of the second rows."""
     shape = case.observed[0].shape
     for axis in range(1, len(shape)):

@@ -44,7 +44,7 @@ def _slices(case: Case) -> Defect | None:
     text = f"only {_words(axis, hit, size)} differ{'s' if len(hit) == 1 else ''}: a fault of {whose}"
     tell = "record all tensors and more samples: the same place each time shows an address"
     block = block_of(case)
-    place = _listed(axis, hit, size) + ("" if block is None else f": one block, {block_text(case, *block[:2])}")
+    place = _list(axis, hit, size) + ("" if block is None else f": one block, {block_text(case, *block[:2])}")
     return Defect(DefectKind.PLACE, text, Certainty.LIKELY, case.tensor, place, case.equal_text(), tell)
 
 
@@ -87,7 +87,7 @@ def _words(axis: str, hit: Ints, size: int) -> str:
     return f"{count}{axis}{many} of {size}" if many else f"{axis} {hit[0]} of {size}"
 
 
-def _listed(axis: str, hit: Ints, size: int) -> str:
+def _list(axis: str, hit: Ints, size: int) -> str:
     names = ", ".join(map(str, hit[:8])) + (f" and {len(hit) - 8} more" if len(hit) > 8 else "")
     return f"{axis}{'s' if len(hit) > 1 else ''} {names} of {size}"
 

@@ -9,7 +9,7 @@ from tflq.diagnosis.linting import accuracy, activations, composites, loading, p
 from tflq.diagnosis.linting.findings import Breach, Finding, Level, Rule
 from tflq.diagnosis.linting.site import Site, sites
 from tflq.diagnosis.linting.targets import default_rules, target_rules
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
 from tflq.model.ir import Model
@@ -25,7 +25,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-@displayed_by("lint:lint_report")
+@display_by("lint:lint_report")
 @dataclass(frozen=True, slots=True, eq=False)
 class Lint:
     """A model and its findings, by operator, then rule. `target` is "" if none was named."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.model.ir import CARRIER, GraphView, Model, OperatorView, Quantization, TensorSpec, TensorType, view
-from tflq.model.ir.signatures import rooted_subgraphs
+from tflq.model.ir.signatures import root_subgraphs
 from tflq.typing import Array
 
 #: Element types whose codes represent real values by a scale.
@@ -102,6 +102,6 @@ class Site:
 
 def sites(model: Model, signature: str | None = None) -> Iterator[Site]:
     """Yield every operator of every subgraph, or of those that a signature runs."""
-    for number, first in rooted_subgraphs(model, signature):
+    for number, first in root_subgraphs(model, signature):
         for index in range(len(model.subgraphs[number].operators)):
             yield Site(model, number, index, first)

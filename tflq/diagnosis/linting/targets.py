@@ -59,7 +59,7 @@ def _refusal(profiles: tuple[Profile, ...], site: Site) -> tuple[Profile, TflqEr
     return None
 
 
-def refused(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
+def refuse(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
     """Yield an operator that the kernels of one of the profiles refuse."""
     refusal = _refusal(profiles, site)
     if refusal is not None and not isinstance(refusal[1], UndefinedResultError):
@@ -111,7 +111,7 @@ def default_rules() -> tuple[Rule, ...]:
 
 def _rules(*profiles: Profile) -> tuple[Rule, ...]:
     return (
-        Rule("refused", Level.ERROR, "the runtime refuses this operator", partial(refused, profiles)),
+        Rule("refused", Level.ERROR, "the runtime refuses this operator", partial(refuse, profiles)),
         Rule("undefined-result", Level.ERROR, "the runtime's result is undefined", partial(undefined, profiles)),
         Rule("custom-operator", Level.NOTE, "no runtime registers this custom operator by itself", foreign),
     )

@@ -31,7 +31,7 @@ from tflq.diagnosis.mistakes.averages import mistaken_averages
 from tflq.diagnosis.mistakes.changes import changes
 from tflq.diagnosis.mistakes.channels import mistaken_channels, models_of_channels
 from tflq.diagnosis.mistakes.constants import mistaken_constants
-from tflq.diagnosis.mistakes.device import Device, Mistaken, Under, guarded
+from tflq.diagnosis.mistakes.device import Device, Mistaken, Under, guard
 from tflq.diagnosis.mistakes.dynamic import mistaken_dynamic_ranges
 from tflq.diagnosis.mistakes.floats import mistaken_floats
 from tflq.diagnosis.mistakes.hybrids import mistaken_hybrids
@@ -77,7 +77,7 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         "layouts": lambda: mistaken_layouts(alone, unchecked(profile)),
     }
     for source, found in sources.items():
-        yield from guarded(source, found)
+        yield from guard(source, found)
 
 
 def _models(alone: Part, profile: Profile) -> Iterator[Mistaken]:

@@ -32,7 +32,7 @@ class Under:
         return part.run(part.plan(self.profile, self.model))
 
 
-def guarded(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mistaken]:
+def guard(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mistaken]:
     """Yield mistakes. If listing them raises, yield one more, named after its source, that raises at run time.
 
     A refusal (TflqError) ends the list: the operator cannot have these mistakes.

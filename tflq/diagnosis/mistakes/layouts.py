@@ -37,7 +37,7 @@ _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.I
 def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield codes of the other signedness, and padding that is stored."""
     yield from _signs(alone, profile)
-    yield from _stored_paddings(alone, profile)
+    yield from _store_paddings(alone, profile)
 
 
 def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
@@ -196,7 +196,7 @@ def _with_moved_zero(model: Model, tensor: int) -> Model:
     return with_tensor(model, tensor, replace(spec, quantization=moved))
 
 
-def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+def _store_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield windows over an image that stores its padding as codes that count like all others."""
     operator = alone.op
     options = operator.options
@@ -226,7 +226,7 @@ def _stored_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
             ((True, False), ", below and above"),
             ((False, True), ", at the sides"),
         ):
-            yield f"padding {name}{place}", _padded_with(profile, image, window, zero, fill, sides)
+            yield f"padding {name}{place}", _pad_with(profile, image, window, zero, fill, sides)
 
 
 def _read_on(x: Array, sides: _Sides) -> Array:
@@ -252,7 +252,7 @@ _CONTENTS: dict[str, Callable[[Array, _Sides], Array]] = {
 }
 
 
-def _padded_with(
+def _pad_with(
     profile: Profile,
     image: int,
     window: Window,

@@ -16,7 +16,7 @@ from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.numerics.codes import NumberClamp
-from tflq.engine.numerics.multiply_add import fused
+from tflq.engine.numerics.multiply_add import fuse
 from tflq.engine.profiles import Profile
 from tflq.typing import Array
 
@@ -44,7 +44,7 @@ def _add(terms: list[Array]) -> Array:
 def _fuse(a: list[Floats], b: list[Floats]) -> Array:
     total = np.zeros(np.broadcast_shapes(a[0].shape, b[0].shape), np.float32)
     for x, y in zip(a, b, strict=True):
-        total = fused(x, y, total)
+        total = fuse(x, y, total)
     return total
 
 

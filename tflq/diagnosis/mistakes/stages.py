@@ -64,23 +64,23 @@ class NarrowAccumulator:
 
     def __call__(self, accumulator: Array) -> NDArray[np.int32]:
         """Limit the accumulators, then scale them; see OutputStage.__call__."""
-        return self.inner(self._limited(accumulator.astype(np.int64)))
+        return self.inner(self._limit(accumulator.astype(np.int64)))
 
     def narrow(self, accumulator: Array, out: Array, bias: Array, zero_point: int, low: int, high: int) -> None:
         """Limit the accumulators with their bias, then scale and clamp; see OutputStage.narrow."""
         total = accumulator.astype(np.int64) + _per_channel(bias, accumulator.shape[1]).astype(np.int64)
         none = np.zeros(accumulator.shape[1], np.int32)
-        self.inner.narrow(self._limited(total), out, none, zero_point, low, high)
+        self.inner.narrow(self._limit(total), out, none, zero_point, low, high)
 
     def narrow_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> None:
         """Limit the accumulators, then scale and clamp; see OutputStage.narrow_flat."""
-        self.inner.narrow_flat(self._limited(accumulator.astype(np.int64)), out, zero_point, low, high)
+        self.inner.narrow_flat(self._limit(accumulator.astype(np.int64)), out, zero_point, low, high)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the call; see OutputStage.bound_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)
 
-    def _limited(self, total: Ints) -> Ints:
+    def _limit(self, total: Ints) -> Ints:
         half = np.int64(1) << np.int64(self.bits - 1)
         if self.wraps:
             return ((total + half) & (2 * half - 1)) - half

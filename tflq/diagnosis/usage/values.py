@@ -61,7 +61,7 @@ def _other_bytes(spec: TensorSpec, value: Array) -> Array | None:
     return value.view(carrier) if is_other else None
 
 
-def _dequantized_once(spec: TensorSpec, value: Array) -> Array | None:
+def _dequantize_once(spec: TensorSpec, value: Array) -> Array | None:
     """Return the codes of values that were dequantized twice."""
     if value.dtype.kind != "f" or not has_scale(spec):
         return None
@@ -103,7 +103,7 @@ def _columns_first(spec: TensorSpec, value: Array) -> Array | None:
 _OF_TENSORS = (
     ("uint8 codes read as int8, or int8 as uint8", _other_sign),
     ("bytes saved in a type of the other sign", _other_bytes),
-    ("dequantized twice", _dequantized_once),
+    ("dequantized twice", _dequantize_once),
     ("dequantized without the zero point", _without_zero_point),
     ("transposed dump: NCHW instead of NHWC", _from_nchw),
     ("transposed dump: columns first", _columns_first),

@@ -66,7 +66,7 @@ def loaded(source: Source, *, mapped_from: int = 0) -> tuple[Model, memoryview]:
     try:
         return read(data), memoryview(data)
     except FormatError as error:
-        raise _explained(error, data, file).of(path) from error
+        raise _explain(error, data, file).of(path) from error
 
 
 def _of_source(data: mmap.mmap | bytes | memoryview, section: str | None) -> mmap.mmap | bytes | memoryview:
@@ -86,7 +86,7 @@ def _of_source(data: mmap.mmap | bytes | memoryview, section: str | None) -> mma
     return data
 
 
-def _explained(error: FormatError, data: mmap.mmap | bytes | memoryview, path: str) -> FormatError:
+def _explain(error: FormatError, data: mmap.mmap | bytes | memoryview, path: str) -> FormatError:
     """Return the error with what the file is, if it is of another known kind."""
     head = bytes(data[:HEAD])
     if isinstance(error, LimitError) or head[4:8] == b"TFL3" or head.startswith(_ZIP):

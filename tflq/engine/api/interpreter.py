@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.arguments import model_of, shape_of
 from tflq.engine.api.custom import CustomOperator, custom_operators, with_custom_operators
 from tflq.engine.api.details import Details, operator_details, tensor_details
@@ -27,7 +27,7 @@ from tflq.model.ir.structure import check_structure
 from tflq.typing import Array
 
 
-@displayed_by("inspect.cards:interpreter_card")
+@display_by("inspect.cards:interpreter_card")
 class Interpreter:
     """An interpreter of `.tflite` models with the arithmetic of `profile`, bit by bit.
 

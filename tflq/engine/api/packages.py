@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.errors import FormatError, InputError, UnknownNameError
 from tflq.model.flatbuf.litertlm import MAGIC, Place, read_header
 from tflq.model.storage.zips import ZipStore
@@ -44,7 +44,7 @@ class Section:
     read: Callable[[], Bytes]
 
 
-@displayed_by("inspect.package:package_report")
+@display_by("inspect.package:package_report")
 @dataclass(frozen=True, slots=True)
 class Package:
     """A file that holds models, tokenizers and metadata. `format` is "LiteRT-LM 1.7.0" or "zip"."""
@@ -164,11 +164,11 @@ def _task(data: bytes | memoryview | mmap.mmap, path: str) -> Package:
             start = file.read(len(MAGIC))
         kind = MODEL if start[4:] == _IDENTIFIER else _TASK_KINDS.get(name, "GenericBinaryData")
         known = name.lower().removeprefix(_PREFIX) if kind == MODEL else name
-        sections.append(Section(k, known, kind, store.size(name), {"file": name}, _unpacked(store, name)))
+        sections.append(Section(k, known, kind, store.size(name), {"file": name}, _unpack(store, name)))
     return Package(path, "zip", len(data), {}, tuple(sections))
 
 
-def _unpacked(store: ZipStore, name: str) -> Callable[[], Bytes]:
+def _unpack(store: ZipStore, name: str) -> Callable[[], Bytes]:
     def read() -> Bytes:
         with store.open(name) as file:
             return file.read()

@@ -20,7 +20,7 @@ from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import Step
 from tflq.errors import InputError, UnknownNameError
-from tflq.model.ir import Model, chosen_roots, view
+from tflq.model.ir import Model, choose_roots, view
 from tflq.model.ir.signatures import signature_of
 from tflq.model.ir.structure import check_structure
 from tflq.typing import Array
@@ -99,7 +99,7 @@ class Stepper:
             graph = view(self.model)
             inputs, outputs = ({str(i): t for i, t in enumerate(side)} for side in (graph.inputs, graph.outputs))
             return 0, inputs, outputs
-        (root,) = chosen_roots(self.model, signature)
+        (root,) = choose_roots(self.model, signature)
         named = signature_of(self.model, root)
         assert named is not None  # it was found by its name
         return root.subgraph, by_name(named.inputs), by_name(named.outputs)

@@ -83,7 +83,7 @@ def subject(source: Source | Model) -> Subject:
     return Subject(ModelFacts(path, len(data), Digest(data)), data, model)
 
 
-def stored(model: Model, path: str) -> ModelFacts:
+def store(model: Model, path: str) -> ModelFacts:
     """Write a model, and return the facts of its file, of which the digest is computed when it is asked for.
 
     Raises:

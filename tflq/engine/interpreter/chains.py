@@ -51,7 +51,7 @@ def products(graph: GraphView, profile: Profile) -> frozenset[int]:
     return frozenset(_chain(graph, profile))
 
 
-def computed_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
+def compute_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
     """Return the operators with which a profile computes operator `index` in one go, with other bits than alone."""
     return together(graph, profile).get(index, ())
 

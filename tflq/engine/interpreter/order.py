@@ -32,7 +32,7 @@ def known_at_start(graph: GraphView, operands: Sequence[Operand]) -> list[bool]:
     return known
 
 
-def kept_results(graph: GraphView) -> tuple[int, ...]:
+def keep_results(graph: GraphView) -> tuple[int, ...]:
     """Return tensors that a run holds to its end: the graph's outputs, then unread results.
 
     Source: LiteRT 2.3 arena_planner.cc ArenaPlanner::PlanAllocations, which releases a tensor after its last reader.
@@ -45,7 +45,7 @@ def last_uses(graph: GraphView, also: Mapping[int, int]) -> list[tuple[int, ...]
 
     `also` has one more tensor for some operators.
     """
-    kept = set(kept_results(graph))
+    kept = set(keep_results(graph))
     last: dict[int, int] = {}
     for op in graph.ops:
         for tensor in (*op.inputs, *op.outputs, also.get(op.index, -1)):

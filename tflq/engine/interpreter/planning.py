@@ -19,7 +19,7 @@ from tflq.engine.interpreter.limits import Limits, current_limits
 from tflq.engine.interpreter.loading import check_loading
 from tflq.engine.interpreter.matrices import matrices_of_codes, of_codes
 from tflq.engine.interpreter.operands import node_of, operand_of
-from tflq.engine.interpreter.order import check_order, kept_results, known_at_start, last_uses
+from tflq.engine.interpreter.order import check_order, keep_results, known_at_start, last_uses
 from tflq.engine.interpreter.plan import Plan, Step
 from tflq.engine.interpreter.program import Program, Surroundings
 from tflq.engine.interpreter.promises import promises_of
@@ -124,7 +124,7 @@ def _plan(
         variables=variables,
         constants=(*(o.value for o in operands), None),
         makers=makers,
-        kept=kept_results(graph),
+        kept=keep_results(graph),
         folding=folding,
         promises=promises_of(steps, variables),
         limits=limits,
@@ -177,7 +177,7 @@ def _step(
     ready = values_known and all(known[tensor] for tensor in present)
     prepared = prepare(kernel, node, program.profile.arithmetic) if ready else None
     if not values_known and all(known[tensor] for tensor in present):
-        prepared = _prepared_early(kernel, node, program.profile.arithmetic, folding)
+        prepared = _prepare_early(kernel, node, program.profile.arithmetic, folding)
     if prepared is None:
         _check_calls(kernel, node, around)
     outputs = tuple(tensor for tensor in op.outputs if tensor >= 0)
@@ -193,7 +193,7 @@ def _step(
     return step
 
 
-def _prepared_early(kernel: Kernel, node: Node, arithmetic: Arithmetic, folding: Folding) -> Prepared | None:
+def _prepare_early(kernel: Kernel, node: Node, arithmetic: Arithmetic, folding: Folding) -> Prepared | None:
     """Prepare a node with computed shape operands as when it is reached; None if their values are not certain yet."""
     inputs = list(node.inputs)
     for position in kernel.shape_operands:

@@ -46,7 +46,7 @@ def makers_of(graph: GraphView, tensors: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def unpacked_tensors(graph: GraphView, profile: Profile) -> frozenset[int]:
+def unpack_tensors(graph: GraphView, profile: Profile) -> frozenset[int]:
     """Return the tensors that no run writes under a profile with XNNPACK; none under others.
 
     A tensor whose readers XNNPACK may or may not take is among them: its values show whether it was written.

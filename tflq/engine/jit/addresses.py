@@ -65,17 +65,17 @@ def _found(name: str, digest: str, write: Write) -> int:
 
 
 def _code(name: str, digest: str, write: Write) -> Code:
-    code = _shipped(shipped.name_of(name, digest))
+    code = _ship(shipped.name_of(name, digest))
     if code is None:
         file = f"{shipped.name_of(name, digest, stamp())}.code"
         code = _kept(file)
         if code is None:
-            code = _emitted(write)
+            code = _emit(write)
             code_folder().write(file, code.packed())
     return code
 
 
-def _shipped(name: str) -> Code | None:
+def _ship(name: str) -> Code | None:
     content = shipped.read(name) if shipped.is_here() else None
     with suppress(ValueError):
         return None if content is None else unpacked(content)
@@ -92,7 +92,7 @@ def _kept(file: str) -> Code | None:
         return None
 
 
-def _emitted(write: Write) -> Code:
+def _emit(write: Write) -> Code:
     from tflq.engine.jit.emitting import emit
 
     heard = listener()

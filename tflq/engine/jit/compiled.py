@@ -110,7 +110,7 @@ class Compiled(Generic[P, R]):
     def digest(self) -> str:
         """Return a digest of this bytecode, the constants it reads and every compiled function that it calls."""
         if not self._digest:
-            self._digest = self._hashed(methodcaller("digest"), _bytecode(self._code))
+            self._digest = self._hash(methodcaller("digest"), _bytecode(self._code))
         return self._digest
 
     def origin(self) -> str:
@@ -124,7 +124,7 @@ class Compiled(Generic[P, R]):
             code = self._code
             content = _file(code.co_filename)
             place = [content, code.co_name, code.co_firstlineno] if content else _bytecode(code)
-            self._origin = self._hashed(methodcaller("origin"), place)
+            self._origin = self._hash(methodcaller("origin"), place)
         return self._origin
 
     @property
@@ -132,7 +132,7 @@ class Compiled(Generic[P, R]):
         """True if its code, or that of a function that it calls, is not compiled from Python."""
         return self.writes_code or any(v.is_written for v in self._globals().values() if isinstance(v, Compiled))
 
-    def _hashed(self, digest: Callable[[Any], str], source: list[object]) -> str:
+    def _hash(self, digest: Callable[[Any], str], source: list[object]) -> str:
         parts = [self.python.__defaults__, *source]
         for name, value in sorted(self._globals().items()):
             parts += [name, digest(value) if isinstance(value, Compiled) else _content(value)]
@@ -165,10 +165,10 @@ class Compiled(Generic[P, R]):
         with _MAKING:
             if self._inner is None:
                 with uninterrupted():
-                    self._inner = self._linked()
+                    self._inner = self._link()
             return self._inner
 
-    def _linked(self) -> Any:
+    def _link(self) -> Any:
         from tflq.engine.jit.linking import link
 
         return link(self.linkable())
@@ -246,7 +246,7 @@ def writes(*names: str) -> Callable[[Compiled[P, R]], Compiled[P, R]]:
     return declare
 
 
-def unlocked(function: Compiled[P, R]) -> Compiled[P, R]:
+def unlock(function: Compiled[P, R]) -> Compiled[P, R]:
     """Let other threads run while its machine code does. Put it above `@compiled`."""
     function.frees_threads = True
     return function

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled, unlocked
+from tflq.engine.jit.compiled import Int, compiled, unlock
 from tflq.engine.jit.instructions import add, look, make, put, swap
 from tflq.engine.jit.machine_calls import MachineCall
 from tflq.typing import Array
@@ -161,7 +161,7 @@ def _take(board: Array) -> Int:
             taken += 1
 
 
-@unlocked
+@unlock
 @compiled
 def _serve(board: Array, patience: Int) -> None:
     """Run parts until there were none for a while. The caller guarantees: the board is a crew's."""
@@ -170,7 +170,7 @@ def _serve(board: Array, patience: Int) -> None:
         idle = 0 if _take(board) > 0 else idle + 1
 
 
-@unlocked
+@unlock
 @compiled
 def _share(board: Array, call: Int, patience: Int) -> Int:
     """Put a call on the board, run parts of it, and settle it. The caller guarantees: the board is a crew's."""
@@ -180,7 +180,7 @@ def _share(board: Array, call: Int, patience: Int) -> Int:
     return _settle(board, patience)
 
 
-@unlocked
+@unlock
 @compiled
 def _settle(board: Array, patience: Int) -> Int:
     """Wait a while for parts that other threads run. The caller guarantees: the board is a crew's."""

@@ -36,7 +36,7 @@ class Instruction(Compiled[..., Int]):
         content = Path(__file__).read_bytes() + self.python.__name__.encode()
         return hashlib.sha256(content).hexdigest()[:16]
 
-    def _linked(self) -> Any:
+    def _link(self) -> Any:
         from numba.core import types
         from numba.extending import intrinsic
 

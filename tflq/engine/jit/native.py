@@ -108,9 +108,9 @@ class Native:
         """Return machine code that is shipped or on disk, else compile it and keep it; None if it cannot be loaded."""
         if not reads_arrays():
             return None
-        code = self._shipped(types) or self._kept(types)
+        code = self._ship(types) or self._kept(types)
         if code is None:
-            code = self._compiled(args)
+            code = self._compile(args)
             if code is None:
                 return None
             code_folder().write(self._file(types), code.packed())
@@ -120,7 +120,7 @@ class Native:
             logging.getLogger("tflq").warning("tflq: machine code cannot be loaded: %s", error)
             return None
 
-    def _shipped(self, types: str) -> Code | None:
+    def _ship(self, types: str) -> Code | None:
         if not shipped.is_here():
             return None
         content = shipped.read(shipped.name_of(self._name, self._source.origin(), types))
@@ -140,7 +140,7 @@ class Native:
     def _file(self, types: str) -> str:
         return f"{shipped.name_of(self._name, self._source.digest(), types, stamp())}.code"
 
-    def _compiled(self, args: tuple[Any, ...]) -> Code | None:
+    def _compile(self, args: tuple[Any, ...]) -> Code | None:
         from tflq.engine.jit.building import build
         from tflq.engine.jit.machines import NotBuildable
 

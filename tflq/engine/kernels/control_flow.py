@@ -129,7 +129,7 @@ def eval_while(data: WhileData, session: Session, *values: Array) -> tuple[Array
         tested = body(carried)
         if data.fixed:
             tested = tuple(x.reshape(inside) for x, (inside, _) in zip(tested, data.fixed, strict=True))
-        carried = _copied_in_turn(data, carried, tested)
+        carried = _copy_in_turn(data, carried, tested)
     if data.fixed:
         return tuple(x.reshape(outside) for x, (_, outside) in zip(carried, data.fixed, strict=True))
     return carried
@@ -141,7 +141,7 @@ def _holds(condition: Array) -> bool:
     return bool(condition.flat[0])
 
 
-def _copied_in_turn(data: WhileData, carried: tuple[Array, ...], results: tuple[Array, ...]) -> tuple[Array, ...]:
+def _copy_in_turn(data: WhileData, carried: tuple[Array, ...], results: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return the loop's values: an output that is an input has the value that lies there at its turn."""
     result = list(results)
     for i, source in enumerate(data.forwarded):

@@ -148,7 +148,7 @@ def codes_known(runtime: Runtime) -> tuple[TensorType, ...]:
     return _EIGHT_BITS if _UINT8.holds(runtime) else _EIGHT_BITS[:1]
 
 
-def enabled(row: Kernel, runtime: Runtime) -> Kernel | None:
+def enable(row: Kernel, runtime: Runtime) -> Kernel | None:
     """Return the row of XNNPACK with the types that a runtime's build takes; None if it takes none of them."""
     signature = row.signature if _UINT8.holds(runtime) else row.signature.without(TensorType.UINT8)
     return None if signature is None else row.taking(signature)

@@ -52,7 +52,7 @@ def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
     scales = node.input(1).quantization
     if scales is not None and len(scales.scale) > 1:
         node.reject("several scales", node.input(1), expected="a result of floats", got=node.outputs[0].type.label)
-    table = checked_table(node)
+    table = check_table(node)
     node.check(not is_blockwise(table), "quantization", table, expected="per tensor or row", got="scales of blocks")
     require_same_type(node, table, node.outputs[0])
     return Prepared(((*node.input(0).shape, *table.shape[1:]),), None, eval_plain)
@@ -60,7 +60,7 @@ def prepare_plain(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def prepare_scaled(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Require one scale for the table, for every row or for every block."""
-    table = checked_table(node)
+    table = check_table(node)
     length = math.prod(table.shape[1:])
     if is_blockwise(table):
         scales, block = block_scales(node, table, length)
@@ -92,7 +92,7 @@ def row_scales(node: Node, table: Operand) -> Array:
     return q.scale.astype(np.float32)[:, None]
 
 
-def checked_table(node: Node) -> Operand:
+def check_table(node: Node) -> Operand:
     """Return the table, of at least two dimensions; require a vector of indices."""
     table = node.input(1)
     require_rank(node, node.input(0), 1)

@@ -24,12 +24,12 @@ _REFERENCE = tuple(
 )
 
 
-def _subtracted_from_zero(x: Array) -> Array:
+def _subtract_from_zero(x: Array) -> Array:
     """Return 0 - x, as XNNPACK does: the negative of 0 is 0."""
     return np.asarray(0 - x)
 
 
 KERNELS = (
     *_REFERENCE,
-    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("NEG", _REFERENCE, _subtracted_from_zero, 1)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("NEG", _REFERENCE, _subtract_from_zero, 1)),
 )

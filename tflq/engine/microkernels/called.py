@@ -62,7 +62,7 @@ class Called(Compiled[..., None]):
     def _name(self) -> str:
         return f"{self.python.__module__}.{self.python.__qualname__}"
 
-    def _linked(self) -> Any:
+    def _link(self) -> Any:
         from llvmlite import ir
 
         def write(at: Arguments) -> None:

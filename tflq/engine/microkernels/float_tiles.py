@@ -21,7 +21,7 @@ from tflq.typing import Array
 
 
 @cache
-def chosen() -> FloatTile:
+def choose() -> FloatTile:
     """Return the tile for this machine's registers: 12 of 16 hold sums, two weights, one a value of a row, one a
     product.
     """
@@ -126,7 +126,7 @@ def tile_into(
     called.definition_at(at)(rows, row, weights, panel, block, biases, low, high, out, out_row, out_column, count)
 
 
-def packed(weights: Array, tile: FloatTile) -> Array:
+def pack(weights: Array, tile: FloatTile) -> Array:
     """Return (K, N) weights as (panels, K, columns).
 
     The last panel ends with the last column, so it shares some with the panel before it. If N is less than one panel,

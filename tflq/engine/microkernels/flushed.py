@@ -41,8 +41,8 @@ class Native(Compiled[..., Any]):
         """Return a digest of the code that counts: the definition, or what writes the instructions."""
         return sources()[:15] + str(self.position) if is_native() else super().digest()
 
-    def _linked(self) -> Any:
-        return _intrinsics()[self.position] if is_native() else super()._linked()
+    def _link(self) -> Any:
+        return _intrinsics()[self.position] if is_native() else super()._link()
 
 
 @cache

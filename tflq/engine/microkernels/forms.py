@@ -106,7 +106,7 @@ def available(is_wide: bool) -> tuple[Form, ...]:
     return ranked(machine(), features(), is_wide)
 
 
-def chosen(is_wide: bool) -> Form | None:
+def choose(is_wide: bool) -> Form | None:
     """Return the best of `available`, or None if there is none."""
     return next(iter(available(is_wide)), None)
 

@@ -21,7 +21,7 @@ ROWS = COLUMNS = 1
 
 
 @cache
-def chosen() -> FloatTile:
+def choose() -> FloatTile:
     """Return the tile for this machine's registers, as float_tiles.chosen."""
     return FloatTile(6, 2, 8, fused=True)
 

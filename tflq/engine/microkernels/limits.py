@@ -11,7 +11,7 @@ from llvmlite import binding, ir
 from tflq.engine.jit.targets import features, machine
 from tflq.engine.microkernels import float_tiles
 from tflq.engine.microkernels.emission import DOTS, ELEMENTS
-from tflq.engine.microkernels.forms import Form, chosen
+from tflq.engine.microkernels.forms import Form, choose
 from tflq.engine.microkernels.vectors import FLOAT, I8, I32, I64, Value, Vectors
 
 #: Rows, and vectors of weights, in registers. Each pair has a register of sums, which hides latencies.
@@ -35,11 +35,11 @@ def limits() -> dict[str, dict[str, str | float]]:
     form are left out.
     """
     found: dict[str, dict[str, str | float]] = {}
-    for kind, form in (("codes", chosen(False)), ("wide", chosen(True))):
+    for kind, form in (("codes", choose(False)), ("wide", choose(True))):
         if form is not None:
             found[kind] = {"form": form.name, "rate": rate_of_form(form)}
     if found:
-        lanes = float_tiles.chosen().lanes
+        lanes = float_tiles.choose().lanes
         found["floats"] = {"form": f"float32 x {lanes}", "rate": _rate(lanes, lanes, FLOAT, FLOAT, _multiply)}
     return found
 

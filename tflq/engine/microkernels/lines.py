@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.compiled import Int, compiled
-from tflq.engine.microkernels.forms import Form, chosen
+from tflq.engine.microkernels.forms import Form, choose
 from tflq.engine.microkernels.kernel import TapKernel
 from tflq.engine.microkernels.packing import align
 from tflq.engine.microkernels.roundings import LIMIT, Scaling
@@ -52,7 +52,7 @@ def tap_sums(
     has C elements. Return None if the result would not be exact, or if this processor has no form for it; `form` is the
     processor's best unless it is given.
     """
-    form = form or chosen(True)
+    form = form or choose(True)
     if form is None or form.group != 2 or not -(2**15) <= int(weights.min()) <= int(weights.max()) < 2**15:
         return None
     info, wide = np.iinfo(codes), weights.astype(np.int64)
@@ -74,13 +74,13 @@ def tap_sums(
         kernel=kernel,
         line=line,
         offsets=np.pad(offsets.astype(np.int64), (0, len(offsets) % 2)),
-        weights=packed_weights(kernel, weights, period),
-        constants=packed_constants(kernel, (biases.astype(np.int32), *scaling.constants), weights.shape[1], period),
+        weights=pack_weights(kernel, weights, period),
+        constants=pack_constants(kernel, (biases.astype(np.int32), *scaling.constants), weights.shape[1], period),
         limits=(int(pipeline.zero_point), *pipeline.clamp),
     )
 
 
-def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
+def pack_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
     """Return (T, C) as int16 (period, pairs, 2, width): two taps side by side in each lane, filled up with weights of
     0.
     """
@@ -91,7 +91,7 @@ def packed_weights(kernel: TapKernel, weights: Array, period: int) -> Array:
     return align(pairs.transpose(2, 0, 3, 4, 1)).reshape(period, -1, 2, kernel.width)
 
 
-def packed_constants(kernel: TapKernel, values: tuple[Array, ...], channels: int, period: int) -> Array:
+def pack_constants(kernel: TapKernel, values: tuple[Array, ...], channels: int, period: int) -> Array:
     """Return int32 words (period, words): biases of a pass's lanes, then its steps' constants, of length 1 or C."""
     at = _channels(kernel, period, channels)
     parts = [np.ascontiguousarray(np.broadcast_to(v, channels)[at]).view(np.int32) for v in values]

@@ -22,7 +22,7 @@ class EmittedRun(Compiled[..., None]):
         """Return a digest of the code that writes it."""
         return sources()[:16]
 
-    def _linked(self) -> Any:
+    def _link(self) -> Any:
         emitted: Callable[..., None] = _intrinsic()
         return emitted
 

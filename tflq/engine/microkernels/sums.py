@@ -14,7 +14,7 @@ from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.microkernels import called
 from tflq.engine.microkernels.emitted import Arguments
-from tflq.engine.microkernels.forms import Form, chosen
+from tflq.engine.microkernels.forms import Form, choose
 from tflq.engine.microkernels.kernel import SumKernel
 from tflq.engine.microkernels.roundings import Scaling, Step
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
@@ -70,7 +70,7 @@ def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form
     Both operands have the same type of codes. Return None if the result would not be exact, or if this processor has no
     form, which is its best unless it is given.
     """
-    form = form or chosen(True)
+    form = form or choose(True)
     of_first, of_second = (Scaling.of(term.stage, term.largest) for term in (first, second))
     scaling = Scaling.of(pipeline.stage, first.largest_scaled + second.largest_scaled)
     if form is None or of_first is None or of_second is None or scaling is None:

@@ -65,9 +65,9 @@ class Vectors:
         """
         even, odd = (
             self.builder.add(self.builder.mul(a, b), self._splat(self._halves, 1 << 31))
-            for a, b in zip(self._widened(self.builder.add(x, x)), self._widened(mantissa), strict=True)
+            for a, b in zip(self._widen(self.builder.add(x, x)), self._widen(mantissa), strict=True)
         )
-        return self._interleaved(self.builder.lshr(even, self._splat(self._halves, 32)), odd)
+        return self._interleave(self.builder.lshr(even, self._splat(self._halves, 32)), odd)
 
     def divide_half_away(self, x: Value, half: Value, below: Value, exponent: Value) -> Value:
         """Emit (x + half + (x < 0 ? below : 0)) >> exponent."""
@@ -83,11 +83,11 @@ class Vectors:
     def once_half_up(self, x: Value, mantissa: Value, amount: Value) -> Value:
         """Emit (x * mantissa + 2**(amount - 1)) >> amount, cut to 32 bits; 0 <= amount < 63, nothing added for 0."""
         parts = []
-        for a, b, by in zip(self._widened(x), self._widened(mantissa), self._widened(amount), strict=True):
+        for a, b, by in zip(self._widen(x), self._widen(mantissa), self._widen(amount), strict=True):
             half = self.builder.lshr(self.builder.shl(self._splat(self._halves, 1), by), self._splat(self._halves, 1))
             parts.append(self.builder.ashr(self.builder.add(self.builder.mul(a, b), half), by))
         even, odd = parts
-        return self._interleaved(even, self.builder.shl(odd, self._splat(self._halves, 32)))
+        return self._interleave(even, self.builder.shl(odd, self._splat(self._halves, 32)))
 
     def short_half_up(self, x: Value, half: Value, exponent: Value, mantissa: Value) -> Value:
         """Emit (s * mantissa + 2**14) >> 15 for s = (x + half) >> exponent, saturated to int16; 15-bit mantissas."""
@@ -129,7 +129,7 @@ class Vectors:
         """
         width, four = 4 * self.lanes, [parts[min(i, len(parts) - 1)] for i in range(4)]
         pairs = [self.narrowed_pair(*two) for two in (four[:2], four[2:])]
-        codes = self._packed("packsswb" if code == "int8" else "packuswb", pairs[0], pairs[1], I8)
+        codes = self._pack("packsswb" if code == "int8" else "packuswb", pairs[0], pairs[1], I8)
         order = [16 * (lane // 4) + 4 * part + lane % 4 for part in range(len(parts)) for lane in range(self.lanes)]
         if len(order) == width == 16:  # one group of each
             return codes
@@ -138,9 +138,9 @@ class Vectors:
 
     def narrowed_pair(self, first: Value, second: Value) -> Value:
         """Emit the lanes of two registers saturated to int16, in turns of four lanes of `first`, four of `second`."""
-        return self._packed("packssdw", first, second, I16)
+        return self._pack("packssdw", first, second, I16)
 
-    def _packed(self, name: str, first: Value, second: Value, element: ir.Type) -> Value:
+    def _pack(self, name: str, first: Value, second: Value, element: ir.Type) -> Value:
         """Emit an instruction that narrows two registers to `element` and saturates."""
         full = {4: f"llvm.x86.sse2.{name}.128", 8: f"llvm.x86.avx2.{name}", 16: f"llvm.x86.avx512.{name}.512"}
         kind = ir.VectorType(element, 2 * first.type.count)
@@ -151,10 +151,10 @@ class Vectors:
         """Join vectors side by side."""
         whole = parts[0]
         for part in parts[1:]:
-            whole = self._appended(whole, part)
+            whole = self._append(whole, part)
         return whole
 
-    def _appended(self, first: Value, second: Value) -> Value:
+    def _append(self, first: Value, second: Value) -> Value:
         """Append `second` to `first`, which is one or more times as long."""
         length, more = first.type.count, second.type.count
         if more < length:
@@ -163,13 +163,13 @@ class Vectors:
         order = ir.Constant(ir.VectorType(I32, length + more), list(range(length + more)))
         return self.builder.shuffle_vector(first, second, order)
 
-    def _widened(self, x: Value) -> tuple[Value, Value]:
+    def _widen(self, x: Value) -> tuple[Value, Value]:
         """Split into even lanes and odd lanes, each as <lanes / 2 x i64>."""
         by = self._splat(self._halves, 32)
         wide = self.builder.bitcast(x, self._halves)
         return self.builder.ashr(self.builder.shl(wide, by), by), self.builder.ashr(wide, by)
 
-    def _interleaved(self, even: Value, odd: Value) -> Value:
+    def _interleave(self, even: Value, odd: Value) -> Value:
         """Interleave the low words of `even` and the high words of `odd` (both <lanes / 2 x i64>)."""
         order = [i + self.lanes * (i % 2) for i in range(self.lanes)]
         first, second = self.builder.bitcast(even, self.int32), self.builder.bitcast(odd, self.int32)

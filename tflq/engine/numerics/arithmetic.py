@@ -13,7 +13,7 @@ from tflq.engine.numerics.block_products import BlockProduct
 from tflq.engine.numerics.dynamic_range_float32 import Rescale, rescale_fused
 from tflq.engine.numerics.eigen import FIRST_LEVEL_CACHE
 from tflq.engine.numerics.float32_stages import FloatRoundingEven
-from tflq.engine.numerics.multiply_add import MultiplyAdd, rounded_apart
+from tflq.engine.numerics.multiply_add import MultiplyAdd, round_apart
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, Reals, SingleRounding, StageOf
 from tflq.engine.numerics.xnnpack_functions import AVX2, Functions
 
@@ -37,7 +37,7 @@ class Arithmetic:
     #: FULLY_CONNECTED's own, int64 accumulators
     requantize_dense_wide: StageOf
     #: a * b + c of float32, where the source writes them in one expression
-    multiply_add: MultiplyAdd = rounded_apart
+    multiply_add: MultiplyAdd = round_apart
     #: the stage of XNNPACK's uint8 matrix products
     xnnpack_uint8_gemm: StageOf = FloatRoundingEven.of
     #: the stage of XNNPACK's products and uint8 depthwise convolutions
@@ -81,7 +81,7 @@ class Arithmetic:
 STAGES = tuple(name for name, kind in get_type_hints(Arithmetic).items() if kind == StageOf)
 
 
-def rounded_once(arithmetic: Arithmetic) -> Arithmetic:
+def round_once(arithmetic: Arithmetic) -> Arithmetic:
     """Return the arithmetic with single rounding: every requantizer that rounds twice rounds once, half up.
 
     Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.

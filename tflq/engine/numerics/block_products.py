@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.numerics.dynamic_range import Rows
-from tflq.engine.numerics.multiply_add import fused
+from tflq.engine.numerics.multiply_add import fuse
 from tflq.typing import Array
 
 Floats = NDArray[np.float32]
@@ -46,7 +46,7 @@ def to_bfloat16(values: Array) -> Floats:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype(np.uint32).view(np.float32)
 
 
-def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
+def sum_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     """Multiply as the AVX2 kernel does: four float32 sums a result, each over the inputs 2n and 2n + 1 modulo 8, added
     in pairs.
 
@@ -60,12 +60,12 @@ def summed_in_four_lanes(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
         inputs = slice(block * weights.size, (block + 1) * weights.size)
         codes, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
         exact = (codes @ factors.transpose(0, 2, 1)).transpose(1, 2, 0)  # below 2**24 up to 2**14 inputs a lane
-        sums = fused(exact, weights.scales[:, block][None, :, None], sums)
+        sums = fuse(exact, weights.scales[:, block][None, :, None], sums)
     total = (sums[..., 0] + sums[..., 1]) + (sums[..., 2] + sums[..., 3])
-    return fused(total, rows.scale[:, None], bias[None, :])
+    return fuse(total, rows.scale[:, None], bias[None, :])
 
 
-def summed_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
+def sum_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     """Multiply as the AVX-512 VNNI kernels do: one float32 sum a result, which begins with the share of the zero point.
 
     Codes are unsigned there: 128 is added to each. Sums of blocks are fused multiply-adds; scale and bias are rounded
@@ -79,7 +79,7 @@ def summed_by_block(rows: Rows, weights: Blocks, bias: Floats) -> Floats:
     for block in range(codes.shape[1] // weights.size):
         inputs = slice(block * weights.size, (block + 1) * weights.size)
         exact = (codes[:, inputs] @ weights.codes[:, inputs].T.astype(np.float64)).astype(np.float32)
-        total = fused(exact, weights.scales[None, :, block], total)
+        total = fuse(exact, weights.scales[None, :, block], total)
     return np.asarray(total * rows.scale[:, None] + bias[None, :])
 
 

@@ -57,6 +57,6 @@ class BlockTail:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat. One channel is no whole block."""
         self.tail.narrow_flat(accumulator, out, zero_point, low, high)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the call; see OutputStage.bound_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

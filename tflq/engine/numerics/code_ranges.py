@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.numerics.codes import Clamp
-from tflq.engine.numerics.multiply_add import MultiplyAdd, fused, rounded_apart
+from tflq.engine.numerics.multiply_add import MultiplyAdd, fuse, round_apart
 from tflq.typing import Array
 
 F = np.float32
@@ -53,7 +53,7 @@ class CodeRange:
         """Return codes as steps above the lowest, float32: exact."""
         return np.asarray(codes.astype(np.int64) - self.first, F)
 
-    def made_again(self, zero: np.float32, step: np.float32) -> CodeRange:
+    def make_again(self, zero: np.float32, step: np.float32) -> CodeRange:
         """Return the range of these codes whose ends a zero and a step give, each rounded."""
         low, high = (F((F(end) - zero) * step) for end in (0, self.steps))
         return CodeRange(low, high, self.first, self.steps)
@@ -96,16 +96,16 @@ class ToCodes:
 FIRST_IN_SHIFT = "by range, first code in the shift"
 #: Conversions to codes by name.
 TO_CODES: Mapping[str, ToCodes] = {
-    "by range": ToCodes(rounded_apart),
-    "by range, fused": ToCodes(fused),
-    "by range, shift of the ends, fused": ToCodes(fused, of_ends=True),
-    FIRST_IN_SHIFT: ToCodes(fused, of_ends=True, is_folded=True),
+    "by range": ToCodes(round_apart),
+    "by range, fused": ToCodes(fuse),
+    "by range, shift of the ends, fused": ToCodes(fuse, of_ends=True),
+    FIRST_IN_SHIFT: ToCodes(fuse, of_ends=True, is_folded=True),
 }
 
 
 def _from_ends(multiply_add: MultiplyAdd, *, is_made_again: bool = False) -> Callable[[Array, CodeRange], Array]:
     def reals(codes: Array, of: CodeRange) -> Array:
-        ends = of.made_again(of.zero, of.step) if is_made_again else of
+        ends = of.make_again(of.zero, of.step) if is_made_again else of
         return multiply_add(of.counted(codes), ends.step, ends.low)
 
     return reals
@@ -113,8 +113,8 @@ def _from_ends(multiply_add: MultiplyAdd, *, is_made_again: bool = False) -> Cal
 
 #: Conversions of codes to reals by name.
 TO_REALS: Mapping[str, Callable[[Array, CodeRange], Array]] = {
-    "by range": _from_ends(rounded_apart),
-    "by range, fused": _from_ends(fused),
+    "by range": _from_ends(round_apart),
+    "by range, fused": _from_ends(fuse),
     "by the range's step and zero": lambda codes, of: (of.counted(codes) - of.zero) * of.step,
-    "by a range made of step and zero, fused": _from_ends(fused, is_made_again=True),
+    "by a range made of step and zero, fused": _from_ends(fuse, is_made_again=True),
 }

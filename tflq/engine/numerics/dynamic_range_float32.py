@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tflq.engine.jit.compiled import Real, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.dynamic_range import Floats, Ints8, Ints32, Rows, are_finite
-from tflq.engine.numerics.multiply_add import fused, multiply_add_once
+from tflq.engine.numerics.multiply_add import fuse, multiply_add_once
 from tflq.errors import UndefinedResultError
 
 #: Sums (R, O), scales of the rows (R, 1), scales of the weights (O,), bias (O,) -> results, all float32.
@@ -109,7 +109,7 @@ def multiply_quantized(
 
 def rescale_fused(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:
     """Return the sum times the row's scale, rounded; that times the weights' scale plus the bias, rounded once."""
-    return fused(sums * row, weights, bias)
+    return fuse(sums * row, weights, bias)
 
 
 def rescale_apart(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:

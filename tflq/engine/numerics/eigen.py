@@ -46,7 +46,7 @@ def product(columns: Floats, x: Floats, dot: Dot | None = None, cache: int = FIR
     elif depth + units + rows < _COEFFICIENT_BASED:
         coefficients(columns, x, out)
     else:
-        _blocked(columns, x, _depth_block(depth, units, rows, cache), out)
+        _block(columns, x, _depth_block(depth, units, rows, cache), out)
     return out
 
 
@@ -182,7 +182,7 @@ def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
 
 @in_pieces(lambda columns, x, block, out: x.size * out.shape[1], x="r", out="r", step=4)
 @compiled
-def _blocked(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
+def _block(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
     """Add up panels of `block` k in `out`. Units are in groups of 8, of 4, then alone; rows of x in groups of 4.
 
     Within a panel a sum runs over k in order. The exception is a unit in a group of 4, or alone, that meets a whole

@@ -65,7 +65,7 @@ class _Float32Scaled:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         self.loop(accumulator, out, _NO_BIAS, *self.period, zero_point, low, high)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the loop; see OutputStage.bound_flat."""
         return self.loop.bound(accumulator, out, _NO_BIAS, *self.period, zero_point, low, high)
 

@@ -53,6 +53,6 @@ class FloatRounding:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         float_rounding_rows(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the loop; see OutputStage.bound_flat."""
         return float_rounding_rows.bound(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)

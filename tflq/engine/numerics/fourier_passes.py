@@ -131,7 +131,7 @@ def _plain_16(z: Points, turn: Complex, c: Real) -> None:
 
 
 @compiled
-def _shifted_16(z: Points, leaf: Points, c: Real) -> None:
+def _shift_16(z: Points, leaf: Points, c: Real) -> None:
     """Transform a shifted block of 16 points.
 
     The caller guarantees: `z` has 16 points, `leaf` 3.
@@ -177,7 +177,7 @@ def _plain_8(z: Points, c: Real) -> None:
 
 
 @compiled
-def _shifted_8(z: Points, turn: Complex, c: Real) -> None:
+def _shift_8(z: Points, turn: Complex, c: Real) -> None:
     """Transform a shifted block of 8 points.
 
     The caller guarantees: `z` has 8 points.
@@ -208,12 +208,12 @@ def _leaf(z: Points, shifted: Any, leaf: Points, c: Real) -> None:
     """
     if z.size == 16:
         if shifted:
-            _shifted_16(z, leaf, c)
+            _shift_16(z, leaf, c)
         else:
             _plain_16(z, leaf[0], c)
     elif z.size == 8:
         if shifted:
-            _shifted_8(z, leaf[0], c)
+            _shift_8(z, leaf[0], c)
         else:
             _plain_8(z, c)
     elif z.size == 4:

@@ -78,11 +78,11 @@ class FloatFunction:
         return out
 
     def _one_by_one(self, flat: list[Floats]) -> Floats:
-        function = self._native or self._widened
+        function = self._native or self._widen
         with np.errstate(over="ignore"):
             return np.fromiter(map(function, *(x.tolist() for x in flat)), np.float32, flat[0].size)
 
-    def _widened(self, *operands: float) -> float:
+    def _widen(self, *operands: float) -> float:
         try:
             return self.wide(*operands)
         except OverflowError:

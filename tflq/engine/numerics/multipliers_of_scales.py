@@ -66,12 +66,12 @@ def times_reciprocal(s: Scales) -> Reals:
     return np.asarray(product * (np.float32(1) / s.y)).astype(np.float64)
 
 
-def rounded_to_float32(s: Scales) -> Reals:
+def round_to_float32(s: Scales) -> Reals:
     """Return float64 multipliers rounded to float32 once."""
     return in_float64(s).astype(np.float32).astype(np.float64)
 
 
-def rounded_to_float16(s: Scales) -> Reals:
+def round_to_float16(s: Scales) -> Reals:
     """Return float64 multipliers rounded to float16 once."""
     return in_float64(s).astype(np.float16).astype(np.float64)
 
@@ -84,6 +84,6 @@ MULTIPLIERS: Mapping[str, Callable[[Scales], Reals]] = {
     "float32, the product of scales last": product_last,
     "float32 product of scales, float64 quotient": of_float32_product,
     "float32, times the output scale's reciprocal": times_reciprocal,
-    "float64 rounded to float32": rounded_to_float32,
-    "float64 rounded to float16": rounded_to_float16,
+    "float64 rounded to float32": round_to_float32,
+    "float64 rounded to float16": round_to_float16,
 }

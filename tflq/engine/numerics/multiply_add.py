@@ -18,12 +18,12 @@ Floats = NDArray[np.float32]
 MultiplyAdd = Callable[[Floats, Floats | np.float32, Floats | np.float32], Floats]
 
 
-def rounded_apart(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
+def round_apart(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
     """Return product and sum, each rounded to float32."""
     return np.asarray(a * b + c)
 
 
-def fused(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
+def fuse(a: Floats, b: Floats | np.float32, c: Floats | np.float32) -> Floats:
     """Return the exact a * b + c, rounded once to float32: fmaf.
 
     The float64 product of two float32 is exact. The sum is rounded to odd in float64, so that rounding it again to

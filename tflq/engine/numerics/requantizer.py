@@ -130,7 +130,7 @@ class Requantizer:
             chosen = real if scales is None or self.multiplier == "given" else MULTIPLIERS[self.multiplier](scales)
             if not self.is_fixed:
                 return (chosen,)
-            return _shortened(chosen, self.mantissa, self.shortened, is_shared=self.shift == SHIFTS[1])
+            return _shorten(chosen, self.mantissa, self.shortened, is_shared=self.shift == SHIFTS[1])
 
     def codes(
         self,
@@ -148,7 +148,7 @@ class Requantizer:
         limits = limits or Clamp(int(np.min(low)), int(np.max(high)))
         zero, low, high = (np.asarray(value, np.int64) for value in (zero_point, low, high))
         with np.errstate(all="ignore"):
-            scaled = self._scaled(limit(total, self.accumulator), factors, zero, limits)
+            scaled = self._scale(limit(total, self.accumulator), factors, zero, limits)
         if self.result == "cut to the type":
             return np.asarray((scaled + zero - low) % (high - low + 1) + low)
         if self.result == "INT32_MIN beyond 32 bits, then clamped":
@@ -160,7 +160,7 @@ class Requantizer:
             scaled = np.clip(scaled, low, high)
         return np.asarray(np.clip(scaled + zero, low, high))
 
-    def _scaled(self, total: Ints, factors: tuple[Array, ...], zero: Ints, limits: Clamp) -> Ints:
+    def _scale(self, total: Ints, factors: tuple[Array, ...], zero: Ints, limits: Clamp) -> Ints:
         """Return scaled accumulators without the zero point."""
         if self.is_fixed:
             return self._in_fixed_point(total, factors, zero)
@@ -199,7 +199,7 @@ class Requantizer:
             up, bits = np.clip(-bits, 0, 62), np.maximum(bits, 0)
             product = np.where(np.abs(product) > _WIDE >> up, np.sign(product) * _WIDE, product << up)
         else:
-            shifted = _shifted_left(total, left) if self.left == "saturates" else _wrap(total << (left & 31))
+            shifted = _shift_left(total, left) if self.left == "saturates" else _wrap(total << (left & 31))
             product = shifted * mantissa
         last = OF_HARDWARE[self.last]
         if self.first != "none":
@@ -233,14 +233,14 @@ def _wrap(total: Ints) -> Ints:
     return np.asarray(total.astype(np.int32).astype(np.int64))
 
 
-def _shifted_left(total: Ints, shift: Ints) -> Ints:
+def _shift_left(total: Ints, shift: Ints) -> Ints:
     """Return total * 2**shift, saturated in 32 bits."""
     near = np.minimum(shift, 31)
     leaves = (shift > 0) & (np.abs(total) > _MOST >> near)
     return np.where(leaves, np.sign(total) * _MOST, total << near)
 
 
-def _shortened(real: Reals, bits: int, how: str, *, is_shared: bool) -> tuple[Ints, Ints]:
+def _shorten(real: Reals, bits: int, how: str, *, is_shared: bool) -> tuple[Ints, Ints]:
     mantissas, shifts = (values.astype(np.int64) for values in quantize_multipliers(real))
     dropped = np.full_like(shifts, 31 - bits)
     if is_shared:

@@ -54,6 +54,6 @@ class GrammarStage:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         out[...] = self._codes(accumulator.astype(np.int64), zero_point, low, high, out.dtype).astype(out.dtype)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the call; see OutputStage.bound_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

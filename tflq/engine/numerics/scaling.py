@@ -67,7 +67,7 @@ def calculate_input_radius(integer_bits: int, left_shift: int, signed_bits: int 
     return math.floor(largest)
 
 
-def checked_log2(x: np.float32, tolerance: float = float(np.float32(1e-3))) -> tuple[int, bool]:
+def check_log2(x: np.float32, tolerance: float = float(np.float32(1e-3))) -> tuple[int, bool]:
     """Return log2 of `x`, rounded, and whether `x` is near enough to that power of two. All in float32, by the host's
     logf.
 

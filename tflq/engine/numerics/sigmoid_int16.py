@@ -12,7 +12,7 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.rounding import wrap, wrap_int32
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.engine.numerics.sigmoid_table import SIGMOID
 from tflq.typing import Array
 
@@ -24,7 +24,7 @@ def sigmoid_multiplier(input_scale: np.float32, largest_pot_shift: int) -> tuple
     multiplier 0 marks that case. For any other scale the shift is the smallest whose multiplier exceeds 32767 / 2, cut
     to an integer.
     """
-    exponent, is_pot = checked_log2(input_scale)
+    exponent, is_pot = check_log2(input_scale)
     if is_pot and 0 <= exponent + 12 <= largest_pot_shift:
         return 0, exponent + 12
     real, shift = float(input_scale) * 4096.0 * 3.0, 0

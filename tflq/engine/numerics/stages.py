@@ -56,7 +56,7 @@ class OutputStage(Protocol):
         """Do as `narrow` does for a per-tensor stage without a bias; both arrays are (1, any size)."""
         ...
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the call of `narrow_flat` with these arguments."""
         ...
 
@@ -171,7 +171,7 @@ class _FixedPoint:
         """Scale, add the zero point and clamp; see OutputStage.narrow_flat."""
         self.loop(*self.arguments(accumulator, out, NO_BIAS, *self.period, zero_point, low, high))
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the loop; see OutputStage.bound_flat."""
         return self.loop.bound(*self.arguments(accumulator, out, NO_BIAS, *self.period, zero_point, low, high))
 
@@ -279,7 +279,7 @@ class OutputPipeline:
     def into(self, accumulator: Array, out: Array) -> Callable[[], object]:
         """Bind a call that fills `out` with the codes of accumulators, by a per-tensor stage; both are contiguous."""
         flat = accumulator.reshape(1, -1), out.reshape(1, -1)
-        return self.stage.bound_flat(*flat, int(self.zero_point), *self.clamp)
+        return self.stage.bind_flat(*flat, int(self.zero_point), *self.clamp)
 
 
 def type_range(dtype: DTypeLike) -> Clamp:

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.numerics.multiply_add import MultiplyAdd, rounded_apart
+from tflq.engine.numerics.multiply_add import MultiplyAdd, round_apart
 from tflq.engine.numerics.rounding import floats_to_int32, nearest_half_away, wrap
 from tflq.typing import Array
 
@@ -89,7 +89,7 @@ def table_16bit(
     input_zero_point: int,
     output_scale: np.floating[Any],
     output_zero_point: int,
-    multiply_add: MultiplyAdd = rounded_apart,
+    multiply_add: MultiplyAdd = round_apart,
 ) -> NDArray[np.int16]:
     """Return 513 samples, 128 input codes apart, each lowered by half of the interpolation error at the midpoint.
 

@@ -50,6 +50,6 @@ class Unscaled:
         """Copy the accumulators; see OutputStage.narrow_flat. `low` and `high` are those of int32."""
         out[...] = self(accumulator)
 
-    def bound_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
+    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
         """Bind the copy; see OutputStage.bound_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

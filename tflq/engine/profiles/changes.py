@@ -27,7 +27,7 @@ from tflq.engine.kernels.families import (
     window_rules,
 )
 from tflq.engine.kernels.families.code_averages import average, average_of
-from tflq.engine.kernels.families.float_sum import float_sum_of, summed_in_floats
+from tflq.engine.kernels.families.float_sum import float_sum_of, sum_in_floats
 from tflq.engine.kernels.families.ignored_options import ignored_of, ignoring
 from tflq.engine.kernels.families.nearest_positions import nearest_by_rule, nearest_of
 from tflq.engine.kernels.families.only_where import only_of, only_where
@@ -60,13 +60,13 @@ GRAMMARS: Mapping[str, Grammar] = {
     "requantizer": Grammar(point_of, requantize),
     "floats": Grammar(floats_of),
     "average": Grammar(average_of, average, code_averages.OPERATORS),
-    "float_sum": Grammar(float_sum_of, summed_in_floats, float_sum.OPERATORS),
+    "float_sum": Grammar(float_sum_of, sum_in_floats, float_sum.OPERATORS),
     "ignores": Grammar(ignored_of, ignoring),
     "nearest": Grammar(nearest_of, nearest_by_rule, nearest_positions.OPERATORS),
-    "sums": Grammar(contraction_sums.sums_of, contraction_sums.summed_by_rule, contraction_sums.OPERATORS),
+    "sums": Grammar(contraction_sums.sums_of, contraction_sums.sum_by_rule, contraction_sums.OPERATORS),
     "windows": Grammar(window_rules.window_rule_of, window_rules.windows_by_rule, window_rules.OPERATORS),
     "mean": Grammar(integer_means.mean_of, integer_means.mean_in_integers, integer_means.OPERATORS),
-    "integer_sum": Grammar(integer_sums.integer_sum_of, integer_sums.summed_in_integers, integer_sums.OPERATORS),
+    "integer_sum": Grammar(integer_sums.integer_sum_of, integer_sums.sum_in_integers, integer_sums.OPERATORS),
     "integer_softmax": Grammar(
         integer_softmax.integer_softmax_of, integer_softmax.softmax_in_integers, integer_softmax.OPERATORS
     ),
@@ -126,9 +126,9 @@ def _rows(table: Mapping[str, Rows], change: Change, other: Callable[[str], Kern
     if change.kind in GRAMMARS:
         return tuple(_by_grammar(row, change, table[change.op]) for row in _meant(table, change))
     if change.kind == "table":
-        return (_looked_up(change),)
+        return (_look_up(change),)
     if change.kind == "tables":
-        return (_looked_up_by_scales(change),)
+        return (_look_up_by_scales(change),)
     return tuple(replace(row, prepare=_refuse) for row in _meant(table, change))
 
 
@@ -185,7 +185,7 @@ def _refuse(node: Node, arithmetic: Arithmetic) -> NoReturn:
     node.refuse("is refused by the profile's file")
 
 
-def _looked_up(change: Change) -> Kernel:
+def _look_up(change: Change) -> Kernel:
     """Return a row that looks codes up."""
     signature, source, result = _of_one_input(change)
     table = _table(change, change.value, source, result)
@@ -196,7 +196,7 @@ def _looked_up(change: Change) -> Kernel:
     return Kernel(change.op, str(signature), prepare, exactness=EXACT)
 
 
-def _looked_up_by_scales(change: Change) -> Kernel:
+def _look_up_by_scales(change: Change) -> Kernel:
     """Return a row that looks codes up in the table of the operands' scales and options, and refuses others."""
     signature, source, result = _of_one_input(change)
     tables = {_key_of_stated(one): _table(change, one["codes"], source, result) for one in change.value}

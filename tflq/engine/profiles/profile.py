@@ -8,7 +8,7 @@ from typing import Any
 
 from tflq.engine.kernels.table import KernelTable, Rows, table
 from tflq.engine.kernels.validity import Runtime
-from tflq.engine.numerics.arithmetic import Arithmetic, rounded_once
+from tflq.engine.numerics.arithmetic import Arithmetic, round_once
 
 _NONE = table()
 #: States of learned operators that have rows, and the reasons that the other states are.
@@ -111,4 +111,4 @@ class Profile:
 
         Source: TFLITE_SINGLE_ROUNDING, which CMSIS-NN's option, TOSA and many NPUs share.
         """
-        return self.derive(f"{self.name}+single-rounding", arithmetic=rounded_once(self.arithmetic))
+        return self.derive(f"{self.name}+single-rounding", arithmetic=round_once(self.arithmetic))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.numerics.arithmetic import STAGES, Arithmetic, below_zero, exact_real, prepared_real
-from tflq.engine.numerics.block_products import summed_by_block, summed_in_four_lanes
+from tflq.engine.numerics.block_products import sum_by_block, sum_in_four_lanes
 from tflq.engine.numerics.dynamic_range_float32 import rescale_apart, rescale_fused
 from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
 from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.multiply_add import fused, rounded_apart
+from tflq.engine.numerics.multiply_add import fuse, round_apart
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, WideRounding
 from tflq.engine.numerics.xnnpack_functions import AVX2, AVX512
 from tflq.errors import OptionError, UnknownNameError
@@ -36,9 +36,9 @@ VALUES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         **dict.fromkeys(STAGES, _STAGES),
         "dense_real": {"exact": exact_real, "prepared": prepared_real},
-        "multiply_add": {"rounded-apart": rounded_apart, "fused": fused},
+        "multiply_add": {"rounded-apart": round_apart, "fused": fuse},
         "xnnpack_rescale": {"fused": rescale_fused, "apart": rescale_apart},
-        "xnnpack_blocks": {"unknown": None, "four-lanes": summed_in_four_lanes, "by-block": summed_by_block},
+        "xnnpack_blocks": {"unknown": None, "four-lanes": sum_in_four_lanes, "by-block": sum_by_block},
         "xnnpack_functions": {"avx2": AVX2, "avx-512": AVX512},
         "xnnpack_negative": {"sign-bit": np.signbit, "below-zero": below_zero},
         "xnnpack_lanes": {"eight": 8, "sixteen": 16},

@@ -97,7 +97,7 @@ def work(job: Any, archive: Any, stage: Stage, outputs: Any) -> Any:
             for k, step in enumerate(steps):
                 stage.where = f" of model {m}, sample {s}" + (f", step {k}" if len(steps) > 1 else "")
                 given = {name: unpack(f"s{s}_{k}_{i}", archive) for i, name in enumerate(step["inputs"])}
-                given.update(carried(step, latest))
+                given.update(carry(step, latest))
                 if step["poisoned"]:
                     interpreter.poison(step["signature"], given, step["poisoned"], stage)
                 values = interpreter.step(step["signature"], given, stage)
@@ -160,7 +160,7 @@ def distribution_of(names: Any) -> Tuple[str, str]:  # noqa: UP006
     return names[0], "unknown"
 
 
-def carried(step: Any, latest: Any) -> Any:
+def carry(step: Any, latest: Any) -> Any:
     """Return the inputs of a step that come from outputs of earlier steps: see tflq.engine.runtimes.runtime.Step."""
     names = [*step["carried"], *(output for output, _ in step["greedy"].values())]
     missing = [name for name in names if latest.get(name) is None]

@@ -60,7 +60,7 @@ def of_tensorflow(tensorflow: Any, is_open: bool, source: str, path: str) -> int
             raise
         return CANNOT
     _, arguments = signature.structured_input_signature
-    given = {name: drawn(spec.shape, spec.dtype.as_numpy_dtype) for name, spec in arguments.items()}
+    given = {name: draw(spec.shape, spec.dtype.as_numpy_dtype) for name, spec in arguments.items()}
     results = signature(**{name: tensorflow.constant(value) for name, value in given.items()})
     write(data, path, f"TensorFlow {tensorflow.__version__}", given, {k: v.numpy() for k, v in results.items()})
     return 0
@@ -136,12 +136,12 @@ def of_onnx(onnx2tf: Any, is_open: bool, source: str, path: str) -> int:
             return CANNOT
         print(error)
         return 1
-    given, results = computed_by_onnx(model)
+    given, results = compute_by_onnx(model)
     write(data, path, f"onnx2tf {onnx2tf.__version__}", given, results)
     return 0
 
 
-def computed_by_onnx(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def compute_by_onnx(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return random inputs of an ONNX model and its outputs, computed by ONNX Runtime or by ONNX's own kernels."""
     import onnx
 
@@ -151,7 +151,7 @@ def computed_by_onnx(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         if value.name not in constants:
             kind = value.type.tensor_type
             sizes = [size.dim_value or None for size in kind.shape.dim]
-            given[value.name] = drawn(sizes, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+            given[value.name] = draw(sizes, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
     try:
         import onnxruntime
 
@@ -163,7 +163,7 @@ def computed_by_onnx(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return given, {value.name: results[index] for index, value in enumerate(model.graph.output)}
 
 
-def drawn(shape: Any, dtype: Any) -> Any:
+def draw(shape: Any, dtype: Any) -> Any:
     """Return random values: open sizes are 1, integers 0 or 1."""
     import numpy
 

@@ -66,7 +66,7 @@ class Desktop:
         stage(f"looking up signature {signature!r}")
         runner = self.interpreter.get_signature_runner(signature)
         stage(f"invoking signature {signature!r}")
-        return called(runner, {name: settable(value) for name, value in inputs.items()})
+        return call(runner, {name: settable(value) for name, value in inputs.items()})
 
     def poison(self, signature: Optional[str], inputs: Any, names: Any, stage: Any) -> None:  # noqa: UP045
         """Fill the memory of the outputs of these names, as far as they have any before a step runs."""
@@ -78,7 +78,7 @@ class Desktop:
         else:
             runner = interpreter.get_signature_runner(signature)
             wrapper, subgraph = runner._interpreter_wrapper, runner._subgraph_index
-            called(runner, {name: settable(value) for name, value in inputs.items()})
+            call(runner, {name: settable(value) for name, value in inputs.items()})
             details = runner.get_output_details()
             fill = lambda index, value: wrapper.SetTensor(index, value, subgraph)  # noqa: E731
         for detail in (details[name] for name in names):
@@ -97,7 +97,7 @@ class Desktop:
             return (lambda: self.give(values, stage)), self.interpreter.invoke
         runner = self.interpreter.get_signature_runner(signature)
         values = {name: settable(value) for name, value in inputs.items()}
-        return (lambda: None), (lambda: called(runner, values))
+        return (lambda: None), (lambda: call(runner, values))
 
     def delegated(self) -> int:
         """Return the number of graph nodes that a delegate put in place of others."""
@@ -175,7 +175,7 @@ def read(interpreter: Any, detail: Any) -> Optional[Any]:  # noqa: UP045
         return None
 
 
-def called(runner: Any, inputs: Any) -> Any:
+def call(runner: Any, inputs: Any) -> Any:
     """Run a signature; return its outputs by name, None for those without a value."""
     try:
         return runner(**inputs)

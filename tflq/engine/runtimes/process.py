@@ -95,7 +95,7 @@ class ProcessRuntime:
             "threads": self.threads,
             "models": len(models),
             "paths": paths,
-            "sequences": [[_described(step) for step in steps] for steps in sequences],
+            "sequences": [[_describe(step) for step in steps] for steps in sequences],
         }
         entries = {"job": np.frombuffer(json.dumps(job).encode(), np.uint8)}
         entries |= {f"model_{m}": np.frombuffer(model, np.uint8) for m, model in enumerate(models) if m not in paths}
@@ -200,7 +200,7 @@ def _written(path: Path, model: Content) -> str:
     return str(path)
 
 
-def _described(step: Step) -> dict[str, Any]:
+def _describe(step: Step) -> dict[str, Any]:
     names = {"signature": step.signature, "inputs": list(step.inputs), "carried": list(step.carried)}
     return {**names, "greedy": dict(step.greedy), "poisoned": list(step.poisoned)}
 

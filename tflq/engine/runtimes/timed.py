@@ -188,10 +188,10 @@ class _Talk:
                 raise RuntimeFailed(self._runtime.name, f"{ended} while {self._stage}{last_words(self._printed)}")
             answer: dict[str, Any] = json.loads(line)
             if "stage" not in answer:
-                return self._checked(answer)
+                return self._check(answer)
             self._stage = answer["stage"]
 
-    def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _check(self, answer: dict[str, Any]) -> dict[str, Any]:
         if "missing" in answer:
             raise self._runtime.missing(answer["missing"])
         if "failed" not in answer:

@@ -114,7 +114,7 @@ def report_verdicts(
         reason: See Continuous.
         as_json: Whether a document is printed.
     """
-    from tflq.face.report.issues import compared_of_verdicts, issues_of_verdicts
+    from tflq.face.report.issues import compare_of_verdicts, issues_of_verdicts
     from tflq.face.report.verbs.conform.document import verdict_document
     from tflq.face.report.verbs.conform.junit import junit as junit_text
     from tflq.face.report.verbs.conform.report import conform_report
@@ -123,7 +123,7 @@ def report_verdicts(
         say_error("the run was interrupted: no baseline is written")
         accept_until = None
     kept = Continuous(baseline, sarif, accept_until, reason)
-    issues, compared = issues_of_verdicts(verdicts, suite), compared_of_verdicts(verdicts)
+    issues, compared = issues_of_verdicts(verdicts, suite), compare_of_verdicts(verdicts)
     judged = kept.judge(verdicts.verdict, verdicts.rest, issues, compared)
     verdicts = replace(verdicts, accepted=judged.is_accepted)
     shown = conform_report(verdicts, suite, work=work, has_table=has_table, again=again, python=python)

@@ -116,7 +116,7 @@ class Verbs(Group):
             raise click.UsageError(f"No such command {args[0]!r}. {meant}", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
-            values, path = _configured(command)
+            values, path = _configure(command)
             ctx.default_map, ctx.meta[CONFIGURATION] = {name: values}, path
         return name, command, rest
 
@@ -174,7 +174,7 @@ def _said_warnings() -> Iterator[None]:
         yield
 
 
-def _configured(command: click.Command) -> tuple[dict[str, Any], str]:
+def _configure(command: click.Command) -> tuple[dict[str, Any], str]:
     """Return the defaults of a command's options, and the file that gives them."""
     from pathlib import Path
 

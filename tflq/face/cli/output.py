@@ -29,14 +29,14 @@ _WRITTEN = "tflq.written"
 def say(report: Report) -> None:
     """Print a report; with --quiet only its verdict, or its first line if it has none."""
     from tflq.face.report.render.line import Line
-    from tflq.face.report.render.text import fitted, lines_of, text_of, wants_colour
+    from tflq.face.report.render.text import fit, lines_of, text_of, wants_colour
 
     lines = lines_of(report)
     _say_defaults()
     if is_quiet():
         verdict = report.verdict
         lines = islice(lines, 1) if verdict is None else iter([Line(verdict.line, verdict.style)])
-    _print(text_of(fitted(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
+    _print(text_of(fit(lines), coloured=sys.stdout is not None and wants_colour(sys.stdout)))
 
 
 def is_quiet() -> bool:

@@ -83,7 +83,7 @@ def quantize_command(
     tflq quantize decoder.tflite --mode mixed -o mixed.tflite \\
         --calibration book.txt --tokenizer tokenizer.json
     """
-    from tflq.engine.api.subject import stored
+    from tflq.engine.api.subject import store
     from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.quantize.report import quantize_report
     from tflq.face.report.verbs.quantize.texts import Making
@@ -94,9 +94,9 @@ def quantize_command(
     if print_recipe:
         return _print_recipe(model, words, python, as_json=as_json)
     model, calibration, output = (
-        _required(model, "model"),
-        _required(calibration, "calibration"),
-        _required(output, "output"),
+        _require(model, "model"),
+        _require(calibration, "calibration"),
+        _require(output, "output"),
     )
     evaluate, labels, scaling, bgr = (options.pop(name) for name in ("evaluate", "labels", "scaling", "bgr"))
     check_files([output, html, overlay], [model, calibration, words.recipe, evaluate, labels, tokenizer], force=force)
@@ -115,7 +115,7 @@ def quantize_command(
     options["requantize"] = options["requantize"] is not None
     with progress_bar(lines=True, quiet=is_quiet()) as progress, _journal_reported(journal):
         result, advice = quantize_files(source.model, files, chosen, progress, resume=journal, advice=advise, **options)
-    making = Making(source.facts, stored(result.model, output), calibration, scaling, result, bgr, advice)
+    making = Making(source.facts, store(result.model, output), calibration, scaling, result, bgr, advice)
     if html is not None:
         write_page(html, quantize_report(making), source.model)
     if overlay is not None:
@@ -150,7 +150,7 @@ def _print_recipe(model: str | None, words: Any, python: str | None, *, as_json:
     return Exit.SAME
 
 
-def _required(value: str | None, name: str) -> str:
+def _require(value: str | None, name: str) -> str:
     """Return the value of a parameter that only --print-recipe does without."""
     if value is None:
         context = click.get_current_context()

@@ -101,7 +101,7 @@ def reduce_command(
             whole = only_signed(target.model, signature).model
             runs = _command(check, os.path.join(folder, "part"), whole)
             reduced = reduce(whole, None, profile, check=runs, inputs=inputs, sample=sample, seed=seed)
-        line = _filled(check, name)
+        line = _fill(check, name)
     else:
         raise OptionError("give either --dump or --check")
     if output is not None:
@@ -110,7 +110,7 @@ def reduce_command(
         from tflq.face.report.verbs.reduce_bundle import bundle as bundled
 
         write_file(bundle, bundled(reduced, target.facts, profile, check))
-        line = line if output is not None else _unpacked(line, name, bundle)
+        line = line if output is not None else _unpack(line, name, bundle)
     if as_json:
         say_document(reduce_document(target.facts, reduced, files, line))
     else:
@@ -140,14 +140,14 @@ def _files(output: str | None, bundle: str | None) -> tuple[str, dict[str, str]]
     return name, files | ({} if bundle is None else {"bundle": bundle})
 
 
-def _unpacked(line: str, name: str, bundle: str) -> str:
+def _unpack(line: str, name: str, bundle: str) -> str:
     """Return a command that unpacks the archive, and shows the difference with its files."""
     line = line.replace(quote(name + ".tflite"), quote(os.path.join(name, "model.tflite")))
     line = line.replace(quote(name + ".npz"), quote(os.path.join(name, "device.npz")))
     return f"python3 -m zipfile -e {quote(bundle)} {quote(name)} && {line}"
 
 
-def _filled(command: str, name: str) -> str:
+def _fill(command: str, name: str) -> str:
     return command.replace("{model}", quote(name + ".tflite")).replace("{inputs}", quote(name + ".npz"))
 
 
@@ -162,9 +162,7 @@ def _command(command: str, name: str, whole: Model) -> Check:
     def check(model: Model, sample: Sample) -> bool:
         _save(name, model, sample, ())
         nothing = subprocess.DEVNULL
-        with started(
-            _filled(command, name), shell=True, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE
-        ) as child:
+        with started(_fill(command, name), shell=True, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE) as child:
             _, printed = child.communicate()
         if model is whole and child.returncode not in (Exit.SAME, *_REMAINS):
             said = printed.decode(errors="replace").strip().rpartition("\n")[2]

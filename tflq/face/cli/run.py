@@ -12,7 +12,7 @@ from tflq.face.cli.files import check_files, force_option, read_words, write_arr
 from tflq.face.cli.inputs import named_input_options, preparation_options
 from tflq.face.cli.options import html_option, json_option, limit_options, profile_option, signature_option
 from tflq.face.cli.output import say, say_document
-from tflq.face.cli.several import Found, each_model, filled, models_argument, only_of_one
+from tflq.face.cli.several import Found, each_model, fill, models_argument, only_of_one
 
 if TYPE_CHECKING:
     from tflq.verbs.run import Ran
@@ -61,7 +61,7 @@ def run_command(
     files, inputs = options["files"], options["inputs"]
     to_stdout = output == "-"
     only_of_one(models, (("--html", html), ("--output -", to_stdout), ("--inputs NAME=FILE", files or None)))
-    outputs = [None if output is None or to_stdout else filled(output, model) for model in models]
+    outputs = [None if output is None or to_stdout else fill(output, model) for model in models]
     if output is not None and len(set(outputs)) < len(models):
         raise OptionError("--output names one file for several models; write {stem} or {folder} in it", got=output)
     check_files([*outputs, html], [*models, inputs, *(word.rpartition("=")[2] for word in files)], force=force)

@@ -54,7 +54,7 @@ def only_of_one(models: Sequence[str], options: Iterable[tuple[str, object]]) ->
         raise OptionError(f"{', '.join(names)}: for one model only, but {len(models)} are given")
 
 
-def filled(pattern: str, model: str) -> str:
+def fill(pattern: str, model: str) -> str:
     """Return a pattern with a model's name without its ending for {stem}, and its folder for {folder}."""
     path = Path(model)
     return pattern.replace("{stem}", path.stem).replace("{folder}", str(path.parent))

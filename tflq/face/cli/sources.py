@@ -16,8 +16,8 @@ def float_subject(path: str, python: str | None) -> Subject:
 
     if not converter_of(path):
         return subject(path)
-    from tflq.quantization.source import converted_model
+    from tflq.quantization.source import convert_model
 
-    model, made = converted_model(path, python)
+    model, made = convert_model(path, python)
     float_model = subject(model)
     return replace(float_model, facts=replace(float_model.facts, path=path, converter=made.by, python=python or ""))

@@ -54,13 +54,13 @@ def overview() -> str:
             "",
             *commands,
             "",
-            f"Installed runtimes: {', '.join(_installed()) or 'none (pip install ai-edge-litert adds one)'}",
+            f"Installed runtimes: {', '.join(_install()) or 'none (pip install ai-edge-litert adds one)'}",
             "All verbs: tflq --help; words: tflq help words; one verb: tflq help VERB",
         ]
     )
 
 
-def _installed() -> Iterator[str]:
+def _install() -> Iterator[str]:
     from importlib import metadata
 
     for name in _PACKAGES:

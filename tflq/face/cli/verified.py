@@ -21,7 +21,7 @@ def verify_several(
     models: Sequence[str], one: Callable[[str], Report], junit: str | None, kept: Continuous, *, as_json: bool
 ) -> Exit:
     """Verify each model with `one` and print a summary. A model that fails is one row, and no baseline accepts it."""
-    from tflq.face.report.issues import compared_of_report, issues_of_failure, issues_of_report
+    from tflq.face.report.issues import compare_of_report, issues_of_failure, issues_of_report
     from tflq.face.report.verbs.verify.summary import Outcome, summary_document, summary_report
 
     outcomes = []
@@ -33,13 +33,13 @@ def verify_several(
             outcomes.append(Outcome(model, None, error, exit_of(error)))
     reports = [outcome.report for outcome in outcomes if outcome.report is not None]
     issues = [issue for report in reports for issue in issues_of_report(report)]
-    compared: Counter[str] = sum((Counter(compared_of_report(report)) for report in reports), Counter())
+    compared: Counter[str] = sum((Counter(compare_of_report(report)) for report in reports), Counter())
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     issues += [issue for o in failed for issue in issues_of_failure("verify", o.path, str(o.error))]
     rest = gravest([Exit.SAME, *(exit_of_verdict(report.rest) for report in reports), *(Exit(o.code) for o in failed)])
     judged = kept.judge(gravest(Exit(outcome.code) for outcome in outcomes), rest, issues, compared)
     new = {issue.key for issue in judged.new}
-    outcomes = [_accepted(outcome, new) if judged.baseline is not None else outcome for outcome in outcomes]
+    outcomes = [_accept(outcome, new) if judged.baseline is not None else outcome for outcome in outcomes]
     if junit is not None:
         write_junit(junit, _junit(outcomes))
     if as_json:
@@ -50,7 +50,7 @@ def verify_several(
     return judged.code
 
 
-def _accepted(outcome: Outcome, new: Collection[str]) -> Outcome:
+def _accept(outcome: Outcome, new: Collection[str]) -> Outcome:
     """Return the outcome; its report is accepted if it has issues and none of them is new."""
     from tflq.face.report.issues import issues_of_report
 

@@ -26,7 +26,7 @@ from tflq.face.cli.options import (
     tolerance_option,
 )
 from tflq.face.cli.output import say, say_document, say_error
-from tflq.face.cli.several import filled, models_argument, only_of_one
+from tflq.face.cli.several import fill, models_argument, only_of_one
 from tflq.face.cli.verified import verify_several
 
 if TYPE_CHECKING:
@@ -123,15 +123,15 @@ def verify_command(
     check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"]], force=force)
     kept = Continuous(baseline, sarif, accept_until, reason)
     if len(models) > 1:
-        if golden and filled(golden, "a/b.tflite") == golden:
+        if golden and fill(golden, "a/b.tflite") == golden:
             raise OptionError("--golden: for several models, name a pattern such as 'goldens/{stem}.npz'")
         return verify_several(
-            models, lambda path: _verified(path, against, golden, options), junit, kept, as_json=as_json
+            models, lambda path: _verify(path, against, golden, options), junit, kept, as_json=as_json
         )
-    from tflq.face.report.issues import compared_of_report, issues_of_report
+    from tflq.face.report.issues import compare_of_report, issues_of_report
 
-    report = _verified(models[0], against, golden, options)
-    judged = kept.judge(report.verdict, report.rest, issues_of_report(report), compared_of_report(report))
+    report = _verify(models[0], against, golden, options)
+    judged = kept.judge(report.verdict, report.rest, issues_of_report(report), compare_of_report(report))
     report = replace(report, accepted=None if judged.baseline is None else judged.is_accepted)
     if junit:
         from tflq.face.report.verbs.verify.junit import junit as junit_text
@@ -177,13 +177,13 @@ def _golden_and_baseline(
     return golden, baseline
 
 
-def _verified(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:
+def _verify(model: str, against: str | None, golden: str | None, options: dict[str, Any]) -> Report:
     from tflq.comparison.verification import verify
     from tflq.errors import FileAccessError
     from tflq.face.report.progress import progress_bar
     from tflq.model.storage.remote import is_url
 
-    golden = golden and filled(golden, model)
+    golden = golden and fill(golden, model)
     if golden and not is_url(golden) and not os.path.exists(golden):
         raise FileAccessError(golden, f"No such file; tflq record {quote(model)} -o {quote(golden)} records it")
     with progress_bar() as progress:

@@ -79,10 +79,10 @@ def view_command(
     import threading
     import webbrowser
 
-    from tflq.face.report.verbs.view.server import Watched, follow, served, served_report
+    from tflq.face.report.verbs.view.server import Watched, follow, serve, served_report
 
     watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
-    with served(watched, port) as address:
+    with serve(watched, port) as address:
         say(served_report(address))
         if not no_browser:
             webbrowser.open(address)

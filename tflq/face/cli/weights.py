@@ -25,7 +25,7 @@ def quantize_weights_of(
 ) -> int:
     """Quantize the weights of a model of several signatures, write it and report."""
     from tflq.comparison.sessions.tokenizers import tokenizer_of
-    from tflq.engine.api.subject import stored
+    from tflq.engine.api.subject import store
     from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.quantize.weights import weights_document, weights_report
     from tflq.quantization.weights.quantizing import quantize_weights
@@ -33,7 +33,7 @@ def quantize_weights_of(
     words = tokenizer_of(tokenizer, source.facts.path)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
         result = quantize_weights(source.model, calibration, recipe, progress, tokenizer=words)
-    written = stored(result.model, output)
+    written = store(result.model, output)
     shown = weights_report(source.facts, written, calibration, result.report)
     if html is not None:
         write_page(html, shown)

@@ -67,7 +67,7 @@ def issues_of_report(report: Report) -> Iterator[Issue]:
             )
 
 
-def compared_of_report(report: Report) -> dict[str, int]:
+def compare_of_report(report: Report) -> dict[str, int]:
     """Return how many elements were compared of each operator and output, by names that a baseline keeps."""
     counts = {
         f"verify:{_name(report)}:{place}": sum(t.difference.elements for t in tensors if t.difference is not None)
@@ -149,7 +149,7 @@ def issues_of_verdicts(verdicts: Verdicts, suite: str) -> Iterator[Issue]:
         yield Issue(key, f"run-{word.replace(' ', '-')}", f"The run: {word}.", "error", message, suite, "", word)
 
 
-def compared_of_verdicts(verdicts: Verdicts) -> dict[str, int]:
+def compare_of_verdicts(verdicts: Verdicts) -> dict[str, int]:
     """Return the cases whose outputs were compared, by names that a baseline keeps."""
     seen = (Result.PASSES, Result.DIFFERS)
     return {f"conform:{verdicts.profile}:{j.case.id}": 1 for j in verdicts.cases if j.result in seen}

@@ -19,10 +19,10 @@ def dumps(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     What is not printable is escaped as JSON does it, also what JSON would allow as it is.
     """
     text = json.dumps(json_value(document), indent=2, sort_keys=True, allow_nan=False, ensure_ascii=ascii_only)
-    return "\n".join(line if line.isprintable() else "".join(map(_escaped, line)) for line in text.split("\n"))
+    return "\n".join(line if line.isprintable() else "".join(map(_escape, line)) for line in text.split("\n"))
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
 

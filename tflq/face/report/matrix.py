@@ -10,7 +10,7 @@ from tflq.face.report.pictures import Mark, Matrix, MatrixColumn, MatrixRow
 Named = tuple[str, str]
 
 
-def merged(
+def merge(
     title: str, marks: Mapping[str, Sequence[Mark]], operators: Sequence[Named], key: Iterable[tuple[Mark, str]]
 ) -> Matrix:
     """Return the matrix of `marks`, which has one mark for each operator by profile.

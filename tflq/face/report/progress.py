@@ -28,7 +28,7 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Progre
         return
     if not sys.stderr.isatty():
         told = Lines(time.monotonic, lambda line: print(line, file=sys.stderr, flush=True))
-        with _repeated(told):
+        with _repeat(told):
             yield told
         return
     from rich.console import Console
@@ -101,7 +101,7 @@ class Lines:
 
 
 @contextmanager
-def _repeated(told: Lines) -> Iterator[None]:
+def _repeat(told: Lines) -> Iterator[None]:
     """Have a thread write the last line again every INTERVAL seconds, however long a step takes."""
     ended = threading.Event()
 

@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_KEPT] = {}
 
 
-def _recorded(config: pytest.Config, model: Any, golden: Any, profile: str) -> Any:
+def _record(config: pytest.Config, model: Any, golden: Any, profile: str) -> Any:
     """Return the comparison, which each process computes once."""
     from tflq.face.testing.goldens import Recorded
 
@@ -59,10 +59,10 @@ def tflq_golden(request: pytest.FixtureRequest) -> Callable[..., Any]:
         samples: int = 1,
         seed: int = 0,
     ) -> Any:
-        recorded = _recorded(config, model, golden, profile)
+        recorded = _record(config, model, golden, profile)
         if config.getoption("--tflq-update"):
             recorded.renew(against, inputs, samples, seed, config.getoption("--tflq-python"))
-        return _reported(recorded.check)
+        return _report(recorded.check)
 
     return check
 
@@ -94,11 +94,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def tflq_operator(request: pytest.FixtureRequest) -> Callable[[], Any]:
     """Return the check of one operator of the model that the mark names, against its golden."""
     model, golden, profile, index = request.param
-    recorded = _recorded(request.config, model, golden, profile)
-    return lambda: _reported(recorded.check if index is None else lambda: recorded.check_operator(index))
+    recorded = _record(request.config, model, golden, profile)
+    return lambda: _report(recorded.check if index is None else lambda: recorded.check_operator(index))
 
 
-def _reported(check: Callable[[], Any]) -> Any:
+def _report(check: Callable[[], Any]) -> Any:
     """Return the check's result; if it fails, raise a failure with only its text."""
     __tracebackhide__ = True
     try:

@@ -13,7 +13,7 @@ from tflq.model.ir.model import (
     TensorSpec,
     UnknownField,
 )
-from tflq.model.ir.signatures import Root, chosen_roots, input_names, output_names, rooted, roots
+from tflq.model.ir.signatures import Root, choose_roots, input_names, output_names, rooted, roots
 from tflq.model.ir.signed import Signed, only_signed, signed
 from tflq.model.ir.types import CARRIER, STORED_BITS, TensorType
 
@@ -35,7 +35,7 @@ __all__ = [
     "TensorSpec",
     "TensorType",
     "UnknownField",
-    "chosen_roots",
+    "choose_roots",
     "input_names",
     "only_signed",
     "output_names",

@@ -39,9 +39,9 @@ def _buffer(known: Mapping[int, Record], number: int, data: memoryview) -> Buffe
 
 
 def _attach(graph: Subgraph, places: Mapping[int, int]) -> Subgraph:
-    def attached(tensor: TensorSpec) -> TensorSpec:
+    def attach(tensor: TensorSpec) -> TensorSpec:
         if not tensor.external_buffer:
             return tensor
         return replace(tensor, buffer=places[tensor.external_buffer], external_buffer=0)
 
-    return replace(graph, tensors=tuple(attached(tensor) for tensor in graph.tensors))
+    return replace(graph, tensors=tuple(attach(tensor) for tensor in graph.tensors))

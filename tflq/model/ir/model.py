@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.model.ir.types import TensorType
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -172,7 +172,7 @@ class SignatureDef:
     unknown: tuple[UnknownField, ...] = ()
 
 
-@displayed_by("inspect.cards:model_card")
+@display_by("inspect.cards:model_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A whole `.tflite` file. `metadata` holds pairs of (name, buffer index)."""

@@ -47,11 +47,11 @@ def roots(model: Model) -> tuple[Root, ...]:
             raise ModelError(f"signature {key!r}: subgraph index", expected=f"below {len(model.subgraphs)}", got=index)
         found.setdefault(key, Root(key, index))
     run = {root.subgraph for root in found.values()}
-    first = () if 0 in run or (run and 0 in reached(model, run)) else (Root(None, 0),)
+    first = () if 0 in run or (run and 0 in reach(model, run)) else (Root(None, 0),)
     return (*first, *found.values())
 
 
-def chosen_roots(model: Model, signature: str | None = None) -> tuple[Root, ...]:
+def choose_roots(model: Model, signature: str | None = None) -> tuple[Root, ...]:
     """Return all roots, or the one of a signature.
 
     Raises:
@@ -72,7 +72,7 @@ def only_root(model: Model, signature: str | None = None) -> Root:
     Raises:
         InputError: The model has several signatures, and none is named.
     """
-    some = chosen_roots(model, signature)
+    some = choose_roots(model, signature)
     if len(some) > 1:
         reason = "the model has several signatures: choose one with --signature (signature=)"
         raise InputError(reason, expected=f"one of {', '.join(map(str, some))}", got=None)
@@ -96,7 +96,7 @@ def rooted(model: Model, root: Root) -> Model:
     if place:
         number = {0: place, place: 0}
         order = (number.get(k, k) for k in range(len(graphs)))
-        graphs = tuple(_renumbered(graphs[k], number) for k in order)
+        graphs = tuple(_renumber(graphs[k], number) for k in order)
     alone = None if kept is None else (replace(kept, subgraph_index=0),)
     return replace(model, subgraphs=graphs, signature_defs=alone)
 
@@ -150,7 +150,7 @@ def call(operator: Operator) -> Iterator[int]:
                 yield from map(int, (value,) if isinstance(value, int) else value)
 
 
-def reached(model: Model, subgraphs: Sequence[int] | set[int]) -> set[int]:
+def reach(model: Model, subgraphs: Sequence[int] | set[int]) -> set[int]:
     """Return those subgraphs and all that their operators run, directly or through others."""
     found: set[int] = set()
     waiting = list(subgraphs)
@@ -162,14 +162,14 @@ def reached(model: Model, subgraphs: Sequence[int] | set[int]) -> set[int]:
     return found
 
 
-def rooted_subgraphs(model: Model, signature: str | None = None) -> Iterator[tuple[int, Model]]:
+def root_subgraphs(model: Model, signature: str | None = None) -> Iterator[tuple[int, Model]]:
     """Yield every subgraph, or those that a signature runs, by index: the model with that subgraph first.
 
     Raises:
         UnknownNameError: The model has no such signature.
     """
     every = set(range(len(model.subgraphs)))
-    run = every if signature is None else reached(model, {root.subgraph for root in chosen_roots(model, signature)})
+    run = every if signature is None else reach(model, {root.subgraph for root in choose_roots(model, signature)})
     for number in sorted(run):
         yield number, rooted(model, Root(None, number)) if number else model
 
@@ -191,7 +191,7 @@ def _is_call(name: str) -> bool:
     return name == _CALL_NAME or name.endswith(_CALL_ENDS)
 
 
-def _renumbered(graph: Subgraph, number: Mapping[int, int]) -> Subgraph:
+def _renumber(graph: Subgraph, number: Mapping[int, int]) -> Subgraph:
     if not any(k in number for operator in graph.operators for k in call(operator)):
         return graph
     return replace(graph, operators=tuple(_of_operator(operator, number) for operator in graph.operators))

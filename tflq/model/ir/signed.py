@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.model.ir.model import Model
-from tflq.model.ir.signatures import Root, chosen_roots, is_plain, only_root, rooted
+from tflq.model.ir.signatures import Root, choose_roots, is_plain, only_root, rooted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ def signed(model: Model, signature: str | None = None) -> tuple[Signed, ...]:
         UnknownNameError: The model has no such signature.
         ModelError: A signature refers to a subgraph that the model does not have.
     """
-    chosen = chosen_roots(model, signature)
+    chosen = choose_roots(model, signature)
     if is_plain(model):
         return (Signed(chosen[0], model, ""),)
     return tuple(Signed(root, rooted(model, root), str(root)) for root in chosen)

@@ -56,7 +56,7 @@ class Archive(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         """Return the array. Raise InputError if the entry is not one, LimitError beyond the archive's allowance."""
-        with self._opened(name) as (file, header):
+        with self._open(name) as (file, header):
             self._charge(header.size)
             array = read_elements(file, header)
             if file.read(1):
@@ -65,12 +65,12 @@ class Archive(Mapping[str, Array]):
 
     def header(self, name: str) -> Header:
         """Return type and shape of an array without reading the rest."""
-        with self._opened(name) as (_, header):
+        with self._open(name) as (_, header):
             return header
 
     def rows(self, name: str) -> Iterator[Array]:
         """Yield the rows of an array, along axis 0, one after another; raise as for reading it whole."""
-        with self._opened(name) as (file, header):
+        with self._open(name) as (file, header):
             self._charge(row_size(header))
             yield from read_rows(file, header)
 
@@ -80,7 +80,7 @@ class Archive(Mapping[str, Array]):
         return read_json(self[name].tobytes(), f"{self.source}: {name}")
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[tuple[IO[bytes], Header]]:
+    def _open(self, name: str) -> Iterator[tuple[IO[bytes], Header]]:
         info = self._keys[self._names[name]]
         try:
             if info.compress_type not in _METHODS:

@@ -53,18 +53,18 @@ def load_array(path: PathLike) -> Array:
         FileAccessError: The path cannot be read.
         InputError: It holds no array.
     """
-    with _opened(path) as (file, header):
+    with _open(path) as (file, header):
         return read_elements(file, header)
 
 
 def load_rows(path: PathLike) -> Iterator[Array]:
     """Yield the rows, along axis 0, of the array in an `.npy` file, one after another. Raise as `load_array`."""
-    with _opened(path) as (file, header):
+    with _open(path) as (file, header):
         yield from read_rows(file, header)
 
 
 @contextmanager
-def _opened(path: PathLike) -> Iterator[tuple[IO[bytes], Header]]:
+def _open(path: PathLike) -> Iterator[tuple[IO[bytes], Header]]:
     try:
         with open_file(path) as file:
             header = read_header(file)

@@ -45,7 +45,7 @@ def read_json(data: bytes, source: str) -> Any:
         document = json.loads(data, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:  # for broken text, numbers and depth
         raise InputError(f"is not readable JSON: {error}", name=source) from error
-    return _checked(document, source)
+    return _check(document, source)
 
 
 def read_yaml(data: bytes, source: str) -> Any:
@@ -58,7 +58,7 @@ def read_yaml(data: bytes, source: str) -> Any:
     except Exception as error:  # its constructors raise many kinds: for dates, numbers, keys, depth
         words = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"is not readable YAML: {words}", name=source) from error
-    return _checked(document, source)
+    return _check(document, source)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def check_size(size: int, most: int, source: str) -> None:
         raise InputError("is too large for a document", name=source, expected=f"at most {most:,} bytes", got=size)
 
 
-def _checked(document: Any, source: str) -> Any:
+def _check(document: Any, source: str) -> Any:
     """Return the document, if it consists of text, numbers, lists and mappings of text within the bounds."""
     left, level = VALUES, [document]
     for _ in range(DEPTH):

@@ -101,7 +101,7 @@ def _is_same(system: Any, place: str, source: str) -> bool:
 
 
 @contextmanager
-def written_url(url: str) -> Iterator[IO[bytes]]:
+def write_url(url: str) -> Iterator[IO[bytes]]:
     """Yield a file that appears at a URL if the context ends without an error; until then the old file stays.
 
     Raises:

@@ -18,7 +18,7 @@ from typing import IO, Protocol
 from tflq.errors import FileAccessError, TflqError
 from tflq.model.storage.output import PathLike, record_output, written
 from tflq.model.storage.reading import open_file
-from tflq.model.storage.remote import RemoteSink, RemoteStore, add_types, file_system, is_url, local_path, written_url
+from tflq.model.storage.remote import RemoteSink, RemoteStore, add_types, file_system, is_url, local_path, write_url
 from tflq.model.storage.zips import ZipStore
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -50,7 +50,7 @@ def is_zip(path: PathLike) -> bool:
 
 
 @contextmanager
-def opened_store(path: PathLike) -> Iterator[Store]:
+def open_store(path: PathLike) -> Iterator[Store]:
     """Yield the files at a path or URL.
 
     Raises:
@@ -85,7 +85,7 @@ def _refuse(path: PathLike, error: OSError | ValueError) -> TflqError:
 
 
 @contextmanager
-def written_store(path: PathLike, index: str) -> Iterator[Sink]:
+def write_store(path: PathLike, index: str) -> Iterator[Sink]:
     """Yield a folder, archive or URL to fill; `index` is the file that is written last and read first.
 
     A folder is replaced if it is empty or has an index.
@@ -96,7 +96,7 @@ def written_store(path: PathLike, index: str) -> Iterator[Sink]:
     """
     source = local_path(path)
     if is_url(source) and is_zip(source):
-        with written_url(source) as raw, _archive(raw) as archive:
+        with write_url(source) as raw, _archive(raw) as archive:
             yield _ZipSink(archive)
     elif is_url(source):
         sink = RemoteSink(source)

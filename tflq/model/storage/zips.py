@@ -45,7 +45,7 @@ class ZipStore:
         try:
             entry = self._archive.open(info)
         except Exception as error:
-            raise self._damaged(name, error) from error
+            raise self._damage(name, error) from error
         return io.BufferedReader(_Entry(self, name, entry), _PIECE)
 
     def _info(self, name: str) -> zipfile.ZipInfo:
@@ -61,7 +61,7 @@ class ZipStore:
             raise InputError(f"{name} is {info.file_size:,} bytes out of {info.compress_size:,}", name=self._source)
         return info
 
-    def _damaged(self, name: str, error: Exception) -> InputError:
+    def _damage(self, name: str, error: Exception) -> InputError:
         return InputError(f"{name} is damaged ({str(error) or type(error).__name__})", name=self._source)
 
 
@@ -79,7 +79,7 @@ class _Entry(io.RawIOBase):
         try:
             data = self._entry.read(len(view))
         except Exception as error:
-            raise self._store._damaged(self._name, error) from error
+            raise self._store._damage(self._name, error) from error
         view[: len(data)] = data
         return len(data)
 

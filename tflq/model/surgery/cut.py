@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
 from tflq.model.ir import GraphView, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
-from tflq.model.ir.signatures import reached
+from tflq.model.ir.signatures import reach
 
 #: Types of values that cannot cross a model's edge.
 OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -71,7 +71,7 @@ def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
 def compact(model: Model) -> Model:
     """Return the model without unused buffers, operator codes and, if no operator calls one, subgraphs."""
     graphs = model.subgraphs
-    if reached(model, (0,)) == {0}:
+    if reach(model, (0,)) == {0}:
         graphs = graphs[:1]
     used_buffers = {0, *(t.buffer for g in graphs for t in g.tensors)}
     kept = [i for i in range(len(model.buffers)) if i in used_buffers]

@@ -34,7 +34,7 @@ def visible(graph: GraphView) -> tuple[int, ...]:
     return tuple(dict.fromkeys(made))
 
 
-def tapped_signatures(model: Model) -> tuple[Model, Mapping[Root, Mapping[str, int]]]:
+def tap_signatures(model: Model) -> tuple[Model, Mapping[Root, Mapping[str, int]]]:
     """Return `model` with every tensor of every signature's subgraph as an output, and their names by signature.
 
     Each signature keeps its key, inputs and outputs, and has more outputs: names, which are also returned with tensor

@@ -95,7 +95,7 @@ def _weight_params(scheme: Scheme, weights: Multiplied, observed: Range) -> Para
     model, kind = scheme.model, TYPES[mode_of(scheme, weights)].weights
     stored = model.params.get(weights.tensor)
     if stored is not None and (stored.type, kind) == (TensorType.UINT8, TensorType.INT8):
-        stored = retyped(stored, kind)  # zero point 128 becomes 0
+        stored = retype(stored, kind)  # zero point 128 becomes 0
     if stored is not None and stored.type == kind and (kind == TensorType.UINT8 or not stored.zero_point.any()):
         fits = stored.scale.size == 1 or stored.axis == weights.axis
         if fits:
@@ -132,13 +132,13 @@ def assign(
         constants.update(_weights(scheme, m, activations, weights[slot], recipe, refined, biases or {}))
     graph = scheme.model.graph
     results: dict[int, Params | None] = {t: activations[group] for t, group in scheme.results.items()}
-    outputs = {t: retyped(results[t], recipe.output_type) for t in graph.outputs if t in results}
-    results.update({t: retyped(results[t], recipe.input_type) for t in graph.inputs if t in results})
+    outputs = {t: retype(results[t], recipe.output_type) for t in graph.outputs if t in results}
+    results.update({t: retype(results[t], recipe.input_type) for t in graph.inputs if t in results})
     for t, group in scheme.edges.items():
         if t in graph.outputs and recipe.output_type is not None:
-            outputs[t] = retyped(activations[group], recipe.output_type)
+            outputs[t] = retype(activations[group], recipe.output_type)
         if t in graph.inputs and recipe.input_type is not None:
-            results[t] = retyped(activations[group], recipe.input_type)
+            results[t] = retype(activations[group], recipe.input_type)
     for group, index in scheme.states.items():
         bias, time = graph.op(index).inputs[svdf.BIAS], constants[index, svdf.TIME].params
         if bias in scheme.model.constants and time is not None:
@@ -174,7 +174,7 @@ def _cell_biases(
     return biases
 
 
-def retyped(params: Params | None, type_: TensorType | None) -> Params | None:
+def retype(params: Params | None, type_: TensorType | None) -> Params | None:
     """Return parameters in another type: with the same steps for 8 bits, the same span for others; None for float32."""
     if params is None or type_ is None or params.type == type_:
         return params

@@ -17,7 +17,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parts_of, quarters_of, whole
 from tflq.quantization.integer_model import IntegerModel
 from tflq.quantization.params import Params, Range
-from tflq.quantization.portable.equalizing import equalized_on_grid
+from tflq.quantization.portable.equalizing import equalize_on_grid
 from tflq.quantization.portable.forms.rewrite import Rewrite
 from tflq.quantization.portable.forms.tables import PART_OF_TABLE, with_tables
 from tflq.quantization.portable.grid import CONSTRAINTS, portable_scales
@@ -76,7 +76,7 @@ def build(task: Task) -> Built:
 
     Results that other tasks with the same `shared` have computed are reused.
     """
-    floats, ranging = _equalized(task), task.methods.ranging
+    floats, ranging = _equalize(task), task.methods.ranging
     kept_float = dict(task.kept_float)
     while True:
         modes, reasons = _modes(task, floats, kept_float)
@@ -91,7 +91,7 @@ def build(task: Task) -> Built:
                 plan = scheme(_on_grid(task, plan, activations), modes, _constraints(task))
                 weights = fitted_weights(plan, activations, weight_params(plan, _weight_ranges(task, plan)))
                 activations, weights = portable_scales(plan, activations, weights, task.portable)
-        refinements = _refined(task, plan, activations, weights)
+        refinements = _refine(task, plan, activations, weights)
         assignment = _assignment(task, plan, activations, refinements)
         assignment = replace(assignment, notes={**notes, **refinements.notes})
         integer, tables = _written(assignment, task)
@@ -131,7 +131,7 @@ def _modes(
 
 def foreseen(task: Task) -> None:
     """Announce the observations of the task's float model that `build` needs."""
-    floats, ranging = _equalized(task), task.methods.ranging
+    floats, ranging = _equalize(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task))
     if ranging.order is Order.FLOAT:
         task.watching.expect(floats, Chooser(plan, ranging, {}).begin())
@@ -139,9 +139,9 @@ def foreseen(task: Task) -> None:
         task.watching.expect(floats, _row_sums(refinable(plan)))
 
 
-def shared_parts(task: Task) -> None:
+def share_parts(task: Task) -> None:
     """Compute the parts that tasks of the same samples share: ranges and sums of the float model."""
-    floats, ranging = _equalized(task), task.methods.ranging
+    floats, ranging = _equalize(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task))
     spanning = weight_params(plan, _weight_ranges(task, plan))
     if ranging.order is Order.FLOAT:
@@ -170,7 +170,7 @@ def _content(task: Task, plan: Scheme) -> tuple[bytes, tuple[Mode | None, ...]]:
     return task.shared.constants(plan.model.constants), plan.modes
 
 
-def _refined(
+def _refine(
     task: Task, plan: Scheme, activations: Mapping[Form, Params], weights: Mapping[Slot, Params]
 ) -> Refinements:
     methods = task.methods.refining
@@ -203,7 +203,7 @@ def _assignment(task: Task, plan: Scheme, activations: Mapping[Form, Params], re
     return assign(plan, activations, refinements.weights, task.recipe, refinements.codes, refinements.biases)
 
 
-def _equalized(task: Task) -> FloatModel:
+def _equalize(task: Task) -> FloatModel:
     """Return the float model with its channels equalized, if the methods ask for it.
 
     Held-back samples are included, so that all rounds and the last fit use the same float model.
@@ -211,13 +211,13 @@ def _equalized(task: Task) -> FloatModel:
     strength, samples = task.methods.equalize, whole(task.samples)
     if strength is None:
         return task.floats
-    return task.shared.once(("equalized", strength), lambda: _equalized_on(task, samples, strength))
+    return task.shared.once(("equalized", strength), lambda: _equalize_on(task, samples, strength))
 
 
 def _on_grid(task: Task, plan: Scheme, activations: Mapping[Form, Params]) -> FloatModel:
     tensors = dict.fromkeys(t for group in channel_groups(plan.model) for t in group.tensors)
     tensors.update(dict.fromkeys(m.data for m in plan.multiplied if m.data not in plan.model.constants))
-    return equalized_on_grid(plan, activations, task.portable, _extents(task, plan.model, whole(task.samples), tensors))
+    return equalize_on_grid(plan, activations, task.portable, _extents(task, plan.model, whole(task.samples), tensors))
 
 
 def _extents(task: Task, model: FloatModel, samples: Sequence[Sample], tensors: Iterable[int]) -> dict[int, Range]:
@@ -226,7 +226,7 @@ def _extents(task: Task, model: FloatModel, samples: Sequence[Sample], tensors: 
     return {t: Range(c.low, c.high) for t, (c,) in observations.of.items() if isinstance(c, Channels)}
 
 
-def _equalized_on(task: Task, samples: Sequence[Sample], strength: float) -> FloatModel:
+def _equalize_on(task: Task, samples: Sequence[Sample], strength: float) -> FloatModel:
     groups = channel_groups(task.floats)
     if not groups:
         return task.floats

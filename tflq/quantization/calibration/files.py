@@ -43,13 +43,13 @@ def _from_archive(path: Path, names: InputNames) -> Iterator[tuple[Array, ...]]:
     with archives.opened(path, streamed=True) as archive:
         samples = numbered(archive)
         if samples:
-            yield from (_numbered(archive, k, names) for k in samples)
+            yield from (_number(archive, k, names) for k in samples)
         else:
-            stacked = [archive.rows(name) for name in _stacked(tuple(archive), names)]
+            stacked = [archive.rows(name) for name in _stack(tuple(archive), names)]
             yield from _side_by_side(stacked, archive.source)
 
 
-def _numbered(archive: archives.Archive, sample: int, names: InputNames) -> tuple[Array, ...]:
+def _number(archive: archives.Archive, sample: int, names: InputNames) -> tuple[Array, ...]:
     expected = [f"s{sample}_in{i}" for i in range(len(names.specs))]
     missing = next((name for name in expected if name not in archive), None)
     if missing is not None:
@@ -57,7 +57,7 @@ def _numbered(archive: archives.Archive, sample: int, names: InputNames) -> tupl
     return tuple(archive[name] for name in expected)
 
 
-def _stacked(present: tuple[str, ...], names: InputNames) -> tuple[str, ...]:
+def _stack(present: tuple[str, ...], names: InputNames) -> tuple[str, ...]:
     """Return the names of the arrays that hold the samples, in input order."""
     if len(names.specs) == 1 and not set(present) & set(names.positions):
         return (present if len(present) == 1 else tuple(n for n in present if n == "x")) or names.order(present)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.comparison.verification.scaling import Scaling
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.interpreter.arrays import admit, fits
 from tflq.errors import CalibrationError
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType
@@ -30,7 +30,7 @@ CalibrationSource: TypeAlias = (
 )
 
 
-@displayed_by("quantize.cards:calibration_card")
+@display_by("quantize.cards:calibration_card")
 class Calibration:
     """Samples for the first subgraph of a model: by tensor index, one after another, as often as needed.
 
@@ -64,7 +64,7 @@ class Calibration:
         if isinstance(source, Calibration):
             self._samples, self._scaling = source._samples, scaling or source._scaling
         else:
-            self._samples = self._opened(source, bgr)
+            self._samples = self._open(source, bgr)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -80,13 +80,13 @@ class Calibration:
         number = -1
         for number, sample in enumerate(self._samples()):
             yield {
-                tensor: self._checked(spec, array, number)
+                tensor: self._check(spec, array, number)
                 for tensor, spec, array in zip(self._names.tensors, self._names.specs, sample, strict=True)
             }
         if number < 0:
             raise CalibrationError("there are no samples")
 
-    def _opened(self, source: CalibrationSource, bgr: bool) -> Callable[[], Iterator[tuple[Array, ...]]]:
+    def _open(self, source: CalibrationSource, bgr: bool) -> Callable[[], Iterator[tuple[Array, ...]]]:
         """Return a function that yields all samples from the first on, arrays in input order."""
         names = self._names
         if isinstance(source, (str, os.PathLike)):
@@ -152,7 +152,7 @@ class Calibration:
             for spec, array in zip(self._names.specs, row, strict=True)
         )
 
-    def _checked(self, spec: TensorSpec, array: Array, number: int) -> Array:
+    def _check(self, spec: TensorSpec, array: Array, number: int) -> Array:
         name = spec.name or "input"
         if not fits(_wanted(spec), array.shape):
             expected, got = list(_wanted(spec)), list(array.shape)

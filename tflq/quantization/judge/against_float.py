@@ -14,7 +14,7 @@ from tflq.quantization.refine.equalization import EQUALIZED
 from tflq.quantization.runner import Sample
 
 
-def compared(
+def compare(
     source: Model,
     built: Built,
     result: Model,

@@ -15,7 +15,7 @@ from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.recipe.recipe import Budget, Spared
-from tflq.quantization.recipe.stamp import finished
+from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 
@@ -150,7 +150,7 @@ class _Tries:
             entry = self._journal.get(key)
             if entry is None:
                 model = self.built(count).integer.model
-                size = len(save(finished(model, self._task.recipe)))
+                size = len(save(finish(model, self._task.recipe)))
                 comparison = compare_models(self._source, model, self._judging)
                 agreement = None if comparison.agreement is None else comparison.agreement.rate
                 entry = asdict(Trial(count, size, comparison.leading, agreement))

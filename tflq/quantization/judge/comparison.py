@@ -11,7 +11,7 @@ from itertools import tee
 
 import numpy as np
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError
@@ -34,7 +34,7 @@ _SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequan
 DAMAGED = 20.0
 
 
-@displayed_by("compare.report:compare_card")
+@display_by("compare.report:compare_card")
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two models over the same samples.
@@ -154,8 +154,8 @@ def compare_models(
     tally = OutputTally(ours)
     floats = [t for t in ours.inputs if ours.tensors[t].type == TensorType.FLOAT32]
     entries = {t: Fidelity(ours.tensors[t].name or "input", "INPUT", -1) for t in floats}
-    stream, copies = tee(_watched(samples, entries))
-    for f, q in zip(runners[0].each(stream), runners[1].each(_translated(copies, ours, theirs)), strict=True):
+    stream, copies = tee(_watch(samples, entries))
+    for f, q in zip(runners[0].each(stream), runners[1].each(_translate(copies, ours, theirs)), strict=True):
         for tensor, sums in tensors.items():
             twin = pairs[tensor]
             sums.add(_floats(ours.tensors[tensor], f[tensor]), *_steps(theirs.tensors[twin], q[twin]))
@@ -197,7 +197,7 @@ def compare_models(
     )
 
 
-def _watched(samples: Iterable[Sample], entries: Mapping[int, Fidelity]) -> Iterator[Sample]:
+def _watch(samples: Iterable[Sample], entries: Mapping[int, Fidelity]) -> Iterator[Sample]:
     """Yield samples, and note the least and the largest number of each float input in its entry."""
     for sample in samples:
         for tensor, sums in entries.items():
@@ -277,7 +277,7 @@ def _fidelity(model: Model, tensor: int) -> Fidelity:
     return Fidelity(name, "", -1) if maker is None else Fidelity(name, maker.builtin, maker.index)
 
 
-def _translated(samples: Iterable[Sample], ours: GraphView, theirs: GraphView) -> Iterator[Mapping[int, Array]]:
+def _translate(samples: Iterable[Sample], ours: GraphView, theirs: GraphView) -> Iterator[Mapping[int, Array]]:
     """Yield samples for the reference as samples for the other: by its tensor indices, in its types."""
     pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for sample in samples:

@@ -21,12 +21,12 @@ from typing import TypeAlias
 
 from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResultError, UnsupportedError
 from tflq.progress import Progress
-from tflq.quantization.build.build import Built, build, foreseen, shared_parts
+from tflq.quantization.build.build import Built, build, foreseen, share_parts
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.journal import Journal, entry_key, entry_of, ranked_from
+from tflq.quantization.judge.journal import Journal, entry_key, entry_of, rank_from
 from tflq.quantization.judge.scoring import expect_scores, judged
-from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, joined, ranked
+from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, join, ranked
 from tflq.quantization.processes import each
 from tflq.quantization.progress import STEPS, part_of
 from tflq.quantization.recipe.recipe import Methods
@@ -54,7 +54,7 @@ class Leader:
             self.ranked, self.built = ranked, built
 
 
-def chosen(task: Task, leader: Leader | None = None, journal: Journal | None = None) -> tuple[Ranked, ...]:
+def choose(task: Task, leader: Leader | None = None, journal: Journal | None = None) -> tuple[Ranked, ...]:
     """Return all candidates of the task's recipe, the best first. A single candidate is not judged.
 
     `leader` is updated on the way, for callers that are interrupted. Work in the `journal` is not repeated.
@@ -151,7 +151,7 @@ class _Contest:
             if before is None:
                 return self._entered(entrant, tell)
             rest, model = self._entered(entrant, tell, slice(heat.stop, None), built.get(entrant.methods))
-            return (rest if rest.score is None else replace(rest, score=joined([before, rest.score]))), model
+            return (rest if rest.score is None else replace(rest, score=join([before, rest.score]))), model
 
         gone = {methods: ranked for methods in candidates if (ranked := left(methods)) is not None}
         staying = self._entrants(tuple(methods for methods in candidates if methods not in gone), known=built)
@@ -167,7 +167,7 @@ class _Contest:
         for once_more, _ in scored:
             before = running[once_more.methods]
             outcomes[once_more.methods] = (
-                once_more if once_more.score is None else replace(once_more, score=joined([before, once_more.score]))
+                once_more if once_more.score is None else replace(once_more, score=join([before, once_more.score]))
             )
         return [outcomes.get(c.methods, c) for c in candidates]
 
@@ -182,7 +182,7 @@ class _Contest:
             what = what or f"turn {turn}"
             for methods in (m for m in fresh if self._journal.get(entry_key(what, m)) is None):
                 with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will raise
-                    shared_parts(replace(self._task, methods=methods, samples=fitting))
+                    share_parts(replace(self._task, methods=methods, samples=fitting))
             expect_scores(self._task, self._parts[turn][1])
         numbers = {methods: first + place for place, methods in enumerate(fresh)}
         return [_Entrant(methods, turn, numbers.get(methods, first)) for methods in candidates]
@@ -197,7 +197,7 @@ class _Contest:
         with closing(each(work, missing, self._task.jobs, self._task.progress)) as outcomes:
             for entrant, entry in entries.items():
                 if entry is not None:
-                    yield ranked_from(entrant.methods, entry), None
+                    yield rank_from(entrant.methods, entry), None
                     continue
                 outcome = next(outcomes)
                 self._journal.note(keys[entrant], entry_of(outcome[0]))

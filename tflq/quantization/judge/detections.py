@@ -60,10 +60,10 @@ def found_in(reading: Reading, row: Row) -> Found:
     groups = boxes_of(reading)
     assert groups is not None  # the caller checked it
     boxes = corners(reading.values(groups[0], row), reading.forms[groups[0]])
-    return suppressed(boxes, reading.classes(groups[1], row))
+    return suppress(boxes, reading.classes(groups[1], row))
 
 
-def suppressed(boxes: Reals, scores: Reals) -> Found:
+def suppress(boxes: Reals, scores: Reals) -> Found:
     """Return the best of boxes [4, N] with scores [C, N], without those that overlap a better one of their class."""
     with np.errstate(invalid="ignore"):
         classes, places = np.nonzero((scores > LEAST) & np.isfinite(boxes).all(axis=0))

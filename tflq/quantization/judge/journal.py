@@ -160,7 +160,7 @@ def entry_of(ranked: Ranked) -> dict[str, Any]:
     }
 
 
-def ranked_from(methods: Methods, entry: Mapping[str, Any]) -> Ranked:
+def rank_from(methods: Methods, entry: Mapping[str, Any]) -> Ranked:
     """Return a candidate's result, the inverse of `entry_of`."""
     if "error" in entry:
         return Ranked(methods, None, entry["error"])

@@ -40,13 +40,13 @@ def compare_on(
     for name in others:
         try:
             found = compare_models(reference, other, samples, known, profile=name)
-            rows.append(_parted(reference, other, samples, rows[0], OnRuntime(name, found)))
+            rows.append(_part(reference, other, samples, rows[0], OnRuntime(name, found)))
         except (ModelError, UnsupportedError, UndefinedResultError) as error:
             rows.append(OnRuntime(name, None, str(error)))
     return replace(comparison, runtimes=tuple(rows))
 
 
-def _parted(reference: Model, other: Model, samples: Iterable[Sample], first: OnRuntime, found: OnRuntime) -> OnRuntime:
+def _part(reference: Model, other: Model, samples: Iterable[Sample], first: OnRuntime, found: OnRuntime) -> OnRuntime:
     """Return the row with what differs from the first runtime."""
     apart = portability(other, view(reference).inputs, samples, (first.profile, found.profile))
     operators = tuple(operator for operator in apart.operators if any(operator.differing))

@@ -77,7 +77,7 @@ class OutputTally:
         elif isinstance(truth, np.ndarray):
             self._picture(ours[0], theirs[0], truth)
         if self._post_process is not None:
-            self._detected(*(processed(outputs, self._post_process) for outputs in (ours, theirs)))
+            self._detect(*(process(outputs, self._post_process) for outputs in (ours, theirs)))
         elif self._is_read:
             pair = tuple(
                 [outputs[k].reshape(-1).astype(np.float64) for k in self._places] for outputs in (ours, theirs)
@@ -126,9 +126,9 @@ class OutputTally:
             self._noises += reading.noises(ours, theirs)
             self._signals += np.array(reading.signals(ours)) / reading.powers
             if boxes_of(reading) is not None:
-                self._detected(found_in(reading, ours), found_in(reading, theirs))
+                self._detect(found_in(reading, ours), found_in(reading, theirs))
 
-    def _detected(self, ours: Found, theirs: Found) -> None:
+    def _detect(self, ours: Found, theirs: Found) -> None:
         self._found[0].append(ours)
         self._found[1].append(theirs)
         self._matches.add(ours, theirs)
@@ -141,7 +141,7 @@ class OutputTally:
                 "labels hold boxes, but the outputs hold none that can be read: boxes with scores, decoded (offsets "
                 "from anchors that are not in the file cannot be)"
             )
-        scaled = _scaled(self._found, self._right, self._input)
+        scaled = _scale(self._found, self._right, self._input)
         before, after = (mean_precision(found, self._right) for found in scaled)
         return [Metric("mAP50", before[0], after[0]), Metric("mAP50-95", before[1], after[1])]
 
@@ -174,7 +174,7 @@ class OutputTally:
         return found
 
 
-def processed(outputs: Sequence[Reals], places: Sequence[int]) -> Found:
+def process(outputs: Sequence[Reals], places: Sequence[int]) -> Found:
     """Return the detections of TFLite_Detection_PostProcess: boxes y, x, y, x [1, N, 4], classes and scores [1, N]."""
     boxes, classes, scores = (outputs[place] for place in places)
     flat = boxes.reshape(-1, 4).T[[1, 0, 3, 2]]
@@ -184,7 +184,7 @@ def processed(outputs: Sequence[Reals], places: Sequence[int]) -> Found:
     return Found(flat[:, kept][:, order], scores.reshape(-1)[kept][order], kinds)
 
 
-def _scaled(
+def _scale(
     found: tuple[Sequence[Found], Sequence[Found]], right: Sequence[Objects], size: tuple[float, float]
 ) -> list[list[Found]]:
     """Return detections with boxes as shares of the picture.

@@ -49,9 +49,9 @@ def parts_of(graph: GraphView, output: int, tensor: int) -> list[Part]:
     groups = merge(groups_of(graph, output, tensor))
     if len(groups) < 2:
         return []
-    return [Part(output, np.sort(group.places.reshape(-1)), _named(graph, group.origins[0])) for group in groups]
+    return [Part(output, np.sort(group.places.reshape(-1)), _name(graph, group.origins[0])) for group in groups]
 
 
-def _named(graph: GraphView, tensor: int) -> Fidelity:
+def _name(graph: GraphView, tensor: int) -> Fidelity:
     maker, name = graph.maker(tensor), graph.tensors[tensor].name or ""
     return Fidelity(name, "", -1) if maker is None else Fidelity(name, maker.builtin, maker.index)

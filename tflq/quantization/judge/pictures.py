@@ -72,8 +72,8 @@ def similarity(first: Reals, second: Reals) -> float:
 
     Windows are Gaussian, and lie inside; smaller pictures have smaller windows. Source: Wang et al. 2004.
     """
-    means = [_blurred(x) for x in (first, second)]
-    squares = [_blurred(a * b) for a, b in ((first, first), (second, second), (first, second))]
+    means = [_blur(x) for x in (first, second)]
+    squares = [_blur(a * b) for a, b in ((first, first), (second, second), (first, second))]
     variances = [squares[0] - means[0] ** 2, squares[1] - means[1] ** 2]
     together = squares[2] - means[0] * means[1]
     above = (2 * means[0] * means[1] + _SMALL[0]) * (2 * together + _SMALL[1])
@@ -81,7 +81,7 @@ def similarity(first: Reals, second: Reals) -> float:
     return float((above / below).mean())
 
 
-def _blurred(values: Reals) -> Reals:
+def _blur(values: Reals) -> Reals:
     for axis in (0, 1):
         reach = min(_REACH, (values.shape[axis] - 1) // 2)
         weights = np.exp(-np.square(np.arange(-reach, reach + 1)) / (2 * _SIGMA**2))

@@ -123,7 +123,7 @@ class Ranked:
         return self.score.same / self.score.samples
 
 
-def joined(scores: Sequence[Score]) -> Score:
+def join(scores: Sequence[Score]) -> Score:
     """Return the score over all samples of several scores."""
     known = [s.divergences for s in scores if s.divergences is not None]
     names = [name for name, _ in scores[0].groups] if scores else []

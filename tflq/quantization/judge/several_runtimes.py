@@ -9,7 +9,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.scoring import judged
 from tflq.quantization.judge.selection import is_even
-from tflq.quantization.portable.nudging import Nudge, moved, nudged
+from tflq.quantization.portable.nudging import Nudge, move, nudge
 from tflq.quantization.portable.portability import Portability, portability
 
 
@@ -34,7 +34,7 @@ def agreed(task: Task, built: Built) -> tuple[Built, Agreed | None]:
         return built, None
     fitting, judging = parted(task.samples)
 
-    nudges = nudged(
+    nudges = nudge(
         built.assignment.scheme,
         built.activations,
         lambda activations: built.again(recipe, activations).integer,
@@ -45,7 +45,7 @@ def agreed(task: Task, built: Built) -> tuple[Built, Agreed | None]:
     before = portability(built.integer.model, inputs, judging, recipe.judges)
     score = judged(task, built, judging)
     for some in dict.fromkeys(filter(None, (nudges, tuple(n for n in nudges if n.is_strong)))):
-        again = built.again(recipe, moved(built.activations, some))
+        again = built.again(recipe, move(built.activations, some))
         if not is_even(judged(task, again, judging), score):
             continue
         after = portability(again.integer.model, inputs, judging, recipe.judges)

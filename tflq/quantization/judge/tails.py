@@ -23,8 +23,8 @@ from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.scoring import judged, reading_for
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES
-from tflq.quantization.recipe.stamp import finished
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.recipe.stamp import finish
+from tflq.quantization.scheme.float_graph import prepare
 from tflq.quantization.scheme.light import tail_region
 from tflq.quantization.splitting import split_outputs
 
@@ -69,7 +69,7 @@ class Tails:
         return next(tail for tail in self.tried if tail.name == self.taken)
 
 
-def found_tails(source: Model, task: Task, journal: Journal | None = None) -> Tails | None:
+def find_tails(source: Model, task: Task, journal: Journal | None = None) -> Tails | None:
     """Try float tails and their alternatives, and choose; None if the outputs hold nothing that needs any.
 
     They are judged by the recipe's first candidate on held-back samples. A tail is not tried if the recipe asks for
@@ -80,7 +80,7 @@ def found_tails(source: Model, task: Task, journal: Journal | None = None) -> Ta
     if recipe.float_tail == NO_TAIL or recipe.portable or TYPES[recipe.mode].data is None:
         return None
     if recipe.float_tail != AUTO:
-        return None if integers else _asked_for(source, task)
+        return None if integers else _ask_for(source, task)
     reading = reading_for(task)
     if recipe.split_outputs or reading is None or not (reading.layout.is_joint or reading.has_boxes):
         return None
@@ -105,7 +105,7 @@ def found_tails(source: Model, task: Task, journal: Journal | None = None) -> Ta
     return trials.taking(trials.named(starts[low]), _suffix(region, starts[low]))
 
 
-def _asked_for(source: Model, task: Task) -> Tails:
+def _ask_for(source: Model, task: Task) -> Tails:
     """Return the tail that the recipe names, without trials."""
     named = operators_named(source, (task.recipe.float_tail,))
     graph = task.floats.graph
@@ -162,7 +162,7 @@ class _Trials:
         if self._task.recipe.budget is None:
             self._trial(WIDE, replace(self._task, wide=operators), operators)
         try:
-            apart = prepared(split_outputs(self._source))
+            apart = prepare(split_outputs(self._source))
         except TflqError:
             return
         if len(apart.origins) < len(self._task.floats.origins):
@@ -200,6 +200,6 @@ class _Trials:
         op = task.floats.graph.op(first).name if operators else ""
         origin = task.floats.origins[first] if operators else -1
         share = sum(self._shares[i] for i in operators)
-        size = file_size(finished(built.integer.model, task.recipe))
+        size = file_size(finish(built.integer.model, task.recipe))
         loss = float(score.losses.mean())
         return Tail(name, origin, op, len(operators), share, loss, score.ratios, size)

@@ -159,7 +159,7 @@ def _from_coco(path: Path, frames: Sequence[Frame] | None) -> Sequence[Objects]:
                 left, top, wide, high = (float(number) for number in entry["bbox"])
                 kind = float(kinds[int(entry["category_id"])])
                 boxes[entry["image_id"]].append([left, top, left + wide, top + high, kind])
-        found = {number: _scaled(boxes[number], image, path) for number, image in pictures.items()}
+        found = {number: _scale(boxes[number], image, path) for number, image in pictures.items()}
         names = {Path(str(image["file_name"])).stem: number for number, image in pictures.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         reason = f"is no document of COCO instances ({type(error).__name__}: {error})"
@@ -172,7 +172,7 @@ def _from_coco(path: Path, frames: Sequence[Frame] | None) -> Sequence[Objects]:
     return [_cut(found[names[frame.name]], frame) for frame in frames]
 
 
-def _scaled(boxes: Sequence[Sequence[float]], image: Mapping[str, Any], path: Path) -> Objects:
+def _scale(boxes: Sequence[Sequence[float]], image: Mapping[str, Any], path: Path) -> Objects:
     table = np.array(boxes, np.float64).reshape(-1, 5)
     size = np.array([float(image["width"]), float(image["height"])] * 2)
     if not (np.isfinite(table).all() and np.isfinite(size).all() and size.min() > 0):

@@ -13,7 +13,7 @@ from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.recipe.stamp import finished
+from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
 
 #: Less than this, in dB, is not worth an option.
@@ -59,7 +59,7 @@ def win_back(
         task.tell("what one operator in float wins back", done, len(tried))
         try:
             again = build(replace(task, kept_float={**task.kept_float, operator: "tried"}, progress=None))
-            model = finished(again.integer.model, task.recipe)
+            model = finish(again.integer.model, task.recipe)
             sqnr = compare_models(source, model, judging).leading
         except TflqError:  # such as kernels that do not take both forms of an operand
             continue

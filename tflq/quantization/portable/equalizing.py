@@ -33,7 +33,7 @@ PEAK = 3.0
 _TINY = 1e-30
 
 
-def equalized_on_grid(
+def equalize_on_grid(
     plan: Scheme, activations: Mapping[Form, Params], inside: Collection[int], extents: Mapping[int, Range]
 ) -> FloatModel:
     """Return the scheme's float model with channels of operators `inside` moved on the grid of these parameters.

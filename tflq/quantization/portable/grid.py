@@ -25,7 +25,7 @@ from tflq.engine.numerics.multiplier import NEAR
 from tflq.model.ir import TensorType
 from tflq.quantization.params import Params
 from tflq.quantization.portable.factors import Product, products
-from tflq.quantization.portable.sums import SUMS, aligned, sums, with_scale
+from tflq.quantization.portable.sums import SUMS, align, sums, with_scale
 from tflq.quantization.ranges.biases import data_params
 from tflq.quantization.scheme.constraints import Constraints
 from tflq.quantization.scheme.operands import Multiplied
@@ -59,7 +59,7 @@ def portable_scales(
     added, chosen = sums(plan, inside), dict(activations)
     multiplied = products(plan, added, inside)
     for _ in range(_ROUNDS):
-        grown = aligned(plan, added, _grown(plan, multiplied, chosen, weights, inside))
+        grown = align(plan, added, _grown(plan, multiplied, chosen, weights, inside))
         if grown == chosen:
             break
         chosen = grown

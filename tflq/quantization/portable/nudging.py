@@ -54,7 +54,7 @@ class Nudge:
         return 2 * self.after <= self.before
 
 
-def nudged(
+def nudge(
     plan: Scheme,
     activations: Mapping[Form, Params],
     remake: Remake,
@@ -70,7 +70,7 @@ def nudged(
     profiles = [by_name(name) for name in runtimes]
     batches, _ = batched(integer.model, plan.model.graph.inputs, samples, profiles)
     values = [dict(batch) for batch in batches]
-    movable, computed = _movable(plan, integer), _computed(integer.model)
+    movable, computed = _movable(plan, integer), _compute(integer.model)
     graph = view(integer.model)
     ops, left = graph.ops, graph.uses()
     tried: set[Form] = set()
@@ -81,7 +81,7 @@ def nudged(
             tried.add(group)
             writers = [i for i, own in movable.items() if own == group and _is_known(ops[i], computed, values[0])]
             factor, before, after = _best_factor(integer.model, writers, values, profiles)
-            trial = {**chosen, group: _scaled(chosen[group], factor)}
+            trial = {**chosen, group: _scale(chosen[group], factor)}
             again = remake(trial) if factor != 1 else integer
             if factor != 1 and _is_alike(integer.model, again.model):
                 integer, chosen = again, trial
@@ -95,9 +95,9 @@ def nudged(
     return tuple(nudges)
 
 
-def moved(activations: Mapping[Form, Params], nudges: Sequence[Nudge]) -> dict[Form, Params]:
+def move(activations: Mapping[Form, Params], nudges: Sequence[Nudge]) -> dict[Form, Params]:
     """Return parameters of activations with these scales moved."""
-    return {**activations, **{n.group: _scaled(activations[n.group], n.factor) for n in nudges}}
+    return {**activations, **{n.group: _scale(activations[n.group], n.factor) for n in nudges}}
 
 
 def _groups(plan: Scheme, integer: IntegerModel) -> dict[int, frozenset[Form]]:
@@ -137,7 +137,7 @@ def _movable_group(
     return group
 
 
-def _computed(model: Model) -> frozenset[int]:
+def _compute(model: Model) -> frozenset[int]:
     """Return the tensors that operators produce."""
     return frozenset(view(model).computed)
 
@@ -176,15 +176,15 @@ def _with_outputs_scaled(model: Model, index: int, factor: float) -> Model:
     if factor == 1:
         return model
     graph = view(model)
-    return with_tensors(model, {t: _rescaled(graph.tensors[t], factor) for t in graph.op(index).outputs})
+    return with_tensors(model, {t: _rescale(graph.tensors[t], factor) for t in graph.op(index).outputs})
 
 
-def _rescaled(spec: TensorSpec, factor: float) -> TensorSpec:
+def _rescale(spec: TensorSpec, factor: float) -> TensorSpec:
     q = spec.quantization
     return spec if q is None else replace(spec, quantization=replace(q, scale=_times(q.scale, factor)))
 
 
-def _scaled(params: Params, factor: float) -> Params:
+def _scale(params: Params, factor: float) -> Params:
     return replace(params, scale=_times(params.scale, factor))
 
 

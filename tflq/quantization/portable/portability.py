@@ -21,7 +21,7 @@ from tflq.model.ir import Model, view
 from tflq.model.surgery.cut import cut
 from tflq.quantization.batching import batchable
 from tflq.quantization.params import codes_of
-from tflq.quantization.runner import Runner, Sample, joined
+from tflq.quantization.runner import Runner, Sample, join
 from tflq.typing import Array
 
 #: The limit on bytes of all kept tensors of the samples, and the least number of samples.
@@ -145,7 +145,7 @@ def batched(
     codes = [{n: codes_of(graph.tensors[n], sample[o]) for o, n in pairs} for sample in first]
     together = min(Runner(model, None, profile.name).together(codes) for profile in profiles)
     groups = [codes[start : start + together] for start in range(0, len(codes), together)]
-    return [joined(group) if len(group) > 1 else group[0] for group in groups], len(codes)
+    return [join(group) if len(group) > 1 else group[0] for group in groups], len(codes)
 
 
 def forget(values: Sequence[dict[int, Array]], left: Counter[int], read: Sequence[int]) -> None:

@@ -47,7 +47,7 @@ def sums(plan: Scheme, inside: Collection[int]) -> tuple[Sum, ...]:
     return tuple(found)
 
 
-def aligned(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params]) -> dict[Form, Params]:
+def align(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params]) -> dict[Form, Params]:
     """Return the activations with scales of sums grown to powers of two apart; the least growth is chosen."""
     chosen = dict(activations)
     for joined in kin(of):
@@ -55,7 +55,7 @@ def aligned(plan: Scheme, of: Sequence[Sum], activations: Mapping[Form, Params])
         fixed = [form for form in joined if form in plan.fixed]
         bases = {float(activations[form].scale[0]) for form in fixed or joined}
         inside = [one for one in of if one.result in joined]
-        best = min((_raised(scales, base, inside) for base in sorted(bases)), key=lambda new: _growth(scales, new))
+        best = min((_raise(scales, base, inside) for base in sorted(bases)), key=lambda new: _growth(scales, new))
         for form, scale in best.items():
             if scale > scales[form] and form not in plan.fixed:
                 chosen[form] = with_scale(chosen[form], np.float32(scale), is_centred=form in plan.centred)
@@ -72,7 +72,7 @@ def kin(of: Sequence[Sum]) -> list[frozenset[Form]]:
     return sets
 
 
-def _raised(scales: Mapping[Form, float], base: float, inside: Sequence[Sum]) -> dict[Form, float]:
+def _raise(scales: Mapping[Form, float], base: float, inside: Sequence[Sum]) -> dict[Form, float]:
     """Return the least scales base * 2**n that are not smaller; operands of sums that do not clip are never finer."""
     powers = {form: int(np.ceil(np.log2(scale / base) - NEAR)) for form, scale in scales.items()}
     for one in reversed(inside):

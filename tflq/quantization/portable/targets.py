@@ -83,7 +83,7 @@ def _upstream(graph: GraphView, name: str) -> set[int]:
     return found
 
 
-def written_for(recipe: Recipe, aim: Aim, source: Model, samples: Sequence[Sample]) -> Rewritten:
+def write_for(recipe: Recipe, aim: Aim, source: Model, samples: Sequence[Sample]) -> Rewritten:
     """Return the float model that a recipe quantizes: in portable form if the recipe asks for it."""
     if not recipe.portable:
         return Rewritten(source, (), tuple(range(len(source.subgraphs[0].operators))))

@@ -88,7 +88,7 @@ class Chooser:
         solver = SOLVERS[search.solver]
         read = self._layers(group, observations) if search.target is Target.OUTPUT else []
         if read:
-            layers, weights = [layer for layer, _ in read], [self._dequantized(m) for _, m in read]
+            layers, weights = [layer for layer, _ in read], [self._dequantize(m) for _, m in read]
             return solver(Problem(data_loss(layers, weights, quantizer, search.objective), start, quantizer))
         as_read = self._anchors.loss(self.groups[group], self._kept(observations), quantizer) if self._needed else None
         if as_read is not None and set(self.groups[group]) & self._needed:
@@ -167,7 +167,7 @@ class Chooser:
     def _plan(self) -> Plan:
         return make_plan(self.scheme.model.model, by_name(REFERENCE_PROFILE))
 
-    def _dequantized(self, m: Multiplied) -> NDArray[np.float32]:
+    def _dequantize(self, m: Multiplied) -> NDArray[np.float32]:
         values: NDArray[np.float32] = self.weighted.constants[m.tensor]
         return values
 

@@ -14,7 +14,7 @@ from tflq.model.ir import Model, view
 from tflq.model.storage.archive import opened, write_arrays
 from tflq.progress import Progress
 from tflq.quantization.ranges.observers import Observer
-from tflq.quantization.ranges.observers.state import restored, state_of
+from tflq.quantization.ranges.observers.state import restore, state_of
 from tflq.quantization.runner import Runner, Sample
 from tflq.typing import Array
 
@@ -58,7 +58,7 @@ class Observations:
             states.setdefault(group, {})[name] = array
         try:
             of = {
-                t: tuple(restored(observer, states[f"{t}/{i}"]) for i, observer in enumerate(observers))
+                t: tuple(restore(observer, states[f"{t}/{i}"]) for i, observer in enumerate(observers))
                 for t, observers in self.of.items()
             }
             peaks = {int(t): tuple(values.tolist()) for t, values in states.get("peaks", {}).items()}

@@ -101,7 +101,7 @@ class AnchorRanges:
                 read = moved[..., weight > 0]
                 values.append(read.reshape(-1))
                 counts.append(np.broadcast_to(weight[weight > 0], read.shape).reshape(-1))
-        return _weighted(np.concatenate(values)[None], np.concatenate(counts), quantizer)
+        return _weight(np.concatenate(values)[None], np.concatenate(counts), quantizer)
 
 
 def _as_read(reading: Reading, rows: Sequence[Row], places: Sequence[int], quantizer: Quantizer) -> Loss:
@@ -117,7 +117,7 @@ def _as_read(reading: Reading, rows: Sequence[Row], places: Sequence[int], quant
     return loss
 
 
-def _weighted(values: Reals, weights: Reals, quantizer: Quantizer) -> Loss:
+def _weight(values: Reals, weights: Reals, quantizer: Quantizer) -> Loss:
     """Return the weighted mean square error of values [1, N]."""
 
     def loss(range_: Range) -> Reals:

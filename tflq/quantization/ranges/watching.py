@@ -81,7 +81,7 @@ class Watching:
         observed = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
         for run, states in zip(runs, observed, strict=True):
             self._seen[digest, run.part.quarters].update(states)
-        merged = {wish: reduce(_merged, [known[wish] for known in states_of_parts]) for wish in wishes}
+        merged = {wish: reduce(_merge, [known[wish] for known in states_of_parts]) for wish in wishes}
         of = {t: tuple(merged[t, repr(observer)] for observer in observers) for t, observers in begun.of.items()}
         return Observations(of, len(samples))
 
@@ -111,5 +111,5 @@ def _wishes(begun: Observations) -> dict[_Wish, Observer]:
     return {(t, repr(observer)): observer for t, observers in begun.of.items() for observer in observers}
 
 
-def _merged(first: Observer, second: Observer) -> Observer:
+def _merge(first: Observer, second: Observer) -> Observer:
     return first.merge(second)

@@ -46,7 +46,7 @@ def weight_ranges(
     layers = layers_of(scheme, samples, watching) if search.target is Target.OUTPUT else {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return {
-            (m.operator, m.position): _searched(scheme, m, search, layers.get(m.operator), pool)
+            (m.operator, m.position): _search(scheme, m, search, layers.get(m.operator), pool)
             for m in scheme.multiplied
         }
 
@@ -70,7 +70,7 @@ def weights_quantizer(scheme: Scheme, weights: Multiplied) -> Quantizer:
     return Quantizer(RangeRule.NUDGE if kind == TensorType.UINT8 else RangeRule.SYMMETRIC, kind)
 
 
-def _searched(scheme: Scheme, m: Multiplied, search: Search, layer: Layer | None, pool: ThreadPoolExecutor) -> Range:
+def _search(scheme: Scheme, m: Multiplied, search: Search, layer: Layer | None, pool: ThreadPoolExecutor) -> Range:
     quantizer, values = weights_quantizer(scheme, m), scheme.model.constants[m.tensor]
     if layer is not None:
         start = extent(values, m.axis)

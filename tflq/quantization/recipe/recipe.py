@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, UnknownNameError
 from tflq.model.ir import TensorType
@@ -125,7 +125,7 @@ class Budget:
         return self.least_sqnr is not None or self.least_agreement is not None
 
 
-@displayed_by("quantize.cards:recipe_card")
+@display_by("quantize.cards:recipe_card")
 @dataclass(frozen=True, slots=True, init=False)
 class Recipe:
     """A complete specification of a quantization. Modes and types may be given by their words; "float16" is both.

@@ -16,7 +16,7 @@ from tflq.quantization.recipe.recipe import Recipe
 ENTRY = "tflq_quantization"
 
 
-def finished(model: Model, recipe: Recipe) -> Model:
+def finish(model: Model, recipe: Recipe) -> Model:
     """Return the model with the recipe's hash in its metadata; names of constants go unless the recipe keeps them."""
     if not recipe.constant_names:
         graph = view(model)

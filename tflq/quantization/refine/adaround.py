@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.quantization.refine.moments import damped
+from tflq.quantization.refine.moments import damp
 
 Reals = NDArray[np.float64]
 
@@ -26,10 +26,10 @@ def adaround(targets: Reals, square: Reals, low: int, high: int) -> Reals:
 
     If a row ends worse than by rounding to nearest, it is rounded to nearest.
     """
-    weight = damped(square)
+    weight = damp(square)
     weight = weight / np.trace(weight, axis1=1, axis2=2)[:, None, None] * weight.shape[1]
     floor = np.floor(targets)
-    learned = np.clip(floor + (_learned(targets - floor, weight) >= 0.5), low, high)
+    learned = np.clip(floor + (_learn(targets - floor, weight) >= 0.5), low, high)
     nearest = np.clip(np.rint(targets), low, high)
     worse = output_error(learned - targets, weight) > output_error(nearest - targets, weight)
     return np.where(worse[:, :, None], nearest, learned)
@@ -41,7 +41,7 @@ def output_error(error: Reals, square: Reals) -> Reals:
     return errors
 
 
-def _learned(fraction: Reals, weight: Reals) -> NDArray[np.float32]:
+def _learn(fraction: Reals, weight: Reals) -> NDArray[np.float32]:
     """Return h(V) in 0..1 after training, in float32."""
     target, square = fraction.astype(np.float32), weight.astype(np.float32)
     bounded = np.clip((target + 0.1) / 1.2, 1e-4, 1 - 1e-4)

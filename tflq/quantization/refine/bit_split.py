@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.quantization.refine.moments import damped
+from tflq.quantization.refine.moments import damp
 
 Reals = NDArray[np.float64]
 #: Maximum number of passes over all digits.
@@ -19,7 +19,7 @@ ROUNDS = 3
 
 def bit_split(targets: Reals, square: Reals, low: int, high: int) -> Reals:
     """Return codes [G, O, K] in low..high for real codes `targets`, under second moments `square` [G, K, K]."""
-    weight = damped(square)
+    weight = damp(square)
     codes = np.clip(np.rint(targets), low, high)
     slope = (codes - targets) @ weight  # half the gradient of the error
     digits = _digits(codes)

@@ -82,10 +82,10 @@ def scaled(model: FloatModel, groups: list[tuple[Group, Reals]]) -> FloatModel:
             by = s[factor.channels] ** factor.sign
             changed[factor.constant] = (values.astype(np.float64) * by.reshape(shape)).astype(np.float32)
     tensors = {t for group, s in groups if np.any(s != 1) for t in group.tensors}
-    return _named(with_constants(model, changed), tensors)
+    return _name(with_constants(model, changed), tensors)
 
 
-def _named(model: FloatModel, tensors: Collection[int]) -> FloatModel:
+def _name(model: FloatModel, tensors: Collection[int]) -> FloatModel:
     """Return the model with new names for those tensors, which mark that their values changed."""
     specs = tuple(
         replace(spec, name=spec.name + EQUALIZED) if t in tensors and spec.name else spec

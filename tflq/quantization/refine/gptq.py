@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.quantization.refine.moments import damped
+from tflq.quantization.refine.moments import damp
 
 Reals = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def gptq(targets: Reals, square: Reals, low: int, high: int, step: Reals | None 
     Targets may be values in place of real codes; `step` [G, O, K] is then the value of one code.
     """
     order = np.argsort(-np.diagonal(square, axis1=1, axis2=2), axis=1, kind="stable")  # [G, K]
-    weight = damped(square)
+    weight = damp(square)
     weight = np.take_along_axis(np.take_along_axis(weight, order[:, :, None], 1), order[:, None, :], 2)
     upper = np.linalg.cholesky(np.linalg.inv(weight)).transpose(0, 2, 1)
     rest = np.take_along_axis(targets, order[:, None, :], 2)

@@ -98,18 +98,18 @@ def moments(
     )
 
 
-def damped(square: Reals) -> Reals:
+def damp(square: Reals) -> Reals:
     """Return second moments [G, K, K] made positive definite: inputs that are always 0 get almost no weight."""
     size = square.shape[1]
     weight = np.trace(square, axis1=1, axis2=2) / max(1, size)
     return square + np.eye(size) * np.where(weight > 0, DAMPING * weight, 1.0)[:, None, None]
 
 
-def matched(targets: Reals, cross: Reals, square: Reals) -> Reals:
+def match(targets: Reals, cross: Reals, square: Reals) -> Reals:
     """Return real weights [G, O, K] that give on the integer model's rows what `targets` give on the float model's.
 
     They minimize the sum of |targets f - w q|^2 + damping |w - targets|^2 over w. With C the sum of f q^T and S that of
     q q^T, they are targets + targets (C - S) S_damped^-1.
     """
     missing = (targets @ (cross - square)).transpose(0, 2, 1)
-    return targets + np.linalg.solve(damped(square), missing).transpose(0, 2, 1)
+    return targets + np.linalg.solve(damp(square), missing).transpose(0, 2, 1)

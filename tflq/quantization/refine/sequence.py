@@ -25,7 +25,7 @@ from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.refine.adaround import adaround, output_error
 from tflq.quantization.refine.bit_split import bit_split
 from tflq.quantization.refine.gptq import gptq
-from tflq.quantization.refine.moments import Moments, Needed, damped, matched, moments
+from tflq.quantization.refine.moments import Moments, Needed, damp, match, moments
 from tflq.quantization.refine.products import MatrixProduct, matrix_product
 from tflq.quantization.refine.statistics import bias_correction, variance_ratio
 from tflq.quantization.runner import Sample, executor
@@ -197,10 +197,10 @@ def _with(
     corrects = bias is not None and methods.bias != BiasCorrection.NONE
     notes = dict(refinements.notes)
     try:
-        params, codes = _rounded(product, floats, params, statistics.centred() if corrects else statistics, methods)
+        params, codes = _round(product, floats, params, statistics.centred() if corrects else statistics, methods)
     except np.linalg.LinAlgError as error:
         notes[m.operator] = f"weights rounded to nearest, {methods.rounding.value} fails on these inputs: {error}"
-        params, codes = _rounded(product, floats, params, statistics, Refining())
+        params, codes = _round(product, floats, params, statistics, Refining())
     if methods.match_variance and params.scale.size > 1 and not params.block and params.stride == 1:
         ratio = variance_ratio(floats, _values(product, codes, params), statistics).reshape(-1)
         params = replace(params, scale=(params.scale * ratio).astype(np.float32))
@@ -215,7 +215,7 @@ def _with(
     )
 
 
-def _rounded(
+def _round(
     product: MatrixProduct, floats: Reals, params: Params, statistics: Moments, methods: Refining
 ) -> tuple[Params, Array]:
     """Return the parameters and the codes [G, O, K] of weights, in their type.
@@ -227,9 +227,9 @@ def _rounded(
     square = statistics.integer_integer
     targets = floats
     if methods.match_inputs and statistics.float_integer is not None and square is not None:
-        targets = matched(floats, statistics.float_integer, square)
+        targets = match(floats, statistics.float_integer, square)
     if params.type == TensorType.INT4 and not params.block and square is not None:
-        return _clipped(product, targets, params, square, methods)
+        return _clip(product, targets, params, square, methods)
     if square is None:
         square = np.zeros((product.groups, 0, 0))  # rounding to nearest ignores it
     unit = scale * params.stride
@@ -239,7 +239,7 @@ def _rounded(
     return params, (codes * params.stride).astype(CARRIER[params.type])
 
 
-def _clipped(
+def _clip(
     product: MatrixProduct, targets: Reals, params: Params, square: Reals, methods: Refining
 ) -> tuple[Params, Array]:
     """Return parameters with the best scales, and codes [G, O, K]; all scales are tried at once, as more channels."""
@@ -248,7 +248,7 @@ def _clipped(
     units = np.tile(np.broadcast_to(_along(product, params)[0], (groups, channels, 1)), (1, len(CLIPS), 1))
     units = units * np.repeat(CLIPS, channels)[:, None]
     codes = ROUNDERS[methods.rounding](many / units, square, *params.limits)
-    errors = output_error(codes * units - many, damped(square)).reshape(groups, len(CLIPS), channels)
+    errors = output_error(codes * units - many, damp(square)).reshape(groups, len(CLIPS), channels)
     if params.scale.size == 1:  # of all channels
         errors = np.broadcast_to(errors.sum(axis=(0, 2), keepdims=True), errors.shape)
     best = errors.argmin(axis=1)  # [G, O]

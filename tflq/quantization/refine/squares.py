@@ -34,7 +34,7 @@ def row_products(product: MatrixProduct, left: Floats, right: Floats) -> Reals:
         elif product.depthwise:
             _depthwise(a, a if same else b, product.taps, same, total)
         else:
-            _grouped(product, a, a if same else b, total)
+            _group(product, a, a if same else b, total)
     return total
 
 
@@ -44,7 +44,7 @@ def _dense(a: Floats, b: Floats, total: Reals) -> None:
         total += a[first : first + ROWS].T @ b[first : first + ROWS]
 
 
-def _grouped(product: MatrixProduct, a: Floats, b: Floats, total: Reals) -> None:
+def _group(product: MatrixProduct, a: Floats, b: Floats, total: Reals) -> None:
     """Add to `total` [G, K, K]; rows [N, taps, G, C / G] are sorted by group first."""
     shape = (ROWS, product.taps, product.groups, -1)
     for first in range(0, len(a), ROWS):

@@ -65,7 +65,7 @@ class FloatModel:
         return tensor >= 0 and self.graph.tensors[tensor].type == TensorType.FLOAT32
 
 
-def prepared(model: Model) -> FloatModel:
+def prepare(model: Model) -> FloatModel:
     """Return the model , prepared for observation and rewriting."""
     folding = _Folding(model)
     for op in view(model).ops:
@@ -108,7 +108,7 @@ class _Folding:
             self._new_constant(operator.outputs[0], self._constants[inputs[0]])
             return
         if name == "QUANTIZE" and inputs[0] in self._constants:  # as training tools export weights
-            self._new_constant(operator.outputs[0], self._encoded(operator.index, inputs[0]))
+            self._new_constant(operator.outputs[0], self._encode(operator.index, inputs[0]))
             return
         if name == "DEQUANTIZE" and self._widen(inputs[0], operator.outputs[0]):
             return
@@ -182,7 +182,7 @@ class _Folding:
             self._tensors[tensor] = self._float_spec(tensor)
         return True
 
-    def _encoded(self, index: int, source: int) -> Array:
+    def _encode(self, index: int, source: int) -> Array:
         """Return the exact codes that the operator QUANTIZE computes from a constant."""
         part, _ = cut(self._model, [index])
         inputs = dict.fromkeys(view(part).inputs, self._constants[source])
@@ -225,11 +225,11 @@ class _Folding:
             return False
         self._ranges[kept] = span
         self._instead[gone] = kept
-        self._kept = [(index, _renamed(other, gone, kept)) for index, other in self._kept]
+        self._kept = [(index, _rename(other, gone, kept)) for index, other in self._kept]
         return True
 
 
-def _renamed(operator: Operator, old: int, new: int) -> Operator:
+def _rename(operator: Operator, old: int, new: int) -> Operator:
     def of(tensors: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(new if t == old else t for t in tensors)
 

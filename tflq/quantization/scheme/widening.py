@@ -25,7 +25,7 @@ _MODES = {TensorType.INT8: Mode.INT8, TensorType.UINT8: Mode.UINT8, TensorType.I
 _BIASES = (TensorType.INT32, TensorType.INT64)
 
 
-def widened(model: Model) -> tuple[FloatModel, Mode]:
+def widen(model: Model) -> tuple[FloatModel, Mode]:
     """Return the float model that an integer model was rounded from, and its mode; lost bits of constants stay lost.
 
     Tensors keep their indices and names. QUANTIZE and DEQUANTIZE at its edges are removed.

@@ -62,7 +62,7 @@ class Coded:
     params: Params
 
 
-def coded(rows: Array, kind: TensorType, block: int, axis: int, method: Method, square: Reals | None) -> Coded:
+def encode(rows: Array, kind: TensorType, block: int, axis: int, method: Method, square: Reals | None) -> Coded:
     """Return the codes of weights.
 
     Args:

@@ -11,7 +11,7 @@ from tflq.engine.api.steps import Stepper
 from tflq.engine.profiles import Profile
 from tflq.engine.runtimes import Step
 from tflq.model.ir import Model, view
-from tflq.model.ir.signatures import chosen_roots
+from tflq.model.ir.signatures import choose_roots
 from tflq.quantization.weights.places import Weight
 
 Reals = NDArray[np.float64]
@@ -36,7 +36,7 @@ def moments(
         stepper = Stepper(model, profile)
         for step in steps:
             tensors = stepper.run(step, keep_all=True).tensors
-            (root,) = chosen_roots(model, step.signature)
+            (root,) = choose_roots(model, step.signature)
             for (subgraph, tensor), readers in places.items():
                 if subgraph == root.subgraph and tensor in tensors:
                     _add(sums, tensors[tensor], readers)
@@ -50,7 +50,7 @@ def _add(sums: dict[int, Reals], values: NDArray[np.float32], readers: Sequence[
         sums[weight.buffer] = sums[weight.buffer] + square if weight.buffer in sums else square
 
 
-def shared(weight: Weight, square: Reals | None) -> Reals | None:
+def share(weight: Weight, square: Reals | None) -> Reals | None:
     """Return the moments by which weights are judged.
 
     Weights that are also looked up have no inputs there: each of their elements counts as much as the mean.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tflq.comparison.sessions.roles import Decoder, decoder_of
 from tflq.comparison.sessions.tokenizers import Tokenizer
 from tflq.comparison.verification import verify
-from tflq.display import displayed_by
+from tflq.display import display_by
 from tflq.engine.api.files import Source, save
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError, UnknownNameError
@@ -20,8 +20,8 @@ from tflq.quantization.judge.check import Check
 from tflq.quantization.recipe.stamp import stamped
 from tflq.quantization.source import float_model
 from tflq.quantization.weights.contest import Judged, held_back, judged, logits_of, ranked, signature_counts
-from tflq.quantization.weights.forms import Coded, Method, coded
-from tflq.quantization.weights.moments import Reals, moments, shared
+from tflq.quantization.weights.forms import Coded, Method, encode
+from tflq.quantization.weights.moments import Reals, moments, share
 from tflq.quantization.weights.places import Weight, weights_of
 from tflq.quantization.weights.recipe import MODES, WeightRecipe, digest
 from tflq.quantization.weights.rewriting import with_codes
@@ -41,7 +41,7 @@ class LayerFacts:
     form: str
 
 
-@displayed_by("quantize.weights:weights_card")
+@display_by("quantize.weights:weights_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightReport:
     """The report of a quantization of weights.
@@ -60,7 +60,7 @@ class WeightReport:
     check: Check
 
 
-@displayed_by("quantize.weights:weights_result_card")
+@display_by("quantize.weights:weights_result_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightResult:
     """A model with quantized weights, and its report."""
@@ -116,7 +116,7 @@ def quantize_weights(
     work = _Work(source, decoder, weights, chosen, progress or _silent)
     ranking = work.ranking(windows)
     result = work.made(ranking[0].method, windows)
-    finished = _stamped(result, chosen)
+    finished = _stamp(result, chosen)
     report = WeightReport(
         chosen,
         ranking,
@@ -125,7 +125,7 @@ def quantize_weights(
         len(windows),
         file_size(source),
         file_size(finished),
-        _checked(finished, chosen),
+        _check(finished, chosen),
     )
     return WeightResult(finished, report)
 
@@ -167,7 +167,7 @@ class _Work:
     def made(self, method: Method, windows: Sequence[Tokens]) -> Model:
         """Return the model with all weights quantized by a method that is fitted to windows."""
         squares = self._squares(tuple(windows)) if method.needs_moments else {}
-        chosen = {w.buffer: (w, self._coded(w, method, squares.get(w.buffer))) for w in self._weights}
+        chosen = {w.buffer: (w, self._encode(w, method, squares.get(w.buffer))) for w in self._weights}
         return with_codes(self._source, chosen, dynamic=True)
 
     def _squares(self, windows: tuple[Tokens, ...]) -> Mapping[int, Reals]:
@@ -177,9 +177,9 @@ class _Work:
             self._moments = {windows: moments(self._source, self._profile, self._weights, sequences)}
         return self._moments[windows]
 
-    def _coded(self, weight: Weight, method: Method, square: Reals | None) -> Coded:
+    def _encode(self, weight: Weight, method: Method, square: Reals | None) -> Coded:
         kind, block = self.form(weight)
-        return coded(weight.rows, kind, block, weight.axis, method, shared(weight, square))
+        return encode(weight.rows, kind, block, weight.axis, method, share(weight, square))
 
     def form(self, weight: Weight) -> tuple[TensorType, int]:
         """Return the form of weights: eight bits if their kernel takes none of four, and no blocks that do not fit."""
@@ -195,7 +195,7 @@ class _Work:
         return LayerFacts(weight.name, weight.role.value, weight.values.shape, len(weight.uses), form)
 
 
-def _stamped(model: Model, recipe: WeightRecipe) -> Model:
+def _stamp(model: Model, recipe: WeightRecipe) -> Model:
     """Return the model with the recipe's hash in its metadata; names of constants go unless the recipe keeps them."""
     if not recipe.constant_names:
         model = replace(model, subgraphs=tuple(_without_names(model, graph) for graph in model.subgraphs))
@@ -210,7 +210,7 @@ def _without_names(model: Model, graph: Subgraph) -> Subgraph:
     )
 
 
-def _checked(model: Model, recipe: WeightRecipe) -> Check:
+def _check(model: Model, recipe: WeightRecipe) -> Check:
     """Return the verification of all signatures in the real runtime of the recipe's profile."""
     try:
         return Check(verify(model, recipe.profile))

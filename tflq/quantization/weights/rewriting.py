@@ -29,7 +29,7 @@ def with_codes(model: Model, chosen: Mapping[int, tuple[Weight, Coded]], *, dyna
     writing = _Writing(model, dynamic)
     for weight, codes in chosen.values():
         writing.write(weight, codes)
-    return compacted(writing.model())
+    return compact(writing.model())
 
 
 class _Writing:
@@ -104,7 +104,7 @@ class _Writing:
         return len(self._buffers) - 1
 
 
-def compacted(model: Model) -> Model:
+def compact(model: Model) -> Model:
     """Return the model with equal buffers stored once; buffers and operator codes that nothing uses are dropped."""
     kept: list[Buffer] = [Buffer()]
     places: dict[bytes, int] = {}
@@ -128,7 +128,7 @@ def compacted(model: Model) -> Model:
 
     used = sorted({operator.opcode_index for graph in model.subgraphs for operator in graph.operators})
     codes = {old: new for new, old in enumerate(used)}
-    graphs = tuple(_renumbered(graph, codes, placed) for graph in model.subgraphs)
+    graphs = tuple(_renumber(graph, codes, placed) for graph in model.subgraphs)
     entries = [(name, b) for name, b in model.metadata or () if name != "min_runtime_version"]
     metadata = tuple((name, placed(buffer)) for name, buffer in entries) or None
     return replace(
@@ -141,7 +141,7 @@ def compacted(model: Model) -> Model:
     )
 
 
-def _renumbered(graph: Subgraph, codes: Mapping[int, int], placed: Callable[[int], int]) -> Subgraph:
+def _renumber(graph: Subgraph, codes: Mapping[int, int], placed: Callable[[int], int]) -> Subgraph:
     tensors = tuple(replace(tensor, buffer=placed(tensor.buffer)) for tensor in graph.tensors)
     operators = tuple(replace(operator, opcode_index=codes[operator.opcode_index]) for operator in graph.operators)
     return replace(graph, tensors=tensors, operators=operators)

@@ -15,7 +15,7 @@ from tflq.engine.microkernels import forms
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, repeat
 
-pytestmark = pytest.mark.skipif(forms.chosen(False) is None, reason="no form for this machine")
+pytestmark = pytest.mark.skipif(forms.choose(False) is None, reason="no form for this machine")
 
 
 def window(height, width, kernel, stride, dilation, before):

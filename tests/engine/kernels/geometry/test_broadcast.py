@@ -7,7 +7,7 @@ import pytest
 
 from support.kernel_runs import assert_drawn_models_match
 from tflq.engine.kernels.geometry import broadcast
-from tflq.engine.kernels.geometry.broadcast import repeated_blocks
+from tflq.engine.kernels.geometry.broadcast import repeat_blocks
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
@@ -28,7 +28,7 @@ def test_drawn_models_have_the_bits_of_the_runtime() -> None:
 def test_blocks_in_which_an_operand_is_repeated(
     shape: tuple[int, ...], whole: tuple[int, ...], blocks: tuple[int, int, int] | None
 ) -> None:
-    assert repeated_blocks(shape, whole) == blocks
+    assert repeat_blocks(shape, whole) == blocks
     if blocks is not None and np.prod(shape) != np.prod(whole):
         x = np.arange(np.prod(shape)).reshape(shape)
         outer, _, inner = blocks

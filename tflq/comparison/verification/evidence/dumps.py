@@ -87,7 +87,7 @@ def load_dumps(
 
 def dump_of(model: Model, arrays: Mapping[str, Array] | Mapping[int, Array]) -> Dump:
     """Return a dump of arrays in memory, by tensor name or index."""
-    return _named(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
+    return _name(model, "arrays", {str(key): np.asarray(value) for key, value in arrays.items()})
 
 
 def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
@@ -98,10 +98,10 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
     with ExitStack() as stack:
         samples = entries_by_sample(model, place, stack)
         if samples is None:
-            return (_numbered(model, path, layer_by_layer_tensors(model, place)),)
+            return (_number(model, path, layer_by_layer_tensors(model, place)),)
         if len(samples) == 1 and not is_named(model, samples[0]):
             return _by_fit(model, os.fspath(path), samples[0])
-        return tuple(_named(model, path, entries) for entries in samples)
+        return tuple(_name(model, path, entries) for entries in samples)
 
 
 def recording_at(path: str | os.PathLike[str]) -> Golden | None:
@@ -144,7 +144,7 @@ def golden_at(model: Model, path: str | os.PathLike[str]) -> Golden:
 def dumps_of_recording(model: Model, golden: Golden, source: str) -> tuple[Dump, ...]:
     """Return the samples of a recording. Raise an InputError if they are of another model."""
     return tuple(
-        replace(_numbered(model, source, one.tensors, recorded=True), unwritten=one.unwritten)
+        replace(_number(model, source, one.tensors, recorded=True), unwritten=one.unwritten)
         for one in dumps_of_golden(model, golden, source)
     )
 
@@ -186,7 +186,7 @@ def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
             one[index] = row
     if not samples:
         raise nothing_named(model, source, [])
-    return tuple(_named(model, source, {str(index): v for index, v in one.items()}) for one in samples)
+    return tuple(_name(model, source, {str(index): v for index, v in one.items()}) for one in samples)
 
 
 def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, ...]) -> tuple[Dump, ...]:
@@ -196,7 +196,7 @@ def _with_inputs(model: Model, dumps: tuple[Dump, ...], samples: tuple[Sample, .
     return tuple(replace(d, tensors={**inputs, **d.tensors}) for d, inputs in zip(dumps, known, strict=True))
 
 
-def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
+def _name(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Entry]) -> Dump:
     """Return the dump of entries by their names."""
     names = names_of(model)
     known: dict[str, tuple[int, Entry]] = {}
@@ -221,7 +221,7 @@ def _named(model: Model, path: str | os.PathLike[str], entries: Mapping[str, Ent
     return Dump(os.fspath(path), tensors, tuple(unknown))
 
 
-def _numbered(
+def _number(
     model: Model, path: str | os.PathLike[str], tensors: Mapping[int, Array], *, recorded: bool = False
 ) -> Dump:
     count = len(view(model).tensors)

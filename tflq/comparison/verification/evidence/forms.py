@@ -61,7 +61,7 @@ def entries_by_sample(model: Model, place: Path, stack: ExitStack) -> Sequence[E
     if place.is_dir():
         return case_samples(model, place) if is_case(place) else [_folder(model, place)]
     if place.suffix == ".zip":
-        return entries_by_sample(model, _unpacked(place, stack), stack)
+        return entries_by_sample(model, _unpack(place, stack), stack)
     if place.suffix in C_FILES:
         return [{numbers.name: numbers for numbers in _c_file(place)}]
     if place.suffix == ".npy":
@@ -143,7 +143,7 @@ def _c_file(path: Path) -> tuple[Numbers, ...]:
     return c_arrays(read_bytes(path).decode("utf-8", "replace"))
 
 
-def _unpacked(place: Path, stack: ExitStack) -> Path:
+def _unpack(place: Path, stack: ExitStack) -> Path:
     """Unpack the readable files of a zip archive, without their folders; return the only one, or the folder of all."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     suffixes = (*_FILES, ".npz")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.comparison.verification.evidence.c_arrays import Numbers
-from tflq.comparison.verification.evidence.logs import ROLE, Block, blocks_of, checked_tensors, memory_words
+from tflq.comparison.verification.evidence.logs import ROLE, Block, blocks_of, check_tensors, memory_words
 from tflq.comparison.verification.evidence.tensor_names import names_of
 from tflq.errors import InputError, InputWarning
 from tflq.escaping import quoted
@@ -43,7 +43,7 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     Raises:
         InputError: The log holds no tensor of the model, or one that may be several; or all are damaged.
     """
-    checked = checked_tensors(text)
+    checked = check_tensors(text)
     if checked is not None:
         return _checked_samples(model, *checked, source)
     blocks = blocks_of(text)
@@ -61,7 +61,7 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
             continue
         if candidates:
             unclear.append((blocks[at], [one.tensor for one in candidates]))
-        elif len(blocks[at].words) >= _SHORT and _labelled(model, blocks[at].label):
+        elif len(blocks[at].words) >= _SHORT and _label(model, blocks[at].label):
             unclear.append((blocks[at], []))
         at += 1
     problems = [_problem(model, block, tensors) for block, tensors in unclear]
@@ -77,7 +77,7 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
 def _candidates(model: Model, blocks: Sequence[Block], at: int) -> Iterator[_Fit]:
     """Yield the tensors that the block may be, alone or with those after it; the label decides if it names one."""
     graph = view(model)
-    named = _labelled(model, blocks[at].label)
+    named = _label(model, blocks[at].label)
     groups = ([*named],) if named else (graph.outputs, tuple(dict.fromkeys((*graph.inputs, *graph.computed))))
     for group in groups:
         found = [
@@ -100,10 +100,10 @@ def _fit(model: Model, tensor: int, blocks: Sequence[Block], at: int, *, is_name
     for end in range(at, last):
         if end > at:
             if blocks[end].label and len(blocks[end].words) == 1:  # a line of others, such as `heap: 1234`
-                if _labelled(model, blocks[end].label):
+                if _label(model, blocks[end].label):
                     return None
                 continue
-            if _labelled(model, blocks[end].label) or blocks[end].is_memory != block.is_memory:
+            if _label(model, blocks[end].label) or blocks[end].is_memory != block.is_memory:
                 return None
             block = replace(block, words=(*block.words, *blocks[end].words))
         for words in filter(None, (block.words, memory_words(block))):
@@ -134,7 +134,7 @@ def _constant(word: str, width: int) -> str:
     return ("-" if word[0] == "-" else "") + (word.lstrip("+-0") or "0")
 
 
-def _labelled(model: Model, label: str) -> list[int]:
+def _label(model: Model, label: str) -> list[int]:
     """Return the tensors that a label names: by name, else by number, else by role."""
     if not label:
         return []
@@ -181,5 +181,5 @@ def _problem(model: Model, block: Block, tensors: Sequence[int]) -> str:
     if tensors:
         named = ", ".join(f"{t} {quoted(graph.tensors[t].name or '')}" for t in tensors[:5])
         return f"{what} may be {len(tensors)} tensors ({named}); print the number or the name of the tensor before them"
-    (tensor, *_) = _labelled(model, block.label)
+    (tensor, *_) = _label(model, block.label)
     return f"{what}, and tensor {tensor} has {math.prod(graph.tensors[tensor].shape):,}: not compared"

@@ -118,13 +118,13 @@ def _memory(rest: str, *, is_addressed: bool) -> str:
         if not text and size > 1 and is_addressed:
             return _constants(little)
         for data in (forward, little):
-            if text and _shown(data) == text.replace(" ", ""):
+            if text and _show(data) == text.replace(" ", ""):
                 return _constants(data)
     words = re.split(r"\s*\|", rest)[0].split()
     return " ".join(words) if "|" in rest and words and all(len(w) == 2 and _HEX.fullmatch(w) for w in words) else ""
 
 
-def _shown(data: bytes) -> str:
+def _show(data: bytes) -> str:
     """Return bytes as memory viewers show them: a dot for what cannot be printed, here without spaces."""
     return "".join(chr(byte) if 33 <= byte < 127 else "." for byte in data if byte != 32)
 

@@ -115,7 +115,7 @@ def blocks_of(text: str) -> list[Block]:
     return [_closed(one) for one in found]
 
 
-def checked_tensors(text: str) -> tuple[dict[tuple[int, int], bytes], list[str]] | None:
+def check_tensors(text: str) -> tuple[dict[tuple[int, int], bytes], list[str]] | None:
     """Return the bytes of tensors by sample and number, and what is damaged; None if no line has a checksum."""
     parts: dict[tuple[int, int], tuple[int, dict[int, bytes]]] = {}
     problems = []

@@ -102,7 +102,7 @@ def drafts(seed: int) -> Iterator[Draft]:
         for activation in ACTIVATIONS:
             yield from _windows(scales, activation)
             yield from _dense(scales, activation)
-        yield from _transposed(scales)
+        yield from _transpose(scales)
 
 
 def _aim(scales: Scales, activation: int, more: str = "") -> str:
@@ -150,7 +150,7 @@ def _dense(scales: Scales, activation: int) -> Iterator[Draft]:
         yield _draft("FULLY_CONNECTED", scales, aim, x, w, y, ("FullyConnectedOptions", options), 5)
 
 
-def _transposed(scales: Scales) -> Iterator[Draft]:
+def _transpose(scales: Scales) -> Iterator[Draft]:
     for kernel, stride, padding in product(((2, 2), (3, 3)), (1, 2), (SAME, VALID)):
         small = (3, 2)
         whole = [n * stride if padding == SAME else (n - 1) * stride + k for n, k in zip(small, kernel, strict=True)]

@@ -47,7 +47,7 @@ PRECISIONS: Mapping[str, Callable[[float], float]] = {
 }
 
 
-def rescaled(values: Array, real: float) -> Array:
+def rescale(values: Array, real: float) -> Array:
     """Return integers times a multiplier, as the reference kernels compute it: a 31-bit mantissa, two roundings."""
     mantissa, shift = quantize_multiplier(real)
     stages = rounding_twice(np.asarray(max(-shift, 0), np.int64))
@@ -55,7 +55,7 @@ def rescaled(values: Array, real: float) -> Array:
     return rounded
 
 
-def rescaled_once(values: Array, real: float) -> Array:
+def rescale_once(values: Array, real: float) -> Array:
     """Return the product rounded once, half away from zero."""
     mantissa, shift = quantize_multiplier(real)
     products = values.astype(np.int64) * mantissa
@@ -130,7 +130,7 @@ def _parting(
         ratio = (math.floor(tie * near) + 0.5) / tie
         y = T(made, fed.shape, float(np.float32(float(x.scale) / ratio)), _zero(rng, made))
         real = float(x.scale) / float(y.scale)
-        exact, other = (rescaled(values, r) + int(y.zero_point) for r in (real, precision(real)))
+        exact, other = (rescale(values, r) + int(y.zero_point) for r in (real, precision(real)))
         parts = (exact != other) & (np.minimum(exact, other) >= CODES[made][0])
         parts &= (np.maximum(exact, other) <= CODES[made][1]) & ((values > 0) | (not positive))
         if np.any(parts):
@@ -171,7 +171,7 @@ def _sums(
     every: Array,
     operands: tuple[T, T, T],
     width: type[np.floating[Any]] = np.float64,
-    scaled: Callable[[Array, float], Array] = rescaled,
+    scaled: Callable[[Array, float], Array] = rescale,
 ) -> Array:
     """Return all sums or differences of 8-bit codes; `width` is the type in which multipliers are computed."""
     a, b, y = operands
@@ -187,7 +187,7 @@ def _sums(
 #: Ways in which devices add differently.
 _SUMS: Mapping[str, Callable[..., Array]] = {
     "multiplier in float32": partial(_sums, width=np.float32),
-    "one rounding, half away from zero": partial(_sums, scaled=rescaled_once),
+    "one rounding, half away from zero": partial(_sums, scaled=rescale_once),
 }
 
 

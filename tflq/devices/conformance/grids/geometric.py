@@ -106,7 +106,7 @@ def covering(op: str, kind: str, turn: int = 0) -> tuple[Mapping[str, Any], ...]
     while open_pairs:
         start = min(open_pairs, key=repr)
         is_possible = space.allows(dict(start))
-        made = [_completed(rng, space, dict(start), open_pairs) for _ in range(_TRIES * is_possible)]
+        made = [_complete(rng, space, dict(start), open_pairs) for _ in range(_TRIES * is_possible)]
         allowed = [choice for choice in made if choice is not None]
         if not allowed:
             open_pairs.discard(start)  # no row has it
@@ -117,18 +117,18 @@ def covering(op: str, kind: str, turn: int = 0) -> tuple[Mapping[str, Any], ...]
     return tuple(rows)
 
 
-def _completed(rng: np.random.Generator, space: Space, choice: Choice, open_pairs: set[Any]) -> Choice | None:
+def _complete(rng: np.random.Generator, space: Space, choice: Choice, open_pairs: set[Any]) -> Choice | None:
     """Return a row with the given values, and for the other options those with most new pairs, in a random order."""
     for name in rng.permutation([name for name in space.options if name not in choice]).tolist():
         values = [space.options[name][i] for i in rng.permutation(len(space.options[name]))]
         values = [value for value in values if space.allows({**choice, name: value})]
         if not values:
             return None
-        choice[name] = max(values, key=lambda value: _gained(space, choice, name, value, open_pairs))
+        choice[name] = max(values, key=lambda value: _gain(space, choice, name, value, open_pairs))
     return choice
 
 
-def _gained(space: Space, choice: Choice, name: str, value: Any, open_pairs: set[Any]) -> int:
+def _gain(space: Space, choice: Choice, name: str, value: Any, open_pairs: set[Any]) -> int:
     names = tuple(space.options)
     pairs = (
         ((other, kept), (name, value)) if names.index(other) < names.index(name) else ((name, value), (other, kept))
@@ -199,7 +199,7 @@ def _dense(scales: Scales, op: str, choice: Choice) -> Draft:
     return _draft(op, scales, choice, (x, w, scales.bias(x, w, units)), y, ("FullyConnectedOptions", options), 5)
 
 
-def _transposed(scales: Scales, op: str, choice: Choice) -> Draft:
+def _transpose(scales: Scales, op: str, choice: Choice) -> Draft:
     kernel, strides = (choice["kernel_h"], choice["kernel_w"]), (choice["stride_h"], choice["stride_w"])
     small = choice["height"] // 2, choice["width"] // 2
     is_same = choice["padding"] == "SAME"
@@ -239,7 +239,7 @@ _MAKERS: Mapping[str, Callable[[Scales, str, Choice], Draft]] = {
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _convolution,
     "FULLY_CONNECTED": _dense,
-    "TRANSPOSE_CONV": _transposed,
+    "TRANSPOSE_CONV": _transpose,
     "AVERAGE_POOL_2D": _pool,
     "MAX_POOL_2D": _pool,
 }

@@ -21,13 +21,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.add_sub import reference
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.scaled_sum import OpData as General
-from tflq.engine.kernels.families.scaled_sum import (
-    centred_codes,
-    common_scale,
-    prepare_pot,
-    unsigned,
-    without_broadcast,
-)
+from tflq.engine.kernels.families.scaled_sum import centre_codes, common_scale, prepare_pot, unsigned, without_broadcast
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks, of_equal_rank, run_of
 from tflq.engine.kernels.geometry.broadcast import spread
 from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
@@ -35,7 +29,7 @@ from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.multiplier import quantize_multiplier
 from tflq.engine.numerics.rounding import wrap_int32
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.model.ir import TensorType
 from tflq.typing import Array
 
@@ -56,13 +50,13 @@ class OpData:
     wraps: bool  # whether scaled sums can leave 16 bits, in which blocks hold them
 
 
-def shifted_at_once(centred: Array, left: int, mantissa: int, shift: int) -> Array:
+def shift_at_once(centred: Array, left: int, mantissa: int, shift: int) -> Array:
     """Shift both ways before the product, which rounds half up; a shift to the right is a floor."""
     total = left + shift
     return _high(centred << total if total >= 0 else centred >> -total, mantissa)
 
 
-def shifted_after(centred: Array, left: int, mantissa: int, shift: int) -> Array:
+def shift_after(centred: Array, left: int, mantissa: int, shift: int) -> Array:
     """Shift right after the product: the product rounds half up, the shift is a floor."""
     return _high(centred << left, mantissa) >> -shift
 
@@ -74,11 +68,11 @@ def _high(x: Array, mantissa: int) -> Array:
 
 #: Type, and whether one operand is a single element -> elements in a block, and how inputs are scaled in it.
 FORMS: dict[tuple[TensorType, bool], tuple[int, Scaled]] = {
-    (TensorType.UINT8, False): (8, shifted_after),
-    (TensorType.UINT8, True): (8, shifted_after),
-    (TensorType.INT8, False): (16, shifted_at_once),
-    (TensorType.INT8, True): (8, shifted_after),
-    (TensorType.INT16, False): (16, shifted_at_once),
+    (TensorType.UINT8, False): (8, shift_after),
+    (TensorType.UINT8, True): (8, shift_after),
+    (TensorType.INT8, False): (16, shift_at_once),
+    (TensorType.INT8, True): (8, shift_after),
+    (TensorType.INT16, False): (16, shift_at_once),
 }
 
 
@@ -107,7 +101,7 @@ def in_vectors(node: Node, prepared: Prepared) -> Prepared:
 
     def table(operand: Operand) -> Array:
         mantissa, shift = quantize_multiplier(float(np.float64(operand.scale) / twice))
-        return scaled(centred_codes(operand), left, mantissa, shift).astype(np.int32)
+        return scaled(centre_codes(operand), left, mantissa, shift).astype(np.int32)
 
     data = OpData(prepared.data, table(a), table(b), run, whole, wraps=False)
     return Prepared(
@@ -184,7 +178,7 @@ def by_shifts(node: Node, sign: int) -> Prepared:
     """Require zero points 0, scales that are powers of two and operands of one shape."""
     for operand in both(node):
         node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-        is_pot = bool(operand.scale > 0) and checked_log2(operand.scale)[1]
+        is_pot = bool(operand.scale > 0) and check_log2(operand.scale)[1]
         node.check(is_pot, "scale", operand, expected="a power of two", got=operand.scale)
     without_broadcast(node)
     return prepare_pot(node, sign)

@@ -18,7 +18,7 @@ from tflq.engine.kernels.families.scaled_sum import prepare_pot, without_broadca
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 
 
 def prepare_with(sign: int) -> Callable[[Node, Arithmetic], Prepared]:
@@ -28,7 +28,7 @@ def prepare_with(sign: int) -> Callable[[Node, Arithmetic], Prepared]:
         for operand in both(node):
             node.check(operand.is_quantized, "is not quantized", operand)
             node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-            node.check(checked_log2(operand.scale)[1], "scale must be a power of two", operand, got=operand.scale)
+            node.check(check_log2(operand.scale)[1], "scale must be a power of two", operand, got=operand.scale)
         without_broadcast(node)
         return prepare_pot(node, sign)
 

@@ -48,22 +48,22 @@ def prepare_sum(node: Node, sign: int) -> Prepared:
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
     data = OpData(
-        first=_scaled_codes(a, int(np.rint(np.ldexp(np.float64(first), shift)))),
-        second=_scaled_codes(b, sign * int(np.rint(np.ldexp(np.float64(second), shift)))),
-        pipeline=OutputPipeline(halved_up(shift), y.zero_point, even_range(node, y), dtype),
+        first=_scale_codes(a, int(np.rint(np.ldexp(np.float64(first), shift)))),
+        second=_scale_codes(b, sign * int(np.rint(np.ldexp(np.float64(second), shift)))),
+        pipeline=OutputPipeline(halve_up(shift), y.zero_point, even_range(node, y), dtype),
         shape=shape,
     )
     return Prepared((shape,), data, eval_general)
 
 
-def halved_up(shift: int) -> SingleRounding:
+def halve_up(shift: int) -> SingleRounding:
     """Return the stage that divides by 2**shift, half up; `shift` in 1..31."""
     stage = SingleRounding.of_fixed(1 << 30, 1 - shift)
     assert isinstance(stage, SingleRounding)
     return stage
 
 
-def _scaled_codes(operand: Operand, multiplier: int) -> Array:
+def _scale_codes(operand: Operand, multiplier: int) -> Array:
     codes = np.arange(256, dtype=np.uint8).view(operand.type.label).astype(np.int64)
     return ((codes - operand.zero_point) * multiplier).astype(np.int32)
 

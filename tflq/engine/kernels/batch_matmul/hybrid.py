@@ -48,7 +48,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Fold leading dimensions as the source folds them."""
     shape, adjoint, length = shapes(node)
     x, y = node.input(0), node.input(1)
-    leading = folded(x.shape, y.shape, adjoint[0])
+    leading = fold(x.shape, y.shape, adjoint[0])
     asymmetric = bool(node.options.get("asymmetric_quantize_inputs", 0))
     computed, read = leading[1][1] * leading[1][2], sum(max(n - 1, 0) for n in leading[1]) + 1
     if asymmetric and read > computed > 0:
@@ -64,7 +64,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), data, evaluate)
 
 
-def folded(x: Shape, y: Shape, adjoint: bool) -> tuple[Shape, Shape]:
+def fold(x: Shape, y: Shape, adjoint: bool) -> tuple[Shape, Shape]:
     """Return three leading dimensions each: if y's last is 1, x's last has become part of its rows."""
     left, right = x[:-2], y[:-2]
     if not adjoint and left and right and right[-1] == 1:

@@ -25,7 +25,7 @@ import numpy as np
 
 from tflq.engine.kernels.conv_2d.shapes import shapes
 from tflq.engine.kernels.families.activation import float_range
-from tflq.engine.kernels.families.hybrid import centred_images, channel_scales, quantize_images, read_as_int8
+from tflq.engine.kernels.families.hybrid import centre_images, channel_scales, quantize_images, read_as_int8
 from tflq.engine.kernels.families.hybrid_sums import HybridSums
 from tflq.engine.kernels.families.operand_rows import Patches
 from tflq.engine.kernels.families.ordered_sums import finish_pixels
@@ -101,7 +101,7 @@ def filters(inputs: Inputs) -> Array:
 
 def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Source: HybridConvPerChannel. Rounding: sum to float32, times scale of the filter, times scale of the image."""
-    codes, scales = centred_images(x)
+    codes, scales = centre_images(x)
     sums = pixel_sums(data, codes, (x, w, bias))
     out = np.empty(data.shape, np.float32)
     pixels, added = out.reshape(-1, data.shape[3]), np.ascontiguousarray(bias).reshape(-1)

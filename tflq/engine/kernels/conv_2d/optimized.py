@@ -25,7 +25,7 @@ from tflq.engine.kernels.conv_2d.hybrid import OpData, image_of, pixel_sums, sca
 from tflq.engine.kernels.conv_2d.reference import FloatData, channels_last, eval_float, prepare_quantized
 from tflq.engine.kernels.conv_2d.shapes import shapes
 from tflq.engine.kernels.families.activation import clamp_in_place
-from tflq.engine.kernels.families.hybrid import centred_images
+from tflq.engine.kernels.families.hybrid import centre_images
 from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy
 from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
@@ -111,7 +111,7 @@ def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_per_channel(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Rounding: sum to float32, times the product of the scales, then bias."""
-    codes, scales = centred_images(x)
+    codes, scales = centre_images(x)
     sums = pixel_sums(data, codes, (x, w, bias))
     out = sums.astype(np.float32)
     out *= scales[image_of(data, 0, len(out)), None] * data.scale

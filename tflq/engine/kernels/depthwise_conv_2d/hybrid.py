@@ -25,7 +25,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.contraction import bias_of, require_quantized
-from tflq.engine.kernels.families.hybrid import centred_images, channel_scales
+from tflq.engine.kernels.families.hybrid import centre_images, channel_scales
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -58,7 +58,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
     """Source: DepthwiseConvHybridPerChannel. Rounding: sum to float32, times the product of the scales, then bias."""
-    codes, scales = centred_images(x)
+    codes, scales = centre_images(x)
     sums = np.zeros(data.shape, np.int32)
     accumulate(codes, np.ascontiguousarray(w[0]), data.window, sums)
     out = sums.astype(np.float32)

@@ -24,7 +24,7 @@ from tflq.engine.kernels.depthwise_conv_2d.reference import FloatData, prepare_f
 from tflq.engine.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.engine.kernels.families.activation import clamp_in_place
 from tflq.engine.kernels.families.contraction import multipliers
-from tflq.engine.kernels.families.hybrid import centred_images
+from tflq.engine.kernels.families.hybrid import centre_images
 from tflq.engine.kernels.families.ordered_sums import convolve_depthwise
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import Prepare, eight_channels, in_whole_blocks, requantizing
@@ -139,7 +139,7 @@ def eval_hybrid(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     """Rounding: sum to float32; in whole blocks times the filter's scale, times the image's; else the other way round;
     then bias.
     """
-    codes, scales = centred_images(x)
+    codes, scales = centre_images(x)
     sums = np.zeros(data.shape, np.int32)
     accumulate(codes, np.ascontiguousarray(w[0]), data.window, sums)
     out = sums.astype(np.float32)

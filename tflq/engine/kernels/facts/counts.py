@@ -72,12 +72,12 @@ def depthwise(sizes: Sizes) -> int:
     return prod(sizes.output) * prod(sizes.input(1)[:-1])
 
 
-def transposed(sizes: Sizes) -> int:
+def transpose(sizes: Sizes) -> int:
     """Count products: every element of x (operand 2) meets w (O, KH, KW, C) without its C."""
     return sizes.elements(2) * prod(sizes.input(1)[:-1])
 
 
-def transposed_3d(sizes: Sizes) -> int:
+def transpose_3d(sizes: Sizes) -> int:
     """Count products: every element of x (operand 2) meets w (KD, KH, KW, O, C) without its C."""
     return sizes.elements(2) * prod(sizes.input(1)[:-1])
 

@@ -19,7 +19,7 @@ FACTS = (
          by_rows=True, by_channel=True, quantize=Rule(weights=Weights(0, 1, 0, 2)),
          needs=Needs(3, 1, hybrid=(2, 5), int4=7), xnnpack_floats=SINCE_2_1, products=counts.convolution),
     Fact("CONV_3D", both="2.5:1", products=counts.convolution_3d),  # conv3d.h Conv3D
-    Fact("CONV_3D_TRANSPOSE", both="2.7:1", products=counts.transposed_3d),  # conv3d_transpose.h Conv3DTranspose
+    Fact("CONV_3D_TRANSPOSE", both="2.7:1", products=counts.transpose_3d),  # conv3d_transpose.h Conv3DTranspose
     Fact("DEPTHWISE_CONV_2D", opt="1.15:3 2.3:5 2.5:6 2.13:7", ref="1.15:2 2.5:6", micro="-hybrid", by_channel=True,
          quantize=Rule(weights=Weights(0, 1, 3, 2)), needs=Needs(3, 1, hybrid=(4, 6), int4=7), xnnpack_floats=SINCE_2_1,
          products=counts.depthwise),  # depthwise_conv.h DepthwiseConvPerChannel
@@ -36,7 +36,7 @@ FACTS = (
          needs=Needs(3, 1), products=counts.svdf),  # svdf.h EvalFloatSVDF, ApplyTimeWeightsBiasAndActivation
     Fact("TRANSPOSE_CONV", opt="1.15:1 2.3:3 2.12:4 1.0:5", ref="1.15:1 2.5:3 1.0:5", micro="-hybrid", by_rows=True,
          by_channel=True, quantize=Rule(weights=Weights(2, 1, 0, 3)), needs=Needs(2, 2), xnnpack_floats=SINCE_2_1,
-         products=counts.transposed),  # transpose_conv.h TransposeConv
+         products=counts.transpose),  # transpose_conv.h TransposeConv
     Fact("Convolution2DTransposeBias", room="transpose_conv", kept_float=ONLY_FLOATS, delegated="litert-1.0"),
     Fact("UNIDIRECTIONAL_SEQUENCE_LSTM", room="lstm", opt="1.15:2 2.5:3 2.12:4", ref="1.15:1 2.5:3", micro="-hybrid",
          traced=False, quantize=FREE, products=counts.recurrent(*range(1, 9), 16)),  # lstm_eval.cc LstmStepFloat

@@ -13,7 +13,7 @@ from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import clamp_in_place, number_range
 from tflq.engine.kernels.families.ordered_sums import clamp_std
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.geometry.broadcast import broadcast_shape, repeated_blocks
+from tflq.engine.kernels.geometry.broadcast import broadcast_shape, repeat_blocks
 from tflq.engine.kernels.kernel import Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
@@ -51,7 +51,7 @@ def prepare_clamped(function: Function) -> Prepare:
 
 @filling(
     lambda data, a, b: (np.broadcast_shapes(a.shape, b.shape), data.clamp.low.dtype),
-    once=lambda data, a, b: _clamped_once(data, a, b),
+    once=lambda data, a, b: _clamp_once(data, a, b),
 )
 def eval_clamped(data: Clamped, out: Array, a: Array, b: Array) -> Call:
     """Source: ActivationFunctionWithMinMax(op(a, b)). Rounding: one, of the type. Overflow: integers wrap."""
@@ -59,13 +59,13 @@ def eval_clamped(data: Clamped, out: Array, a: Array, b: Array) -> Call:
     number = COMPILED.get(data.function)
     if number is not None and out.dtype == np.float32:
         if a.size == b.size == out.size:
-            return _clamped_into.bound(a.reshape(-1), b.reshape(-1), number, *data.clamp, out.reshape(-1))
+            return _clamp_into.bound(a.reshape(-1), b.reshape(-1), number, *data.clamp, out.reshape(-1))
         whole, other, number = (a, b, number) if a.size == out.size else (b, a, SWAPPED[number])
-        blocks = repeated_blocks(other.shape, out.shape)
+        blocks = repeat_blocks(other.shape, out.shape)
         if whole.size == out.size > 0 and blocks is not None:
             outer, times, inner = blocks
             parts = whole.reshape(blocks), np.asarray(other, order="C").reshape(outer, inner)
-            return _clamped_repeated.bound(*parts, number, *data.clamp, out.reshape(outer, times, inner))
+            return _clamp_repeated.bound(*parts, number, *data.clamp, out.reshape(outer, times, inner))
 
     def call() -> None:
         data.function(a, b, out=out)
@@ -74,7 +74,7 @@ def eval_clamped(data: Clamped, out: Array, a: Array, b: Array) -> Call:
     return call
 
 
-#: The functions that `_clamped_into` knows, by their numbers there.
+#: The functions that `_clamp_into` knows, by their numbers there.
 COMPILED: dict[Function, int] = {np.add: 0, np.subtract: 1, np.multiply: 2}
 #: Their numbers where the operands change places.
 SWAPPED = {0: 0, 1: 3, 2: 2}
@@ -85,15 +85,15 @@ _RUN = 256
 @writes("out")
 @in_pieces(a="r", b="r", out="r")
 @compiled
-def _clamped_into(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
+def _clamp_into(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
     """Prepare guarantees: `a`, `b` and `out` have the same size."""
-    _clamped_row(a, b, function, low, high, out)
+    _clamp_row(a, b, function, low, high, out)
 
 
 @writes("out")
 @in_pieces(a="om", b="o", out="om")
 @compiled
-def _clamped_repeated(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
+def _clamp_repeated(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
     """Prepare guarantees: `a` and `out` are (outer, times, inner) and not empty, `b` is (outer, inner)."""
     outer, times, inner = out.shape
     several = min(times, max(1, _RUN // inner))
@@ -104,11 +104,11 @@ def _clamped_repeated(a: Array, b: Array, function: Int, low: Real, high: Real, 
                 repeated[start + i] = b[o, i]
         for m in range(0, times, several):
             x, y = a[o, m : m + several].reshape(-1), out[o, m : m + several].reshape(-1)
-            _clamped_row(x, repeated[: y.size], function, low, high, y)
+            _clamp_row(x, repeated[: y.size], function, low, high, y)
 
 
 @compiled
-def _clamped_row(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
+def _clamp_row(a: Array, b: Array, function: Int, low: Real, high: Real, out: Array) -> None:
     """Apply `function` to one row, then clamp. The caller guarantees: `a`, `b` and `out` have the same size."""
     if function == 0:
         for i in range(out.size):
@@ -124,7 +124,7 @@ def _clamped_row(a: Array, b: Array, function: Int, low: Real, high: Real, out: 
             out[i] = clamp_std(b[i] - a[i], low, high)
 
 
-def _clamped_once(data: Clamped, a: Array, b: Array) -> Array:
+def _clamp_once(data: Clamped, a: Array, b: Array) -> Array:
     return clamp_in_place(np.asarray(data.function(a, b)), *data.clamp)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.binary import Function, both
-from tflq.engine.kernels.families.scaled_sum import scaled_codes
+from tflq.engine.kernels.families.scaled_sum import scale_codes
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -40,7 +40,7 @@ def kernels(op: str, compare: Function, plain: tuple[str, ...], versions: tuple[
     def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
         a, b, _ = both(node)
         shape = broadcast_shape(node, a, b)
-        first, second = (scaled_codes(o, arithmetic, np.float64(o.scale), LEFT_SHIFT) for o in (a, b))
+        first, second = (scale_codes(o, arithmetic, np.float64(o.scale), LEFT_SHIFT) for o in (a, b))
         return Prepared((shape,), OpData(compare, first, second), eval_quantized)
 
     def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:

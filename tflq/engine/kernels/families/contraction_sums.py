@@ -62,7 +62,7 @@ class OpData:
     is_dense: bool  # rows, each an image of one pixel
 
 
-def summed_by_rule(row: Kernel, point: Sums) -> Kernel:
+def sum_by_rule(row: Kernel, point: Sums) -> Kernel:
     """Return the row whose sums are limited on the way."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

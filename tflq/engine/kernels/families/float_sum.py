@@ -30,14 +30,14 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.code_ranges import TO_CODES, CodeRange, range_of
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.divisions import ROUNDINGS
-from tflq.engine.numerics.multiply_add import MultiplyAdd, fused, rounded_apart
+from tflq.engine.numerics.multiply_add import MultiplyAdd, fuse, round_apart
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.numerics.stated_fields import check_fields
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
 FOLDED, ONE_BY_ONE = "folded into the constant", "folded into the constant one by one"
-PRODUCTS: Mapping[str, MultiplyAdd] = {"rounded": rounded_apart, "fused": fused}
+PRODUCTS: Mapping[str, MultiplyAdd] = {"rounded": round_apart, "fused": fuse}
 #: Terms in the order in which they are added: the constant and both inputs.
 ORDERS: Mapping[str, str] = {
     "constant, first, second": "cab",
@@ -103,7 +103,7 @@ class OpData:
     point: FloatSum
 
 
-def summed_in_floats(row: Kernel, point: FloatSum) -> Kernel:
+def sum_in_floats(row: Kernel, point: FloatSum) -> Kernel:
     """Return the row of ADD or SUB that adds codes times ratios of scales."""
     sign = -1 if row.op == "SUB" else 1
 
@@ -171,7 +171,7 @@ def _in_steps(ranges: Sequence[CodeRange], sign: int, clamp: Clamp, dtype: np.dt
     with np.errstate(all="ignore"):
         ratio = a.step / b.step
         shift = f32(a.zero + f32(sign) * f32(f32(b.zero * b.step) / a.step))
-        first = a.made_again(shift, ratio)
+        first = a.make_again(shift, ratio)
         if point.scales == COUNTED:
             y, scale = replace(y, low=f32(y.low / b.step), high=f32(y.high / b.step)), f32(1)
         else:

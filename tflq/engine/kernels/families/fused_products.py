@@ -18,7 +18,7 @@ from tflq.engine.kernels.filling import Call
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Node, Shape
 from tflq.engine.microkernels import fused_tiles
-from tflq.engine.microkernels.float_tiles import packed
+from tflq.engine.microkernels.float_tiles import pack
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.typing import Array
 
@@ -34,7 +34,7 @@ class FusedProduct:
     @classmethod
     def of(cls, matrix: Array, window: Window) -> FusedProduct:
         """Bind `matrix` (K, N), which has elements, for the patches of `window`."""
-        return cls(window, packed(matrix, fused_tiles.chosen()), len(matrix))
+        return cls(window, pack(matrix, fused_tiles.choose()), len(matrix))
 
     @classmethod
     def of_rows(cls, matrix: Array, rows: int) -> FusedProduct:
@@ -43,7 +43,7 @@ class FusedProduct:
 
     def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
         """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
-        return tiled(fused_tiles.chosen(), out, x, self.window, self.weights, self.length, bias, clamp)
+        return tiled(fused_tiles.choose(), out, x, self.window, self.weights, self.length, bias, clamp)
 
 
 def open_range(node: Node) -> NumberClamp:

@@ -71,7 +71,7 @@ def quantize_images(x: Array, asymmetric: bool) -> Rows:
     return quantize_rows(np.ascontiguousarray(x, np.float32).reshape(x.shape[0], math.prod(x.shape[1:])), asymmetric)
 
 
-def centred_images(x: Array) -> tuple[Array, Array]:
+def centre_images(x: Array) -> tuple[Array, Array]:
     """Quantize images asymmetrically; return code minus zero point (int16, the shape of `x`) and their scales."""
     rows = quantize_images(x, asymmetric=True)
     centred = rows.codes.astype(np.int16) - rows.zero_point.astype(np.int16)[:, None]

@@ -65,7 +65,7 @@ class OpData:
     point: IntegerSum
 
 
-def summed_in_integers(row: Kernel, point: IntegerSum) -> Kernel:
+def sum_in_integers(row: Kernel, point: IntegerSum) -> Kernel:
     """Return the row of ADD or SUB whose inputs are brought to the output's scale by themselves."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -65,10 +65,10 @@ class OrderedProduct:
         if not (window.is_pointwise or np.isfinite(matrix).all()):
             return None
         try:
-            float_tiles.address_of(float_tiles.chosen())
+            float_tiles.address_of(float_tiles.choose())
         except Unavailable:
             return None
-        panels = float_tiles.packed(matrix, float_tiles.chosen())
+        panels = float_tiles.pack(matrix, float_tiles.choose())
         return cls(window, panels, min(block or len(matrix), len(matrix)))
 
     @classmethod
@@ -78,7 +78,7 @@ class OrderedProduct:
 
     def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
         """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
-        return tiled(float_tiles.chosen(), out, x, self.window, self.weights, self.block, bias, clamp)
+        return tiled(float_tiles.choose(), out, x, self.window, self.weights, self.block, bias, clamp)
 
 
 def _passes(out: Array, first_row: Int, x: Array, window: Window, weights: Array, *rest: Any) -> int:

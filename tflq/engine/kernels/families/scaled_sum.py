@@ -24,7 +24,7 @@ from tflq.engine.microkernels.sums import Sums, Term, sums_of
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, Shift
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.engine.numerics.stage_loops import scale_twice
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, tabulate
 from tflq.errors import UndefinedResultError
@@ -74,8 +74,8 @@ def prepare_general(node: Node, arithmetic: Arithmetic, sign: int) -> Prepared:
     reals = [np.float64(real(operand.scale) / real(twice)) for operand in (a, b)]
     first, second = (term_of(operand, arithmetic, of, left_shift) for operand, of in zip((a, b), reals, strict=True))
     data = OpData(
-        first=scaled_codes(a, arithmetic, reals[0], left_shift),
-        second=sign * scaled_codes(b, arithmetic, reals[1], left_shift),
+        first=scale_codes(a, arithmetic, reals[0], left_shift),
+        second=sign * scale_codes(b, arithmetic, reals[1], left_shift),
         pipeline=pipeline,
         shape=shape,
     )
@@ -101,13 +101,13 @@ def term_of(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shi
     return Term(np.dtype(operand.type.label), int(operand.zero_point), left_shift, stage)
 
 
-def scaled_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
+def scale_codes(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Array:
     """Tabulate by code (as unsigned): (code - zero point) * 2**left_shift * real, as the runtime requantizes."""
-    shifted = centred_codes(operand) << left_shift
+    shifted = centre_codes(operand) << left_shift
     return tabulate(arithmetic.requantize(smaller_than_one(real)), shifted.astype(np.int32))
 
 
-def centred_codes(operand: Operand) -> Array:
+def centre_codes(operand: Operand) -> Array:
     """Tabulate by code (as unsigned): code - zero point, int64."""
     dtype = np.dtype(operand.type.label)
     codes = np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
@@ -208,7 +208,7 @@ def _add_scaled(
 
 def has_pot_scales(node: Node) -> bool:
     """Return whether the options ask for shifts, and all three scales are powers of two (to 1e-3 of an octave)."""
-    return bool(node.options["pot_scale_int16"]) and all(checked_log2(o.scale)[1] for o in both(node))
+    return bool(node.options["pot_scale_int16"]) and all(check_log2(o.scale)[1] for o in both(node))
 
 
 def prepare_pot(node: Node, sign: int) -> Prepared:
@@ -216,7 +216,7 @@ def prepare_pot(node: Node, sign: int) -> Prepared:
     a, b, y = both(node)
     shape = broadcast_shape(node, a, b)
     clamp = code_range(node, y, np.int16)
-    logs = [checked_log2(operand.scale)[0] for operand in (a, b, y)]
+    logs = [check_log2(operand.scale)[0] for operand in (a, b, y)]
     first, second = logs[2] - logs[0], logs[2] - logs[1]
     node.check(min(first, second) == 0, "one input must have the output's scale, the other a finer one", y)
     if max(first, second) > 15:

@@ -15,7 +15,7 @@ from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.kernel import Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import Composed, FloatFunction
-from tflq.engine.numerics.multiply_add import MultiplyAdd, rounded_apart
+from tflq.engine.numerics.multiply_add import MultiplyAdd, round_apart
 from tflq.engine.numerics.tables import (
     Transform,
     leaves_int32,
@@ -42,11 +42,11 @@ def prepare_unary(node: Node, data: Any, evaluate: Callable[[Any, Array], Array]
     shape = node.input(0).shape
     if dtype.itemsize == 1 and dtype != np.bool_:
         codes = np.arange(256, dtype=np.uint8).view(dtype)
-        return Prepared((shape,), tabulated(data, lambda changed: evaluate(changed, codes)), eval_table)
+        return Prepared((shape,), tabulate(data, lambda changed: evaluate(changed, codes)), eval_table)
     return Prepared((shape,), data, evaluate)
 
 
-def tabulated(data: Any, make: Callable[[Any], Array]) -> Tabulated:
+def tabulate(data: Any, make: Callable[[Any], Array]) -> Tabulated:
     """Return the table that `make` computes from `data`."""
     return Tabulated(data, make(data), make)
 
@@ -65,7 +65,7 @@ def same_type(node: Node) -> tuple[Operand, Operand]:
 
 
 def prepare_tabulated(
-    node: Node, transform: Transform, multiply_add: MultiplyAdd = rounded_apart, is_clamped: bool = True
+    node: Node, transform: Transform, multiply_add: MultiplyAdd = round_apart, is_clamped: bool = True
 ) -> Prepared:
     """Prepare a table of a function of reals: 256 codes for int8 and uint8, 513 samples to interpolate for int16.
 

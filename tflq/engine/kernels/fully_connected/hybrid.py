@@ -121,10 +121,10 @@ def evaluate_alone(data: OpData, out: Array, x: Array, w: Array, bias: Array | N
     rows = x.reshape(-1)[: out.size // units * data.length].reshape(-1, data.length)
     start = np.zeros(0, np.float32) if bias is None else bias.reshape(-1)
     options = data.asymmetric, data.activation, out.reshape(-1, units), undefined
-    return partial(_checked, _multiply.bound(given, rows, start, data.integers, *options), undefined)
+    return partial(_check, _multiply.bound(given, rows, start, data.integers, *options), undefined)
 
 
-def _checked(multiply: Call, undefined: Array) -> None:
+def _check(multiply: Call, undefined: Array) -> None:
     multiply()
     if undefined[0]:
         undefined[0] = 0

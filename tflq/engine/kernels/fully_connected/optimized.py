@@ -49,7 +49,7 @@ from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic, prepared_real
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.dynamic_range import ByteMatrix, Floats, Rows, quantize_rows
-from tflq.engine.numerics.multiply_add import fused
+from tflq.engine.numerics.multiply_add import fuse
 from tflq.model.ir import TensorType
 from tflq.typing import Array
 
@@ -168,7 +168,7 @@ class FusedMatrix(ByteMatrix):
         sums = self.sums(rows.codes)
         if not rows.is_centred:
             sums -= rows.zero_point[:, None] * self.row_sums
-        out[...] = fused(sums.astype(np.float32), rows.scale[:, None] * self.scale, out)
+        out[...] = fuse(sums.astype(np.float32), rows.scale[:, None] * self.scale, out)
 
 
 def fused_matrix(weights: Array, scale: np.float32 | Array) -> ByteMatrix:

@@ -41,7 +41,7 @@ def spread(x: Array, shape: Shape) -> Array:
     return out
 
 
-def repeated_blocks(shape: Shape, whole: Shape) -> tuple[int, int, int] | None:
+def repeat_blocks(shape: Shape, whole: Shape) -> tuple[int, int, int] | None:
     """Return `whole` as (outer, times, inner), for a tensor of `shape` (outer, inner) that is repeated in between.
 
     Return None if it is repeated along axes that are apart.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.two_tables import TwoTables, eval_tables
-from tflq.engine.kernels.families.unary import same_type, tabulated
+from tflq.engine.kernels.families.unary import same_type, tabulate
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.hard_swish import reference
@@ -33,7 +33,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     tail = reference.prepare_quantized(node, arithmetic)
     data = tail.data.data
     codes = np.arange(256, dtype=np.uint8).view(CARRIER[node.input(0).type])
-    whole = tabulated(data, lambda changed: eval_whole(changed, codes))
+    whole = tabulate(data, lambda changed: eval_whole(changed, codes))
     return Prepared(tail.shapes, TwoTables(whole, tail.data, BLOCK), eval_tables)
 
 

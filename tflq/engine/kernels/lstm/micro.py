@@ -38,7 +38,7 @@ from tflq.engine.kernels.lstm import reference
 from tflq.engine.kernels.validity import cmsis_nn, micro
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.engine.numerics.sigmoid_int16 import logistic_int16_into, tanh_int16_into
 from tflq.engine.numerics.stages import OutputPipeline, type_range
 from tflq.typing import Array
@@ -82,7 +82,7 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     time_major = bool(node.options.get("time_major", False))
     sizes = check(node, SINGLE, x.shape[1 if time_major else 0], x.shape[2])
     _check_plain(node, sizes)
-    exponent, _ = checked_log2(cell.scale)
+    exponent, _ = check_log2(cell.scale)
     clip = float(np.float32(node.options.get("cell_clip", 0.0)))
     data = OpData(
         gates=tuple(_gate(node, arithmetic, g, x, state) for g in range(4)),  # type: ignore[arg-type]

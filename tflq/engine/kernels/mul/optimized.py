@@ -26,7 +26,7 @@ from tflq.model.ir import TensorType
 from tflq.typing import Array
 
 
-def saturated(scaled: Array) -> Array:
+def saturate(scaled: Array) -> Array:
     """Return int32 as int16, saturated. Source: vqmovn_s32."""
     return np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
 
@@ -38,10 +38,10 @@ def truncate(scaled: Array) -> Array:
 
 #: Type, and whether one operand is a single element -> elements in a block, and how 32 bits become 16 in it.
 FORMS: dict[tuple[TensorType, bool], tuple[int, Callable[[Array], Array]]] = {
-    (TensorType.UINT8, False): (8, saturated),
+    (TensorType.UINT8, False): (8, saturate),
     (TensorType.UINT8, True): (8, truncate),
-    (TensorType.INT8, False): (16, saturated),
-    (TensorType.INT8, True): (16, saturated),
+    (TensorType.INT8, False): (16, saturate),
+    (TensorType.INT8, True): (16, saturate),
 }
 
 

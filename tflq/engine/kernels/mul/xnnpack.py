@@ -17,7 +17,7 @@ import numpy as np
 from tflq.engine.kernels.delegation import delegate, has_shape, is_quantized
 from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.families.binary import both
-from tflq.engine.kernels.families.unary import Tabulated, tabulated
+from tflq.engine.kernels.families.unary import Tabulated, tabulate
 from tflq.engine.kernels.families.xnnpack_floats import computing
 from tflq.engine.kernels.families.xnnpack_scaling import even_range
 from tflq.engine.kernels.filling import Call, filling
@@ -73,7 +73,7 @@ def prepare_square(node: Node, arithmetic: Arithmetic) -> Prepared:
     with np.errstate(all="ignore"):
         per_unit = np.float32(1) / y.scale
     data = SquareData(x.scale, x.zero_point, per_unit, y.zero_point, even_range(node, y), dtype)
-    return Prepared((x.shape,), tabulated(data, squares), eval_square)
+    return Prepared((x.shape,), tabulate(data, squares), eval_square)
 
 
 def squares(data: SquareData) -> Array:

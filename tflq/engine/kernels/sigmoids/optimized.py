@@ -26,7 +26,7 @@ from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen_activations
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.elementary import logistic_into, tanh_into
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
 from tflq.typing import Array
@@ -91,7 +91,7 @@ def prepare_truncated_logistic(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check like the reference kernel."""
     shapes = reference.prepare_logistic_int16(node, arithmetic).shapes
     x = node.input(0)
-    exponent, is_pot = checked_log2(x.scale)
+    exponent, is_pot = check_log2(x.scale)
     multiple = 0 if is_pot and exponent == -12 else int(float(x.scale) * 4096.0)
     if multiple == 0:
         return Prepared(shapes, None, eval_logistic_q3)
@@ -109,7 +109,7 @@ def prepare_truncated_tanh(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check like the reference kernel."""
     shapes = reference.prepare_tanh_int16(node, arithmetic).shapes
     x = node.input(0)
-    exponent, is_pot = checked_log2(x.scale)
+    exponent, is_pot = check_log2(x.scale)
     shift = exponent + 12
     multiple = 0 if is_pot and shift in (0, 1) else int(float(x.scale) * 4096.0)
     if multiple == 0:

@@ -24,7 +24,7 @@ from tflq.engine.kernels.filling import Call, filling
 from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.libm import Composed, expf, tanhf
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.engine.numerics.sigmoid_int16 import logistic_int16_into, sigmoid_multiplier, tanh_int16_into
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
@@ -106,7 +106,7 @@ def prepare_tanh_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare the published table of the sigmoid."""
     x, y = same_type(node)
     check_zero_points(node)
-    node.check(bool(y.scale > 0) and checked_log2(y.scale) == (-15, True), "scale", y, expected="2**-15", got=y.scale)
+    node.check(bool(y.scale > 0) and check_log2(y.scale) == (-15, True), "scale", y, expected="2**-15", got=y.scale)
     return Prepared((x.shape,), _multiplier(node, x, 1), eval_tanh_int16)
 
 

@@ -21,7 +21,7 @@ from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Shift
 from tflq.engine.numerics.elementary import logistic_into, tanh_into
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.typing import Array
 
 INTEGER_BITS = 3
@@ -51,7 +51,7 @@ def prepare_with(function: Callable[..., None], largest_shift: int) -> Callable[
 
 def _log2(node: Node, which: int) -> int:
     operand = (node.input(0), node.outputs[0])[which]
-    exponent, is_pot = checked_log2(operand.scale)
+    exponent, is_pot = check_log2(operand.scale)
     node.check(is_pot, "scale must be a power of two", operand, got=operand.scale)
     return exponent
 

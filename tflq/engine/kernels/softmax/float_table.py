@@ -76,7 +76,7 @@ def eval_table(data: OpData, x: Array) -> Array:
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         real = np.empty(rows[block].shape, np.float32)
-        _scaled_rows(rows[block], data.exps, data.scale, real)
+        _scale_rows(rows[block], data.exps, data.scale, real)
         whole = floats_to_int32(data.round(real)) + np.int32(data.zero_point)
         codes[block] = np.clip(whole, *type_range(data.dtype))
     return out
@@ -84,7 +84,7 @@ def eval_table(data: OpData, x: Array) -> Array:
 
 @in_pieces(4, x="r", out="r")
 @compiled
-def _scaled_rows(x: Array, exps: Array, scale: Real, out: Array) -> None:
+def _scale_rows(x: Array, exps: Array, scale: Real, out: Array) -> None:
     """Prepare guarantees: codes have 8 bits and `exps` 256 entries. Eval guarantees: no row is empty, `out` has the
     shape of `x`.
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.engine.kernels.families.binary import both
-from tflq.engine.kernels.families.scaled_sum import scaled_codes, smaller_than_one
+from tflq.engine.kernels.families.scaled_sum import scale_codes, smaller_than_one
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.squared_difference.reference import OpData
@@ -33,8 +33,8 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     output = smaller_than_one(twice * twice / np.float64(y.scale))
     dtype = np.dtype(np.int16)
     data = OpData(
-        first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, 0),
-        second=scaled_codes(b, arithmetic, np.float64(b.scale) / twice, 0),
+        first=scale_codes(a, arithmetic, np.float64(a.scale) / twice, 0),
+        second=scale_codes(b, arithmetic, np.float64(b.scale) / twice, 0),
         pipeline=OutputPipeline(arithmetic.requantize(output), ZeroPoint(0), type_range(dtype), dtype),
     )
     return Prepared((broadcast_shape(node, a, b),), data, eval_int16)

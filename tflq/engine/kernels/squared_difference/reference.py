@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.engine.kernels.families.binary import both, prepare_plain
-from tflq.engine.kernels.families.scaled_sum import scaled_codes, smaller_than_one
+from tflq.engine.kernels.families.scaled_sum import scale_codes, smaller_than_one
 from tflq.engine.kernels.geometry.broadcast import broadcast_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -43,8 +43,8 @@ def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
     twice = np.float64(np.float32(2) * max(a.scale, b.scale))
     output = smaller_than_one(twice * twice / np.float64(np.float32(1 << 2 * LEFT_SHIFT) * y.scale))
     data = OpData(
-        first=scaled_codes(a, arithmetic, np.float64(a.scale) / twice, LEFT_SHIFT),
-        second=scaled_codes(b, arithmetic, np.float64(b.scale) / twice, LEFT_SHIFT),
+        first=scale_codes(a, arithmetic, np.float64(a.scale) / twice, LEFT_SHIFT),
+        second=scale_codes(b, arithmetic, np.float64(b.scale) / twice, LEFT_SHIFT),
         pipeline=OutputPipeline(arithmetic.requantize(output), y.zero_point, limits, np.dtype(np.int8)),
     )
     return Prepared((broadcast_shape(node, a, b),), data, eval_quantized)

@@ -13,7 +13,7 @@ from functools import cache
 
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.kernels.table import KernelTable
-from tflq.engine.numerics.arithmetic import Arithmetic, rounded_once
+from tflq.engine.numerics.arithmetic import Arithmetic, round_once
 from tflq.model.ir import TensorType
 
 Prepare = Callable[[Node, Arithmetic], Prepared]
@@ -24,7 +24,7 @@ def once(prepare: Prepare) -> Prepare:
     """Return `prepare` with every rounding done once."""
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
-        return prepare(node, rounded_once(arithmetic))
+        return prepare(node, round_once(arithmetic))
 
     return prepared
 
@@ -35,7 +35,7 @@ def once_unless_broadcast(prepare: Prepare) -> Prepare:
 
     def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
         same = _extent(node.input(0).shape) == _extent(node.input(1).shape)
-        return prepare(node, rounded_once(arithmetic) if same else arithmetic)
+        return prepare(node, round_once(arithmetic) if same else arithmetic)
 
     return prepared
 
@@ -63,12 +63,12 @@ _REPLACED: Mapping[str, tuple[Callable[[Prepare], Prepare], tuple[tuple[TensorTy
 }
 
 
-def rounded_by_the_library_once(table: KernelTable) -> KernelTable:
+def round_by_the_library_once(table: KernelTable) -> KernelTable:
     """Return `table` with one rounding in the rows that the library computes."""
-    return table.each(_rounded_once)
+    return table.each(_round_once)
 
 
-def _rounded_once(row: Kernel) -> Kernel:
+def _round_once(row: Kernel) -> Kernel:
     if row.op not in _REPLACED:
         return row
     wrap, starts = _REPLACED[row.op]

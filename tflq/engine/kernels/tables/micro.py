@@ -31,7 +31,7 @@ _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _VERSIONS = (0, 2**31 - 1)
 
 
-def accepted(row: Kernel) -> Kernel | None:
+def accept(row: Kernel) -> Kernel | None:
     """Return the row without uint8 where that is refused; None if nothing of it is left."""
     if row.op == "QUANTIZE":  # of other types, all of them among its own
         return None

@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 
 from tflq.engine import kernels
-from tflq.engine.kernels.delegation import enabled, floats_left, over
+from tflq.engine.kernels.delegation import enable, floats_left, over
 from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.kernel import Kernel
@@ -107,7 +107,7 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
 
     def ours(op: str) -> Rows:
         taken = [over(row, base) for row in _winning(runtime, op, change, only_delegated=True)]
-        rows = (enabled(row, runtime) for row in (*taken, *floats_left(op, runtime, _share(op))))
+        rows = (enable(row, runtime) for row in (*taken, *floats_left(op, runtime, _share(op))))
         return tuple(row for row in rows if row is not None)
 
     operators = filter(partial(_has, runtime), OPERATORS)

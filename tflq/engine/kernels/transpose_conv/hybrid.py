@@ -23,7 +23,7 @@ from tflq.engine.jit.compiled import compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.contraction import bias_of, require_quantized
-from tflq.engine.kernels.families.hybrid import centred_images, channel_scales
+from tflq.engine.kernels.families.hybrid import centre_images, channel_scales
 from tflq.engine.kernels.families.ordered_sums import finish_pixels
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
@@ -66,7 +66,7 @@ def scales(node: Node, w: Operand, channels: int) -> Array:
 
 def evaluate(data: OpData, output_shape: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
     """Source: HybridTransposeConv. Rounding: every product to float32, times both scales in turn, added in order."""
-    codes, image_scales = centred_images(x)
+    codes, image_scales = centre_images(x)
     out = np.zeros(data.shape, np.float32)
     weights = np.array(w.transpose(1, 2, 3, 0), order="C")
     added = bias_of(bias, data.shape[3], np.float32)

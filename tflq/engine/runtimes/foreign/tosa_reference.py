@@ -22,9 +22,9 @@ def ready(settings: Any, tools: Any) -> Any:
             tools.call(serializer, bytecode, "--tosa-serialize", written, "-o", os.devnull)
             with open(flatbuffer, "rb") as file:
                 graph = file.read()
-        return lambda inputs: evaluated(graph, inputs)
+        return lambda inputs: evaluate(graph, inputs)
 
-    def evaluated(graph: bytes, inputs: Any) -> Any:
+    def evaluate(graph: bytes, inputs: Any) -> Any:
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "model.tosa"), "wb") as file:
                 file.write(graph)

@@ -29,7 +29,7 @@ def activation_colourings(inspection: Inspection, values: Values) -> tuple[Colou
             if limits is None:
                 continue
             value = values[tensor]
-            share = 100 * sum(clipped_ends(inspection.tensors[tensor], value)) / value.size
+            share = 100 * sum(clip_ends(inspection.tensors[tensor], value)) / value.size
             spread = (float(value.max()) - float(value.min())) / (limits[1] - limits[0])
             clipped[operator.index] = max(share, clipped.get(operator.index, 0.0))
             unused[operator.index] = max(100 * (1 - spread), unused.get(operator.index, 0.0))
@@ -52,7 +52,7 @@ def _limits(inspection: Inspection, tensor: int, values: Values) -> tuple[float,
     return float(info.min), float(info.max)
 
 
-def clipped_ends(tensor: TensorFacts, value: Array) -> tuple[int, int]:
+def clip_ends(tensor: TensorFacts, value: Array) -> tuple[int, int]:
     """Return the numbers of elements at the lowest and the highest code; 0 for the lowest if it is the zero point."""
     info = np.iinfo(value.dtype)
     zero = tensor.zero_point[0] if tensor.zero_point else 0
@@ -89,5 +89,5 @@ def _range_text(facts: TensorFacts, value: Array) -> str:
         return f": {short(low)} to {short(high)}{lost}"
     zero = facts.zero_point[0] if facts.zero_point else 0
     real = [short(facts.scale[0] * (code - zero)) for code in (low, high)]
-    ends = clipped_ends(facts, value) if value.dtype.itemsize <= 2 else (0, 0)
+    ends = clip_ends(facts, value) if value.dtype.itemsize <= 2 else (0, 0)
     return f": real values {real[0]} to {real[1]}, {sum(ends):,} of {value.size:,} clipped"

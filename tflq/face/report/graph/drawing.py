@@ -12,7 +12,7 @@ from tflq.escaping import shown
 from tflq.face.report.graph.colouring import Colouring
 from tflq.face.report.graph.layered import BOX, place
 from tflq.face.report.graph.network import Arrow, Box, Network, network, tensor_type
-from tflq.face.report.html.page import filled
+from tflq.face.report.html.page import fill
 from tflq.face.report.html.parts import text
 from tflq.model.ir import Model
 
@@ -53,7 +53,7 @@ def model_picture(
         value = mark.text if mark else "" if box.operator is not None else _line(_names(net, box))
         boxes.append(_box(model, net, box, number, x, y, mark.shade if mark else "clear", value))
     arrows = [_arrow(model, net, arrow, corners, bends) for arrow, bends in zip(net.arrows, placed.bends, strict=True)]
-    return filled(
+    return fill(
         "picture.html",
         width=round(placed.width + 2 * _MARGIN),
         height=(placed.layers - 1) * _PITCH + _HEIGHT + 2 * _MARGIN,

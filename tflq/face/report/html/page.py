@@ -47,7 +47,7 @@ def page(
     _, body, *lines = (linked(text(part), words) for part in (headline, together(*parts), *facts))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return str(
-        filled(
+        fill(
             "page.html",
             version=tflq.__version__,
             verb=verb,
@@ -73,7 +73,7 @@ def live(whole: str) -> str:
     return listening.replace("<body>", '<body data-events="events">', 1)
 
 
-def filled(template: str, **values: Any) -> Markup:
+def fill(template: str, **values: Any) -> Markup:
     """Return a template of `templates/` filled in. Every text is escaped; a missing value is an error."""
     return Markup(_environment().get_template(template).render(**values))
 

@@ -76,7 +76,7 @@ class Grid:
             widths[widest] -= 1
             excess -= 1
         narrow = [width if way == "<" else None for way, width in zip(self.ways, widths, strict=True)]
-        rows = [[_wrapped(cell, width) for cell, width in zip(row, narrow, strict=True)] for row in self.rows]
+        rows = [[_wrap(cell, width) for cell, width in zip(row, narrow, strict=True)] for row in self.rows]
         return Grid(self.titles, self.ways, rows)
 
     def _least(self, k: int) -> int:
@@ -105,7 +105,7 @@ class Grid:
             for height in range(max(map(len, below), default=0)):
                 parts = zip(rest.titles, below, strict=True)
                 said = [f"{title} {cell[height]}" for title, cell in parts if cell[height:] and cell[height]]
-                yield from (Line(text) for text in _filled(said, width or 0))
+                yield from (Line(text) for text in _fill(said, width or 0))
 
 
 def _line(texts: Sequence[str], ways: Sequence[str], widths: Sequence[int]) -> str:
@@ -114,7 +114,7 @@ def _line(texts: Sequence[str], ways: Sequence[str], widths: Sequence[int]) -> s
     return GAP.join(aligned).rstrip()
 
 
-def _filled(parts: Sequence[str], width: int) -> Iterator[str]:
+def _fill(parts: Sequence[str], width: int) -> Iterator[str]:
     """Yield lines of as many parts as fit."""
     line = ""
     for part in (piece for whole in parts for piece in _pieces(whole, width - len(INDENT))):
@@ -141,10 +141,10 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _wrapped(cell: Cell, width: int | None) -> Cell:
+def _wrap(cell: Cell, width: int | None) -> Cell:
     if width is None or all(len(text) <= width for text in cell):
         return cell
-    kept = [" ".join(_shortened(word, width).replace(" ", "\0") for word in _words(text)) for text in cell]
+    kept = [" ".join(_shorten(word, width).replace(" ", "\0") for word in _words(text)) for text in cell]
     lines = [
         line
         for text in kept
@@ -153,7 +153,7 @@ def _wrapped(cell: Cell, width: int | None) -> Cell:
     return [line.replace("\0", " ") for line in lines]
 
 
-def _shortened(word: str, width: int) -> str:
+def _shorten(word: str, width: int) -> str:
     """Return the word; the middle of a long one is left out."""
     if len(word) <= width:
         return word

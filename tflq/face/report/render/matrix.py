@@ -66,10 +66,10 @@ def _some(names: Sequence[str], room: int) -> str:
         if len(text) <= room:
             return text
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    return shortened(printable(names[0]), room - len(more)) + more
+    return shorten(printable(names[0]), room - len(more)) + more
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """Return a text with its middle left out, if it has more characters than `room`."""
     if len(text) <= room:
         return text

@@ -56,21 +56,21 @@ def _square(style: str) -> Markup:
 
 def _strip(block: pictures.Strip) -> Markup:
     squares = Markup("").join(map(_square, block.styles[:_SQUARES]))
-    return _framed(squares, block.title)
+    return _frame(squares, block.title)
 
 
 def _matrix(block: pictures.Matrix) -> Markup:
     rows = [
         Markup('<div style="white-space:nowrap">{} <span style="font-size:.85em">{}</span></div>').format(
-            Markup("").join(_square(mark.style) for mark in row.marks[:_COLUMNS]), text(_named(row.names))
+            Markup("").join(_square(mark.style) for mark in row.marks[:_COLUMNS]), text(_name(row.names))
         )
         for row in block.rows[:_ROWS]
     ]
     key = ", ".join(f"{mark.text} {meaning}" for mark, meaning in block.key)
-    return _framed(Markup("").join(rows), f"{block.title}; {counted(len(block.columns), 'column')} of operators. {key}")
+    return _frame(Markup("").join(rows), f"{block.title}; {counted(len(block.columns), 'column')} of operators. {key}")
 
 
-def _named(names: tuple[str, ...]) -> str:
+def _name(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} profiles: {names[0]}, {names[1]}" + " ..." * (len(names) > 2)
 
 
@@ -93,9 +93,9 @@ def _bars(block: blocks.Bars) -> Markup:
         )
         for bar in block.rows[:_BARS]
     ]
-    return _framed(Markup("").join(rows), f"{block.unit} by {block.title}")
+    return _frame(Markup("").join(rows), f"{block.unit} by {block.title}")
 
 
-def _framed(drawing: Markup, title: str) -> Markup:
+def _frame(drawing: Markup, title: str) -> Markup:
     frame = Markup('<div style="margin:.4em 0;max-width:46em;overflow:auto">{}{}</div>')
     return frame.format(drawing, Markup('<div style="opacity:.75;font-size:.85em">{}</div>').format(text(title)))

@@ -105,7 +105,7 @@ def line_width() -> int | None:
     return None
 
 
-def fitted(lines: Iterable[Line]) -> Iterator[Line]:
+def fit(lines: Iterable[Line]) -> Iterator[Line]:
     """Wrap lines that are wider than the terminal between words. A command to type stays one command."""
     width = line_width()
     for line in lines:
@@ -114,12 +114,12 @@ def fitted(lines: Iterable[Line]) -> Iterator[Line]:
             yield line
             continue
         end = _CONTINUED if text.startswith(_COMMANDS) else ""
-        *parts, last = _divided(text, width - len(end))
+        *parts, last = _divide(text, width - len(end))
         yield from (Line(part + end, line.style) for part in parts)
         yield Line(last, line.style)
 
 
-def _divided(text: str, width: int) -> Iterator[str]:
+def _divide(text: str, width: int) -> Iterator[str]:
     """Yield the parts of a line, indented below the first. Longer words are divided too, paths at their slashes."""
     begin = text[: len(text) - len(text.lstrip())][: width // 4]
     below = begin + GAP * 2

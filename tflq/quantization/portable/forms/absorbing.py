@@ -44,7 +44,7 @@ def with_constants_absorbed(model: Model) -> Rewritten:
     editing, rewrites, gone = Editing(model), list[Rewrite](), set[int]()
     for operator in editing.graph.ops:
         linear = _linear(operator)
-        linear = None if linear is None else _followed(linear)
+        linear = None if linear is None else _follow(linear)
         if linear is not None and linear.absorbed:
             _write(editing, linear)
             gone.update(other.index for other in linear.absorbed)
@@ -80,7 +80,7 @@ def _has_bias(operator: OperatorView) -> bool:
     return len(operator.inputs) > position and operator.inputs[position] >= 0
 
 
-def _followed(linear: _Linear) -> _Linear:
+def _follow(linear: _Linear) -> _Linear:
     """Return the operator with all that it can absorb: what alone reads its result, until an activation."""
     graph = linear.operator.graph
     while not linear.fused and linear.result not in graph.outputs:

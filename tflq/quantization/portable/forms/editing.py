@@ -134,7 +134,7 @@ def origin_near(integer: IntegerModel, graph: GraphView, tensor: int) -> int:
     return next((origin for origin in origins if origin >= 0), 0)
 
 
-def composed(first: Rewritten, second: Rewritten) -> Rewritten:
+def compose(first: Rewritten, second: Rewritten) -> Rewritten:
     """Return two rewrites, one after the other, as one of the first one's source."""
     rewrites = tuple(replace(r, index=first.origins[r.index]) for r in second.rewrites)
     origins = tuple(first.origins[origin] for origin in second.origins)

@@ -11,7 +11,7 @@ from tflq.model.ir import Model, OperatorView
 from tflq.quantization.portable.forms.absorbing import with_constants_absorbed
 from tflq.quantization.portable.forms.activations import transpose_conv_form
 from tflq.quantization.portable.forms.channels import leaky_relu_form, prelu_form, product_form
-from tflq.quantization.portable.forms.editing import Editing, Form, composed, replaced
+from tflq.quantization.portable.forms.editing import Editing, Form, compose, replaced
 from tflq.quantization.portable.forms.pairs import quotient_form, squared_difference_form
 from tflq.quantization.portable.forms.pools import average_pool_form, mean_form
 from tflq.quantization.portable.forms.resizing import resize_form
@@ -64,19 +64,19 @@ def portable_form(
     """
     make_plan(model, by_name("litert-ref"))
     changed = with_shapes_folded(model)
-    changed = composed(changed, with_constants_absorbed(changed.model))
+    changed = compose(changed, with_constants_absorbed(changed.model))
     chosen = None if inside is None else {i for i, origin in enumerate(changed.origins) if origin in inside}
     small = frozenset(i for i, origin in enumerate(changed.origins) if origin in shrinking)
-    changed = composed(changed, replaced(changed.model, _forms(runtimes, small), chosen))
-    changed = composed(changed, with_constants_absorbed(changed.model))
-    return composed(changed, _without_probabilities(changed.model)) if drop_softmax else changed
+    changed = compose(changed, replaced(changed.model, _forms(runtimes, small), chosen))
+    changed = compose(changed, with_constants_absorbed(changed.model))
+    return compose(changed, _without_probabilities(changed.model)) if drop_softmax else changed
 
 
 def _without_probabilities(model: Model) -> Rewritten:
-    return replaced(model, dict.fromkeys(PROBABILITIES, _dropped))
+    return replaced(model, dict.fromkeys(PROBABILITIES, _drop))
 
 
-def _dropped(editing: Editing, operator: OperatorView) -> Rewrite | None:
+def _drop(editing: Editing, operator: OperatorView) -> Rewrite | None:
     (output,) = operator.outputs
     if output not in editing.graph.outputs or editing.graph.readers(output):
         return None

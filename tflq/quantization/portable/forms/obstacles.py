@@ -15,7 +15,7 @@ from tflq.quantization.portable.forms.floats import portable_form
 from tflq.quantization.portable.forms.lookups import LOOKUPS, lookup_for, takes
 from tflq.quantization.portable.forms.pools import pools_agree
 from tflq.quantization.portable.forms.rewrite import Obstacle
-from tflq.quantization.scheme.float_graph import prepared
+from tflq.quantization.scheme.float_graph import prepare
 
 #: Operators on two activations with portable scales; MUL needs tables for its operands.
 _PAIRS = frozenset({"ADD", "SUB", "MUL"})
@@ -62,7 +62,7 @@ _INSIDE = "in float or int16: everything behind it differs in its last bits; wha
 def obstacles(model: Model, runtimes: Sequence[Profile]) -> tuple[Obstacle, ...]:
     """Return the operators of a float model that keep it from being portable, by their indices in the model."""
     form = portable_form(model, runtimes)
-    floats = prepared(form.model)
+    floats = prepare(form.model)
     origins = [form.origins[origin] for origin in floats.origins]
     tabulated = {index for chain in chains(floats.graph, floats.is_float, floats.is_float) for index in chain.operators}
     tableless = _tableless(runtimes)

@@ -15,7 +15,7 @@ from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, OperatorView, TensorType, view
 from tflq.model.surgery.cut import cut
 from tflq.model.surgery.edit import with_tensors
-from tflq.quantization.portable.forms.editing import Editing, composed
+from tflq.quantization.portable.forms.editing import Editing, compose
 from tflq.quantization.portable.forms.rewrite import Rewrite, Rewritten
 from tflq.typing import Array
 
@@ -30,10 +30,10 @@ def with_shapes_folded(model: Model) -> Rewritten:
     if not any(operator.name == "SHAPE" for operator in view(model).ops):
         return changed
     while True:  # a folded shape makes the shapes behind a RESHAPE known
-        folded = _folded_once(_with_fixed_shapes(changed.model))
+        folded = _fold_once(_with_fixed_shapes(changed.model))
         if not folded.rewrites:
             return changed
-        changed = composed(changed, folded)
+        changed = compose(changed, folded)
 
 
 def _with_fixed_shapes(model: Model) -> Model:
@@ -44,7 +44,7 @@ def _with_fixed_shapes(model: Model) -> Model:
     return with_tensors(model, specs)
 
 
-def _folded_once(model: Model) -> Rewritten:
+def _fold_once(model: Model) -> Rewritten:
     editing, values, rewrites = Editing(model), dict[int, Array](), list[Rewrite]()
     plan = make_plan(model, by_name(_PROFILE))
     for operator in editing.graph.ops:

@@ -50,7 +50,7 @@ def _with_chains_looked_up(
     graph, left = view(integer.model), set[int]()
     if inside is not None:
         left = {i for i, origin in enumerate(integer.operators) if origin >= 0 and origin not in inside}
-    ends = {chain.operators[-1]: chain for chain in _tabulated(graph) if left.isdisjoint(chain.operators)}
+    ends = {chain.operators[-1]: chain for chain in _tabulate(graph) if left.isdisjoint(chain.operators)}
     kept = _live(graph, ends)
     editing, rewrites = Editing(integer.model), list[Rewrite]()
     for operator in editing.graph.ops:
@@ -73,7 +73,7 @@ def _live(graph: GraphView, ends: Mapping[int, Chain]) -> set[int]:
     return kept
 
 
-def _tabulated(graph: GraphView) -> list[Chain]:
+def _tabulate(graph: GraphView) -> list[Chain]:
     """Return the chains from int8 codes to int8 codes, without operators that move codes already."""
 
     def coded(tensor: int) -> bool:

@@ -72,10 +72,10 @@ class Histogram:
         """Return both counted together; histograms with fixed bins must have the same bins."""
         if not len(other.counts):
             return self
-        mine = self._holding(other.low, other.high) if len(self.counts) else other._emptied()
+        mine = self._holding(other.low, other.high) if len(self.counts) else other._empty()
         if mine.margin is not None and (mine.exponent, mine.first) != (other.exponent, other.first):
             raise InputError("histograms with fixed bins must have the same bins to be merged")
-        counts, sums = other._placed(mine.exponent, mine.first)
+        counts, sums = other._place(mine.exponent, mine.first)
         return replace(
             mine,
             counts=mine.counts + counts,
@@ -104,18 +104,18 @@ class Histogram:
         if self.margin is not None:
             return replace(self, low=low, high=high)
         exponent, first = _grid(low, high, self.bins)
-        counts, sums = self._placed(exponent, first)
+        counts, sums = self._place(exponent, first)
         return replace(self, exponent=exponent, first=first, counts=counts, sums=sums, low=low, high=high)
 
-    def _placed(self, exponent: int, first: int) -> tuple[Reals, Reals]:
+    def _place(self, exponent: int, first: int) -> tuple[Reals, Reals]:
         """Return counts and sums in bins as wide or wider, of a window that holds everything counted."""
         if (exponent, first) == (self.exponent, self.first):
             return self.counts, self.sums
         index = ((np.arange(self.bins) + self.first) >> (exponent - self.exponent)) - first
-        index = _clipped(index, self.bins)  # only empty bins lie outside the window
-        return _gathered(index, self.counts, self.bins), _gathered(index, self.sums, self.bins)
+        index = _clip(index, self.bins)  # only empty bins lie outside the window
+        return _gather(index, self.counts, self.bins), _gather(index, self.sums, self.bins)
 
-    def _emptied(self) -> Histogram:
+    def _empty(self) -> Histogram:
         return replace(self, counts=np.zeros_like(self.counts), sums=np.zeros_like(self.sums))
 
     def _counting(self, samples: Array) -> Histogram:
@@ -166,11 +166,11 @@ def _grid(low: float, high: float, bins: int) -> tuple[int, int]:
     return exponent, math.floor(math.ldexp(low, -exponent))
 
 
-def _clipped(index: Array, bins: int) -> Array:
+def _clip(index: Array, bins: int) -> Array:
     """Return bin numbers, clipped to the window."""
     inside: Array = np.clip(index, 0, bins - 1)
     return inside
 
 
-def _gathered(index: Array, weights: Array, bins: int) -> Reals:
+def _gather(index: Array, weights: Array, bins: int) -> Reals:
     return np.bincount(index, weights, bins).astype(np.float64)

@@ -26,7 +26,7 @@ def state_of(observer: Observer) -> dict[str, Array]:
     return state
 
 
-def restored(observer: AnObserver, state: Mapping[str, Array]) -> AnObserver:
+def restore(observer: AnObserver, state: Mapping[str, Array]) -> AnObserver:
     """Return the observer with this `state_of`, of the same kind and settings as `observer`."""
     values: dict[str, Any] = {}
     for entry in fields(cast("Any", observer)):
@@ -34,7 +34,7 @@ def restored(observer: AnObserver, state: Mapping[str, Array]) -> AnObserver:
         if is_dataclass(value):
             prefix = f"{entry.name}."
             inner = {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-            values[entry.name] = restored(cast(Observer, value), inner)
+            values[entry.name] = restore(cast(Observer, value), inner)
         elif value is not None:
             values[entry.name] = state[entry.name] if isinstance(value, np.ndarray) else state[entry.name].item()
     return cast(AnObserver, replace(cast("Any", observer), **values))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import OptionError
 from tflq.quantization.params import Range
-from tflq.quantization.ranges.search.golden_section import GoldenSection, narrowed
+from tflq.quantization.ranges.search.golden_section import GoldenSection, narrow
 from tflq.quantization.ranges.search.octav import Octav
 from tflq.quantization.ranges.search.problem import Problem, best_of, one_ended
 
@@ -61,10 +61,10 @@ class AlternatingEnds:
         bounds = np.full(rows, math.log(self.least)), np.zeros(rows)
         start = problem.start
         low = start.low * np.exp(
-            narrowed(lambda f: problem.loss(Range(start.low * np.exp(f), current.high)), *bounds, self.evaluations)
+            narrow(lambda f: problem.loss(Range(start.low * np.exp(f), current.high)), *bounds, self.evaluations)
         )
         high = start.high * np.exp(
-            narrowed(lambda f: problem.loss(Range(low, start.high * np.exp(f))), *bounds, self.evaluations)
+            narrow(lambda f: problem.loss(Range(low, start.high * np.exp(f))), *bounds, self.evaluations)
         )
         return Range(low, high)
 

@@ -31,7 +31,7 @@ class GoldenSection:
     def __call__(self, problem: Problem) -> Range:
         """Return the range at the end of the search."""
         rows = len(problem.start.low)
-        factor_log = narrowed(
+        factor_log = narrow(
             lambda factor: problem.loss(problem.scaled(np.exp(factor), np.exp(factor))),
             np.full(rows, math.log(self.least)),
             np.zeros(rows),
@@ -40,7 +40,7 @@ class GoldenSection:
         return best_of(problem.loss, [problem.start, problem.scaled(np.exp(factor_log), np.exp(factor_log))])[0]
 
 
-def narrowed(loss: Callable[[Reals], Reals], low: Reals, high: Reals, evaluations: int) -> Reals:
+def narrow(loss: Callable[[Reals], Reals], low: Reals, high: Reals, evaluations: int) -> Reals:
     """Return the position of each row's least loss between its bounds, after this many evaluations."""
     left, right = high - _SECTION * (high - low), low + _SECTION * (high - low)
     at_left, at_right = loss(left), loss(right)

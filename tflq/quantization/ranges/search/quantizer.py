@@ -57,7 +57,7 @@ class Quantizer:
         return steps
 
 
-def extended(span: Range, type_: TensorType) -> Params:
+def extend(span: Range, type_: TensorType) -> Params:
     """Return parameters that lose nothing of the range: one end moves outwards until the zero point is an integer."""
     low, high = np.minimum(span.low, 0.0), np.maximum(span.high, 0.0)
     least, greatest = code_limits(type_)
@@ -89,4 +89,4 @@ def unsigned(span: Range, type_: TensorType) -> Params:
     return Params(type_, np.where(positive, above, two_sided.scale), np.where(positive, least, 0).astype(np.int64))
 
 
-_RULES = {RangeRule.NUDGE: asymmetric, RangeRule.EXTEND: extended, RangeRule.UNSIGNED: unsigned}
+_RULES = {RangeRule.NUDGE: asymmetric, RangeRule.EXTEND: extend, RangeRule.UNSIGNED: unsigned}

@@ -21,7 +21,7 @@ from tflq.engine.numerics.contract import Contraction, accumulators_int32
 from tflq.engine.numerics.elementary import logistic, tanh
 from tflq.engine.numerics.fixedpoint import doubling_high_mul, rescale, saturating_add
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.engine.numerics.stages import HalfUpTwice, OutputPipeline, StageOf, type_range
 from tflq.typing import Array
 
@@ -102,7 +102,7 @@ def prepare_with(node: Node, stage_of: StageOf) -> Prepared:
     """Prepare the multiplier, 2**12 times the biases' scale. x and activation always have zero point 128."""
     shapes = _shapes(node)
     weights, state = node.input(WEIGHTS), node.outputs[1]
-    log2, is_pot = checked_log2(state.scale)
+    log2, is_pot = check_log2(state.scale)
     node.check(is_pot, "scale must be a power of two", state, got=state.scale)
     node.check(15 + log2 == _STATE_BITS, "scale", state, expected=2.0 ** (_STATE_BITS - 15), got=state.scale)
 

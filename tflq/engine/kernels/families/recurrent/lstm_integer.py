@@ -29,7 +29,7 @@ from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.multiplier import Multiplier, quantize_multiplier
-from tflq.engine.numerics.scaling import checked_log2
+from tflq.engine.numerics.scaling import check_log2
 from tflq.engine.numerics.stages import DoubleRounding, OutputStage
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
@@ -106,7 +106,7 @@ def _data(node: Node, arithmetic: Arithmetic, sizes: Sizes, time_major: bool) ->
     x, state, cell = node.input(0), node.input(SINGLE.output_state), node.input(SINGLE.cell_state)
     gates, norm = sizes.gates, sizes.normalised
     scales = {g: node.intermediates[g].scale if norm else np.float32(2.0**-12) for g in gates}
-    cell_log2, is_pot = checked_log2(cell.scale)
+    cell_log2, is_pot = check_log2(cell.scale)
     node.check(is_pot, "scale must be a power of two", cell, got=cell.scale)
     if not 0 <= 15 + cell_log2 <= 6:
         raise UndefinedResultError("ApplyTanh", f"{15 + cell_log2} integer bits, for a cell scale of 2**{cell_log2}")

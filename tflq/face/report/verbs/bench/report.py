@@ -78,7 +78,7 @@ def _blocks(found: Benched) -> Iterator[Block]:
     if found.missing:
         yield Fact(f"not installed, so not compared: {', '.join(found.missing)}")
     yield OnPage(lambda view: _page(view, found))
-    yield Section("sides", "What was timed", [Fold("packages and resolvers", [Pairs(_described(found))], opened=True)])
+    yield Section("sides", "What was timed", [Fold("packages and resolvers", [Pairs(_describe(found))], opened=True)])
     yield Next(list(_next(found)))
 
 
@@ -221,7 +221,7 @@ def _conditions(found: Benched) -> str:
     return text + (f"; measured limit: {', '.join(limits)}" if limits else "")
 
 
-def _described(found: Benched) -> list[tuple[str, str]]:
+def _describe(found: Benched) -> list[tuple[str, str]]:
     sides = {side.label: side for case in found.cases for side in case.sides if side.description is not None}
     described = [(label, runtime_text(side.description)) for label, side in sides.items()]
     reasons = {side.label: side.reason for case in found.cases for side in case.sides if side.reason}

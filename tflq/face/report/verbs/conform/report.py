@@ -117,7 +117,7 @@ def _blocks(
     yield from _refusals(verdicts)
     yield Next(_next(verdicts, suite, work, again, python, has_table=has_table))
     if failing:
-        yield Section("failing", "Failing cases", [InText([_listed(failing)] if has_table else []), *_cases(failing)])
+        yield Section("failing", "Failing cases", [InText([_list(failing)] if has_table else []), *_cases(failing)])
     every = Table(_COLUMNS, _rows(verdicts, whole=True))
     rows = [Gap(), Table(_COLUMNS, _rows(verdicts))] if has_table else []
     yield Section("operators", "Operators", [InText(rows), Fold("every type and level", [every])])
@@ -198,7 +198,7 @@ def _row_of(judged: Judged) -> tuple[str, ...]:
     return case.id, f"{case.op} {case.types}", judged.result.value, case.aim, judged.reason, causes
 
 
-def _listed(failing: Sequence[Judged]) -> Table:
+def _list(failing: Sequence[Judged]) -> Table:
     rest = "and {left} more failing cases; --json and --junit have all"
     return Table(_FAILING, [_row_of(one) for one in failing], most=_LISTED, rest=rest)
 

@@ -28,7 +28,7 @@ def element_blocks(worked: Worked, sample: int | None = None) -> Section:
     columns = (("step", "<"), ("value", ">"), ("how", "<"))
     steps = [[s.name, _number(s.value), s.how] for s in trace.working.steps]
     blocks: list[Block] = [
-        InText([Text(f"{title}, under {trace.profile}:", "strong"), *_shortened_taps(trace)]),
+        InText([Text(f"{title}, under {trace.profile}:", "strong"), *_shorten_taps(trace)]),
         OnPage(lambda _view: [*_all_taps(trace), _steps(worked)]),
         InText([Table(columns, steps, indent=1)]),
     ]
@@ -49,7 +49,7 @@ def _title(worked: Worked, sample: int | None) -> str:
     return text if sample is None else f"{text} in sample {sample}"
 
 
-def _shortened_taps(trace: ElementTrace) -> Iterator[Block]:
+def _shorten_taps(trace: ElementTrace) -> Iterator[Block]:
     """Yield a table of the first and the last taps."""
     taps = trace.working.taps
     if not taps:

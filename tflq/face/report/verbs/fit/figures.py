@@ -8,7 +8,7 @@ from tflq.diagnosis.profile_fit import Fit
 from tflq.face.report import pictures
 from tflq.face.report.blocks import Badge, Bar, Bars, Block, Graph, Inline, Next, Section, Styled, Table, Text
 from tflq.face.report.graph.colouring import Colouring, scale, states
-from tflq.face.report.matrix import merged
+from tflq.face.report.matrix import merge
 from tflq.face.report.pictures import Mark
 from tflq.face.report.verbs.explain.texts import command
 
@@ -25,7 +25,7 @@ _MOST_PROFILES = 40
 
 def page_blocks(fit: Fit, model: str, dump: str, options: Sequence[str]) -> Iterator[Block]:
     """Yield the best profiles, the operators left unexplained, the model, and where profiles disagree."""
-    matrix, left = _shown(fit), fit.unexplained
+    matrix, left = _show(fit), fit.unexplained
     yield _profiles(fit, matrix)
     again = command("explain", model, "--dump", dump, *options, "--profile", fit.best)
     yield Next([again] if left else [])
@@ -39,7 +39,7 @@ def fit_matrix(fit: Fit) -> pictures.Matrix:
     compared = fit.compared
     marks = {name: [_MARKS[_state(fit.matrix[name][index])[0]] for index in compared] for name in fit.ranked}
     key = ((_MARKS["good"], "every element"), (_MARKS["bad"], "some differ"), (_MARKS["unknown"], "not compared"))
-    return merged(
+    return merge(
         "Profiles that reproduce the same operators", marks, [(str(i), fit.operators[i]) for i in compared], key
     )
 
@@ -55,13 +55,13 @@ def _profiles(fit: Fit, matrix: Matrix) -> Section:
     return Section("profiles", "Profiles", [Bars("profile", unit, rows, compared, key=("good", "explains most"))])
 
 
-def _shown(fit: Fit) -> Matrix:
+def _show(fit: Fit) -> Matrix:
     return {name: fit.matrix[name] for name in fit.ranked[:_MOST_PROFILES]}
 
 
 def fit_colourings(fit: Fit) -> list[Colouring]:
     """Return colourings of operators by the best profile, by the number of profiles that fit, and by each other one."""
-    matrix, best = _shown(fit), fit.best
+    matrix, best = _show(fit), fit.best
     count = len(matrix[best])
     agreeing = {
         index: sum(_explains(row[index]) for row in matrix.values())

@@ -56,9 +56,9 @@ def _profiles(fit: Fit) -> Iterator[Block]:
         yield Text(f"As good for the operators looked at: {_foreign(fit)}", "warning")
     others = fit.fitting[1:] if fit.fitting else fit.ties[1:] if fit.verdict != FitVerdict.NONE else ()
     if fit.verdict == FitVerdict.UNTOLD:
-        yield Text(f"these profiles: {_listed(fit.fitting)}", indent=1)
+        yield Text(f"these profiles: {_list(fit.fitting)}", indent=1)
     elif others:
-        yield Text(f"As good on this dump: {_listed(others)}")
+        yield Text(f"As good on this dump: {_list(others)}")
     if fit.verdict == FitVerdict.FITS:
         runtimes = compatible(map(by_name, fit.fitting))
         yield Listing([f"compatible with {_runtime_text(one)}" for one in runtimes])
@@ -141,6 +141,6 @@ def _operators(fit: Fit, indices: Iterable[int]) -> str:
     return ", ".join(f"{i} {fit.operators[i]}" for i in indices)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list(names: tuple[str, ...]) -> str:
     more = len(names) - _NAMES
     return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")

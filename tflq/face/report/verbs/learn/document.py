@@ -6,7 +6,7 @@ from typing import cast
 
 from tflq.devices.learning.findings import Findings
 from tflq.devices.learning.profile import provenance
-from tflq.devices.learning.words import formula, requantizer_in_words, worked_out
+from tflq.devices.learning.words import formula, requantizer_in_words, work_out
 from tflq.engine.numerics.requantizer import stated
 from tflq.face.report.documents.learn import LearnDocument
 from tflq.face.report.documents.shared import fields_of
@@ -34,7 +34,7 @@ def learn_document(found: Findings, profile: str) -> LearnDocument:
                 "fields": stated(one.points[0]) if one.points else None,
                 "is": requantizer_in_words(one.points[0]) if one.points else "",
                 "formula": formula(one.points[0]) if one.points else "",
-                "element": [fields_of(step) for step in worked_out(one)],
+                "element": [fields_of(step) for step in work_out(one)],
             }
             for one in found.requantizers
         ],

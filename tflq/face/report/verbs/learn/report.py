@@ -7,7 +7,7 @@ from shlex import quote
 
 from tflq.devices.learning.findings import Findings, Learned, State
 from tflq.devices.learning.requantizing import Requantized
-from tflq.devices.learning.words import described, finding, formula, requantizer_in_words, worked_out
+from tflq.devices.learning.words import describe, finding, formula, requantizer_in_words, work_out
 from tflq.engine.numerics.requantizer_points import differing
 from tflq.face.report.blocks import (
     Badge,
@@ -62,7 +62,7 @@ def _blocks(found: Findings, profile: str) -> Iterator[Block]:
     known = [one for one in found.requantizers if one.points]
     if known:
         yield Section("requantizers", "Requantizers", [block for one in known for block in _requantizer(one)])
-    excluded = [_excluded(one) for one in found.operators if one.tried]
+    excluded = [_exclude(one) for one in found.operators if one.tried]
     if excluded:
         yield Section("excluded", "What was excluded", [Fold("forms that were compared", excluded)])
     tally = found.tally
@@ -119,11 +119,11 @@ def _requantizer(one: Requantized) -> Iterator[Block]:
             "equal at every edge between codes, at the multipliers asked" if one.proved else "not told apart by search"
         )
         yield Text(f"{len(one.points)} points are left; they differ in {', '.join(fields)}: {how}", indent=1)
-    yield Fold(f"one element of {one.op}, step by step", [Pairs([(step.name, step.value) for step in worked_out(one)])])
+    yield Fold(f"one element of {one.op}, step by step", [Pairs([(step.name, step.value) for step in work_out(one)])])
 
 
-def _excluded(one: Learned) -> Block:
+def _exclude(one: Learned) -> Block:
     left = (0 if one.form is None else 1) + len(one.also)
     text = f"{one.subject}: {one.tried - left:,} of {one.tried:,} forms excluded"
-    also = [described(form) for form in one.also[:_NAMED]]
+    also = [describe(form) for form in one.also[:_NAMED]]
     return Listing([text, *(f"  not told apart: {said}" for said in also)])

@@ -28,7 +28,7 @@ from tflq.face.report.blocks import (
     Verdict,
 )
 from tflq.face.report.graph.colouring import Colouring, scale, states
-from tflq.face.report.matrix import merged
+from tflq.face.report.matrix import merge
 from tflq.face.report.numbers import counted
 from tflq.face.report.pictures import Mark, Matrix
 from tflq.face.report.verbs.profiles.report import short_types
@@ -97,7 +97,7 @@ def _matrix(effects: Effects) -> Matrix:
         marks[name] = [_MARKS[style] for style, _ in states_of]
     operators = [(operator.place, operator.op) for operator in effects.operators]
     meanings = ((_SAME, f"the same bits as {effects.base}"), *((_MARKS[style], text) for style, text in _MEANINGS))
-    return merged(f"Profiles with the same differences from {effects.base}", marks, operators, meanings)
+    return merge(f"Profiles with the same differences from {effects.base}", marks, operators, meanings)
 
 
 def _proved_texts(effects: Effects) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _table(effects: Effects, touched: Sequence[OperatorEffects], most: int) -> I
     """Yield the profiles that part nowhere, then a row for operators that the same profiles compute alike."""
     same = [name for name in effects.profiles if not any(e.profile == name for o in touched for e in o.effects)]
     if same:
-        yield Text(f"the same bits as {effects.base}: {_listed(same, most)}", "good")
+        yield Text(f"the same bits as {effects.base}: {_list(same, most)}", "good")
     columns = [
         ("#", "<"),
         ("operator", "<"),
@@ -181,7 +181,7 @@ def _state(operator: OperatorEffects, profile: str) -> tuple[str, str]:
     return ("hot4", "another kernel") if "kernel" in fields else ("hot2", "other constants")
 
 
-def _listed(names: Sequence[str], most: int) -> str:
+def _list(names: Sequence[str], most: int) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -194,7 +194,7 @@ def _effect_rows(operators: Sequence[OperatorEffects], most: int) -> Iterator[tu
         for effect in operator.effects:
             groups.setdefault((effect.field, *_in_short(effect.base, effect.here)), []).append(effect.profile)
         columns = ["\n".join(column) for column in zip(*groups, strict=True)]
-        profiles = "\n".join(_listed(names, most) for names in groups.values())
+        profiles = "\n".join(_list(names, most) for names in groups.values())
         row: tuple[object, ...] = (operator.op, short_types(operator.types), profiles, *columns)
         alike.setdefault(row, []).append(operator.place)
     for row, indices in alike.items():

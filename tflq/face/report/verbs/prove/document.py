@@ -18,7 +18,7 @@ from tflq.face.report.documents.shared import model_document
 from tflq.face.report.numbers import counted
 from tflq.proof import Proof, Verdict, Witness
 from tflq.proof.answers import AnswerSearch
-from tflq.proof.certificate import reached, stated
+from tflq.proof.certificate import reach, stated
 
 
 def prove_document(proof: Proof, searched: AnswerSearch | None = None, path: str | None = None) -> ProveDocument:
@@ -34,7 +34,7 @@ def prove_document(proof: Proof, searched: AnswerSearch | None = None, path: str
             cast(OperatorDocument, {**stated(o), "verdicts": [_verdict(v) for v in o.verdicts]})
             for o in proof.operators
         ],
-        "coverage": [cast(CoverageDocument, reached(one)) for one in proof.coverage],
+        "coverage": [cast(CoverageDocument, reach(one)) for one in proof.coverage],
     }
     if searched is not None:
         document["answer"] = _answer(searched, path)

@@ -47,7 +47,7 @@ def page_blocks(proof: Proof, shown: ModelView) -> list[Block]:
     graph = Graph([states("verdict", shades)], lambda i: list(_panel(here[i])) if i in here else [], first)
     return [
         graph,
-        Section("covered", "Equal for every input", list(_covered(proof, shown.graph))),
+        Section("covered", "Equal for every input", list(_cover(proof, shown.graph))),
         Section("operators", "Operators", [Table(_OPERATORS, [_row(o, o.index in here) for o in proof.operators])]),
         Section("profiles", "Profiles", [Table(_PROFILES, list(_profiles(proof)))]),
     ]
@@ -65,7 +65,7 @@ def _span(operator: OperatorProof) -> str:
     return "" if operator.accumulators is None else "{:,} to {:,}".format(*operator.accumulators)
 
 
-def _covered(proof: Proof, graph: GraphView) -> Iterator[Block]:
+def _cover(proof: Proof, graph: GraphView) -> Iterator[Block]:
     """Yield how far each subgraph is proved; tensors of the first one have names."""
     for one in proof.coverage:
         where = f"subgraph {one.subgraph}: " if len(proof.coverage) > 1 else ""

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from tflq.face.report.blocks import Block, Brief, Code, Columns, InText, Listing, OnPage, Report, Table, Text
 from tflq.face.report.blocks import Verdict as VerdictBlock
-from tflq.face.report.matrix import merged
+from tflq.face.report.matrix import merge
 from tflq.face.report.numbers import counted
 from tflq.face.report.pictures import Mark, Matrix, Strip
 from tflq.face.report.verbs.prove.page import STYLES, page_blocks
@@ -74,7 +74,7 @@ def _matrix(proof: Proof) -> Matrix:
         (Mark("b", "hot3"), "and so on: other bits, for an input that is known"),
         (Mark("B", "warning"), "and so on: not decided"),
     )
-    ordered = merged("Profiles with the same bits for every input", marks, operators, ())
+    ordered = merge("Profiles with the same bits for every input", marks, operators, ())
     seen = {mark.style for row in ordered.rows for mark in row.marks}
     return replace(ordered, key=[(mark, text) for mark, text in key if mark.style in seen])
 

@@ -29,7 +29,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "calibration": making.calibration,
         "recipe": document_of(report.recipe),
         "recipe_digest": digest(report.recipe),
-        "ranking": [_ranked(candidate) for candidate in report.ranking],
+        "ranking": [_rank(candidate) for candidate in report.ranking],
         "held_back": report.held_back,
         "comparison": comparison_document(report.comparison),
         "check": check_document(report.check),
@@ -48,7 +48,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
     }
 
 
-def _ranked(candidate: Ranked) -> RankingDocument:
+def _rank(candidate: Ranked) -> RankingDocument:
     return {
         "methods": plain(candidate.methods),
         "sqnr": None if candidate.score is None else candidate.sqnr,

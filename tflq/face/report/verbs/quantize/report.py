@@ -42,7 +42,7 @@ from tflq.face.report.verbs.quantize.texts import (
     estimate_texts,
     fit_text,
     headline,
-    judged_text,
+    judge_text,
     next_step,
     ranking_row,
     remark_texts,
@@ -90,7 +90,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield from map(Fact, part_texts(report.comparison))
     yield from (Fact(text, "warning") for text in advice_texts(report.comparison))
     yield OnPage(lambda _view: [Section("budget", "What the budget buys", list(budget_blocks(report)))])
-    yield outputs_section(report.comparison, judged_text(report))
+    yield outputs_section(report.comparison, judge_text(report))
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])
     yield from _runtimes(report)
     yield from portable_section(report.portable)

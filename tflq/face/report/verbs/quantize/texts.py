@@ -79,7 +79,7 @@ def _figure(making: Making) -> str:
         return f"accuracy {after:.1%}{interval}, {before:.1%} in float"
     is_classifier = score is not None and score.divergences is not None
     if agreement is None or not is_classifier:
-        return f"{quality_text(comparison)}, over {judged_text(report)}"
+        return f"{quality_text(comparison)}, over {judge_text(report)}"
     which = "held-out" if report.held_back else "fitted to"
     same, count = agreement.samples - len(agreement.flips), agreement.samples
     if not report.held_back and score is not None and len(report.ranking) > 1:
@@ -144,10 +144,10 @@ def estimate_texts(report: Report) -> Iterator[str]:
 
 def fit_text(report: Report) -> str:
     """Return how close the outputs of the written model are."""
-    return f"As written: {quality_text(report.comparison)} over the {judged_text(report)}"
+    return f"As written: {quality_text(report.comparison)} over the {judge_text(report)}"
 
 
-def judged_text(report: Report) -> str:
+def judge_text(report: Report) -> str:
     """Return the samples on which the written model is compared with the float model."""
     count = report.comparison.samples
     return counted(count, "held-out sample") if report.held_back else f"{samples_text(count)} fitted to"

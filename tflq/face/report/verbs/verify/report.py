@@ -166,10 +166,10 @@ def _tensor_blocks(found: Verification, tensor: TensorResult, constants: Constan
 def _distances(tensor: TensorResult, d: Difference) -> Figures:
     from tflq.face.report.html.differences import distance_figure
 
-    return Figures([distance_figure(d, _named(tensor), "got - expected")])
+    return Figures([distance_figure(d, _name(tensor), "got - expected")])
 
 
-def _named(tensor: TensorResult) -> str:
+def _name(tensor: TensorResult) -> str:
     return f"tensor {tensor.index} {quoted(short_name(tensor.name))}"
 
 
@@ -253,10 +253,10 @@ def _panel(found: Verification, operator: OperatorResult) -> Iterable[Block]:
 def _tensor(found: Verification, tensor: TensorResult) -> Iterator[Block]:
     d = tensor.difference
     if d is None:
-        yield Text(f"{_named(tensor)}: {tensor.reason or 'not compared'}", "soft")
+        yield Text(f"{_name(tensor)}: {tensor.reason or 'not compared'}", "soft")
     elif d.same:
         gaps = f"; {tensor.reason}" if tensor.reason else ""
-        yield Text(f"{_named(tensor)}: all {d.elements:,} elements are the same{gaps}")
+        yield Text(f"{_name(tensor)}: all {d.elements:,} elements are the same{gaps}")
     else:
         yield from _tensor_blocks(found, tensor)
 
@@ -265,4 +265,4 @@ def _output(found: Verification, tensor: TensorResult) -> Iterator[Block]:
     if tensor.covered_by is None:
         yield from _tensor(found, tensor)
     else:
-        yield Text(f"{_named(tensor)}: {tensor.status.value}, as a result of operator {tensor.covered_by}")
+        yield Text(f"{_name(tensor)}: {tensor.status.value}, as a result of operator {tensor.covered_by}")

@@ -71,7 +71,7 @@ def _look(path: str) -> _Look:
 
 
 @contextmanager
-def served(watched: Watched, port: int = 0) -> Iterator[str]:
+def serve(watched: Watched, port: int = 0) -> Iterator[str]:
     """Serve a page as long as the context lasts; gives its address."""
     secret = secrets.token_urlsafe(16)
 
