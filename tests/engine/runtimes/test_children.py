@@ -34,7 +34,7 @@ class Model:
         time.sleep(3600)
 keras = SimpleNamespace(models=SimpleNamespace(load_model=lambda *words, **options: Model()))
 """
-CONVERTING = "import sys; from tflq.engine.runtimes.conversion import converted; converted('m.keras', sys.argv[1])"
+CONVERTING = "import sys; from tflq.engine.runtimes.conversion import convert; convert('m.keras', sys.argv[1])"
 
 
 @pytest.mark.slow

@@ -54,17 +54,10 @@ _LOOKED_AT = 16
 Detector = Callable[[Case], "Defect | None"]
 
 
-def _replace(case: Case) -> Defect | None:
-    """Return that readers read other values than a tensor holds, with the place if only some of these are wrong."""
-    found = replaced(case)
-    spot = None if found is None else _first((padding, place), case)
-    return found if found is None or spot is None else replace(found, place=f"{spot.place}, {found.place}")
-
-
-_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision, _replace)
+_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (foreign_block, padding, nearly, place, approximation)
+_AFTER: tuple[Detector, ...] = (replaced, foreign_block, padding, nearly, place, approximation)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
