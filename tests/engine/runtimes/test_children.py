@@ -34,7 +34,9 @@ class Model:
         time.sleep(3600)
 keras = SimpleNamespace(models=SimpleNamespace(load_model=lambda *words, **options: Model()))
 """
-CONVERTING = "import sys; from tflq.engine.runtimes.conversion import convert; convert('m.keras', sys.argv[1])"
+CONVERTING = (
+    "import sys; from tflq.engine.runtimes.conversion import conversions; next(conversions({path!r}, sys.argv[1]))"
+)
 
 
 @pytest.mark.slow
@@ -66,7 +68,8 @@ def test_a_runtime_ends_with_its_parent(tmp_path: Path, python: str, busy: str, 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_a_conversion_ends_with_its_parent_and_removes_its_files(tmp_path: Path, number: signal.Signals) -> None:
     family = Busy(tmp_path, "tensorflow/__init__.py", TENSORFLOW)
-    parent = family.start("-c", CONVERTING, python=DIRECT)
+    (tmp_path / "m.keras").touch()
+    parent = family.start("-c", CONVERTING.format(path=str(tmp_path / "m.keras")), python=DIRECT)
     assert family.left()
     parent.send_signal(number)
     parent.wait()

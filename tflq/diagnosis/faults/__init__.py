@@ -54,10 +54,10 @@ _LOOKED_AT = 16
 Detector = Callable[[Case], "Defect | None"]
 
 
-_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision)
+_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision, replaced)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (replaced, foreign_block, padding, nearly, place, approximation)
+_AFTER: tuple[Detector, ...] = (foreign_block, padding, nearly, place, approximation)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
