@@ -155,7 +155,7 @@ def test_hopeless_ranges_leave_in_the_heat_with_all_that_refines_them(monkeypatc
         calls.append(len(judging[which]))
         return losing(0.1 if len(calls) != 2 else 5)
 
-    monkeypatch.setattr(contest, "judge", judged)
+    monkeypatch.setattr(contest, "judged", judged)
     model = random_graph(3)
     fine, bare = Methods(), Methods(ranging=ruined)
     refined = replace(bare, refining=Refining(Rounding.GPTQ))
