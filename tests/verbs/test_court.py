@@ -186,3 +186,16 @@ def test_systems_that_round_differently_are_not_wrong() -> None:
     assert rulings
     assert all(ruling is not None and ruling.at_fault == () for ruling in rulings)
     assert all("round differently" in ruling.reason for ruling in rulings)
+
+
+def test_where_the_reference_kernel_is_far_from_the_formula_nobody_is_at_fault(tmp_path: Path) -> None:
+    x, y = T("int16", (64,), 0.1, 0), T("int16", (64,), 1 / 128, 0)
+    model = tmp_path / "exp.tflite"
+    model.write_bytes(build("EXP", [x], [y], ("ExpOptions", {})))  # results beyond the codes, which its table wraps
+    device = tmp_path / "device.yaml"
+    device.write_text("rows: [{op: EXP, floats: {}}]", encoding="utf-8")
+    found = package.court(model, [str(device), "litert-ref"], samples=4)
+    (ruling,) = [parting.ruling for parting in found.partings]
+    assert ruling is not None
+    assert ruling.at_fault == ()
+    assert "does not decide" in ruling.reason
