@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from support.planted import Device, Fields, PlantedTarget, planted
 from tflq.devices.learning.asking import Asker
 from tflq.devices.learning.findings import Findings, Learned, State
-from tflq.devices.learning.forms import Form
+from tflq.devices.learning.form import Form
 from tflq.devices.learning.learner import learn
 from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import document_of, text_of

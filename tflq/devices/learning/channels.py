@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.devices.learning.answer import Answer
-from tflq.devices.learning.forms import Form, Forms
+from tflq.devices.learning.form import Form
+from tflq.devices.learning.forms import Forms
 
 
 def repeating_channels(forms: Forms, form: Form, answers: Sequence[Answer]) -> str:

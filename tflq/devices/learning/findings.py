@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tflq.devices.learning.asking import Tally
-from tflq.devices.learning.forms import Form
+from tflq.devices.learning.form import Form
 from tflq.devices.learning.requantizing import Requantized
 from tflq.devices.learning.subjects import Subject
 from tflq.display import display_by

@@ -1,13 +1,10 @@
-"""Forms of an operator: what a profile's file may state of it, and the results that follow.
-
-A form is the rows of a file. So the profile that is written computes exactly what was compared with the device.
-"""
+"""The forms of one subject that are tried, and the results that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -17,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tflq.comparison.inspection.profile_pairs import fields_read
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.learning.answer import Answer
+from tflq.devices.learning.form import BASE, Form, requantizing
 from tflq.devices.learning.subjects import Subject
 from tflq.diagnosis.rows import computation
 from tflq.engine.api.part import Part
@@ -27,12 +25,11 @@ from tflq.engine.kernels.families import ignored_options as ignored
 from tflq.engine.kernels.families import nearest_positions as nearest
 from tflq.engine.kernels.families import through_floats as floats
 from tflq.engine.numerics.code_ranges import TO_CODES
-from tflq.engine.numerics.requantizer import ZERO_POINTS, Requantizer, stated
+from tflq.engine.numerics.requantizer import ZERO_POINTS, Requantizer
 from tflq.engine.numerics.requantizer_points import points
 from tflq.engine.numerics.stages import OutputStage, StageOf
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.engine.profiles.file import with_rows
-from tflq.engine.profiles.values import names
 from tflq.errors import TflqError
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
@@ -41,10 +38,6 @@ from tflq.typing import Array
 FLOATS = floats.FIELDS
 #: Fields of averages that questions of a few taps part; the others keep their usual values.
 AVERAGES = {field: averages.FIELDS[field] for field in ("rounding", "zero_point", "count")}
-#: Keys of a file that take a profile's whole arithmetic, which rows do not bring along.
-_WITH_ARITHMETIC = ("", "floats", "arithmetic")
-#: The profile whose rows a file changes.
-BASE = "litert-ref"
 #: Profiles whose float kernels add in different orders: one by one, by Eigen, by XNNPACK, with fused multiply-add.
 ORDERS = ("litert-ref", "litert-opt", "litert-xnnpack", "litert-ref-arm64", "litert-opt-arm64")
 
@@ -78,54 +71,6 @@ _USUAL_PRODUCTS, _STRUCTURES = ("fixed point", "float64", "float32", "float16"),
 _LOOKED_AT = 4
 #: Fields of the arithmetic that are changed by themselves.
 _FIELDS: Mapping[str, tuple[str, ...]] = {"scale_type": ("float64", "float32")}
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """Rows of a file without operator and types: `like` names the rows that are taken, `point` what changes them.
-
-    `more` are further changes, made in this order.
-    """
-
-    like: str = BASE
-    kind: str = ""  # a key of the file; empty if nothing is changed
-    fields: tuple[tuple[str, Any], ...] = ()
-    more: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
-
-    def rows(self, subject: Subject, types: str = "") -> list[dict[str, Any]]:
-        """Return the rows of a file for an operator."""
-        head = {"op": subject.op, "types": types or subject.types}
-        rows: list[dict[str, Any]] = []
-        if self.like != BASE or not self.kind:
-            rows.append({**head, "like": self.like})
-        beside = _arithmetic_beside(self.like) if self.kind in _WITH_ARITHMETIC else {}
-        if beside:
-            rows.append({**head, "arithmetic": beside})
-        if self.kind:
-            rows.append({**head, self.kind: dict(self.fields)})
-        rows += [{**head, kind: dict(fields)} for kind, fields in self.more]
-        return rows
-
-    def changed(self, kind: str, **fields: Any) -> Form:
-        """Return the form with one more change."""
-        return replace(self, more=(*self.more, (kind, tuple(fields.items()))))
-
-    @property
-    def point(self) -> dict[str, Any]:
-        """The fields that change the rows."""
-        return dict(self.fields)
-
-
-def requantizing(point: Requantizer, like: str = BASE) -> Form:
-    """Return the form whose output stages compute as a point."""
-    return Form(like, "requantizer", tuple(stated(point).items()))
-
-
-@cache
-def _arithmetic_beside(name: str) -> dict[str, Any]:
-    """Return the fields of a profile's arithmetic that differ from the base's, which rows do not bring along."""
-    base = names(by_name(BASE).arithmetic)
-    return {field: value for field, value in names(by_name(name).arithmetic).items() if value != base[field]}
 
 
 @dataclass(slots=True)

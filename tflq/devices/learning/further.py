@@ -7,18 +7,8 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
-from tflq.devices.learning.forms import (
-    AVERAGE,
-    AVERAGES,
-    BASE,
-    EXACT_SUMS,
-    Form,
-    Forms,
-    Own,
-    combine,
-    requantizing,
-    usual_points,
-)
+from tflq.devices.learning.form import BASE, Form, requantizing
+from tflq.devices.learning.forms import AVERAGE, AVERAGES, EXACT_SUMS, Forms, Own, combine, usual_points
 from tflq.engine.kernels.families import code_averages as averages
 from tflq.engine.kernels.families import fixed_bilinear as bilinear
 from tflq.engine.kernels.families import ignored_options as ignored

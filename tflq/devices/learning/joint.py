@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tflq.devices.learning.answer import Answer
-from tflq.devices.learning.forms import BASE, ORDERS, Form, Forms
+from tflq.devices.learning.form import BASE, Form
+from tflq.devices.learning.forms import ORDERS, Forms
 from tflq.devices.learning.passive import answer_of
 from tflq.devices.learning.subjects import Subject
 from tflq.devices.learning.words import describe

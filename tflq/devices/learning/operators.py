@@ -13,7 +13,8 @@ from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.channels import repeating_channels
 from tflq.devices.learning.exceptions import exception, holding
 from tflq.devices.learning.findings import Learned, State
-from tflq.devices.learning.forms import Form, Forms
+from tflq.devices.learning.form import Form
+from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.further import further, rearranged
 from tflq.devices.learning.probes import draw, extreme
 from tflq.devices.learning.requantizing import Requantized, learned_requantizer

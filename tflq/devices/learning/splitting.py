@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.devices.conformance.draft import Draft, samples_of
-from tflq.devices.learning.forms import Form, Forms, is_by_range
+from tflq.devices.learning.form import Form
+from tflq.devices.learning.forms import Forms, is_by_range
 from tflq.engine.kernels.facts import OPERATORS
 
 #: Drafts that are tried and asked in one round.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tflq.devices.learning.findings import Learned, State
-from tflq.devices.learning.forms import BASE, Form
+from tflq.devices.learning.form import BASE, Form
 from tflq.devices.learning.requantizing import Requantized
 from tflq.engine.kernels.families.code_averages import DIVISION
 from tflq.engine.kernels.families.float_sum import COUNTED, TO_OUTPUT
