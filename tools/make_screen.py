@@ -48,14 +48,15 @@ text { fill: var(--ink); white-space: pre; }
 
 def session() -> Iterator[str]:
     """Yield the lines of the session, with the escape sequences of its colours."""
-    variables = {"COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    variables = {"COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
+    inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLORTERM")}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "golden/models/digits_mobilenet_int8.tflite", Path(folder) / MODEL)
         for command in SESSION:
             yield f"\x1b[2m$\x1b[0m \x1b[1m{command}\x1b[0m"
             words = [sys.executable, "-m", *command.split()]
             done = subprocess.run(
-                words, cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, check=False
+                words, cwd=folder, env=inherited | variables, capture_output=True, text=True, check=False
             )
             if done.returncode not in (0, 1):
                 raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stderr}")

@@ -27,7 +27,6 @@ def conform_command() -> None:
     tflq conform run suite.npz --target "python target.py"
     tflq conform pack suite.npz -o carried/
     tflq conform check suite.npz carried/
-    tflq conform merge part1.json part2.json
     tflq conform diff before.json after.json
     tflq conform report run.json --exclude exclusions.yaml
     """
