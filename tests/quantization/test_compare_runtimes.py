@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 import tflq
 from support import suites
-from tflq.errors import InputError, TflqError
+from tflq.errors import InputError, InputWarning, TflqError
 from tflq.face.cli.main import cli
 from tflq.model.ir.schema import data_text
 
@@ -146,3 +147,10 @@ def test_labels_and_samples_are_checked_first() -> None:
         tflq.compare(FLOAT, INT8, images, labels[:3], runtimes=["litert-ref", "tflm"])
     with pytest.raises(TflqError):
         tflq.compare(FLOAT, INT8, [], runtimes=["litert-ref", "tflm"])
+
+
+def test_a_quantized_reference_of_a_float_model_is_doubtful() -> None:
+    images, _ = digits()
+    codes = [image.astype(np.int8) for image in images[:4]]
+    with pytest.warns(InputWarning, match="is the order meant"), suppress(InputError):
+        tflq.compare(INT8, FLOAT, codes)

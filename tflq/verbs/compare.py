@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 
 from tflq.comparison.verification.outside import codes_of_inputs, watch
 from tflq.engine.api.files import Source, load
+from tflq.engine.kernels.families.through_floats import CODES
 from tflq.engine.profiles import by_name
+from tflq.errors import InputWarning
 from tflq.model.ir import Model, only_signed, view
 from tflq.model.ir.structure import check_structure
 from tflq.quantization.calibration import Calibration, CalibrationSource
@@ -14,6 +17,7 @@ from tflq.quantization.judge.comparison import Comparison, compare_models
 from tflq.quantization.judge.on_runtimes import compare_on
 from tflq.quantization.judge.truths import Truth
 from tflq.quantization.source import float_model
+from tflq.statements import Statement
 
 
 def compare(
@@ -35,8 +39,8 @@ def compare(
     has a row for each, with the bits of that runtime. Without them, `other` runs on `litert-ref`. The reference always
     does.
 
-    Warns with InputWarning if more than 1 % of a float input's values are far outside of the range of the other model's
-    input.
+    Warns with InputWarning if the first model is quantized and the other is not, and if more than 1 % of a float
+    input's values are far outside of the range of the other model's input.
 
     Raises:
         InputError: The models' inputs or outputs do not correspond, the number of labels differs from the number of
@@ -56,9 +60,19 @@ def compare(
     models = float_model(reference), load(other)
     check_structure(models[1])
     model, quantized = (only_signed(one, signature).model for one in models)
+    if _has_codes(model) and not _has_codes(quantized):
+        text = "the first model is quantized and the second is float; the first counts as right: is the order meant?"
+        warnings.warn(InputWarning(Statement(text, "order-of-models")), stacklevel=2)
     samples = Calibration(model, data)
     codes = codes_of_inputs(view(model), view(quantized))
     watching = watch(samples, codes, has_scaling=samples.scaling is not None)
     if runtimes:
         return compare_on(model, quantized, samples, labels, runtimes, watching)
     return compare_models(model, quantized, watching, labels)
+
+
+def _has_codes(model: Model) -> bool:
+    """Return whether an operator gives codes with a scale."""
+    graph = view(model)
+    results = (graph.tensors[t] for op in graph.ops for t in op.outputs if t >= 0)
+    return any(t.quantization is not None and t.type in CODES for t in results)

@@ -379,3 +379,37 @@ def test_a_model_in_place_of_a_dump_is_named(content: bytes, tmp_path: Path) -> 
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"is an? .*, not a dump"):
         load_dumps(MODEL, path)
+
+
+NEAR_THE_LOWEST = np.array([-127, -127, -124, -127, -121, -128, -124, -121, 100, -125], np.int8)
+
+
+@pytest.mark.parametrize("label", [f"Tensor {OUTPUT}:", "output:"])
+def test_bytes_without_letters_are_hexadecimal_beside_others_that_are(label: str, tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text("\n".join([f"Tensor {INPUT}:", *pairs(FED), label, *pairs(NEAR_THE_LOWEST)]))
+    (dump,) = load_dumps(MODEL, path)
+    np.testing.assert_array_equal(dump.tensors[OUTPUT].reshape(-1), NEAR_THE_LOWEST)
+
+
+def test_bytes_without_letters_alone_are_doubtful(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text("output: 81 81 84 81 87 80 84 87 64 83\n")
+    with pytest.warns(InputWarning, match="two digits each, read as decimal; write 0x before hexadecimal"):
+        load_dumps(MODEL, path)
+
+
+def test_logits_beside_the_output_are_the_operand_of_softmax(tmp_path: Path) -> None:
+    path, logits = tmp_path / "board.log", np.arange(-60, 40, 10, dtype=np.int8)
+    path.write_text(f"input: {decimal(FED)}\nlogits: {decimal(logits)}\noutput: {decimal(GOT)}\n")
+    (dump,) = load_dumps(MODEL, path)
+    np.testing.assert_array_equal(dump.tensors[OUTPUT].reshape(-1), GOT)
+    np.testing.assert_array_equal(dump.tensors[GRAPH.maker(OUTPUT).inputs[0]].reshape(-1), logits)
+
+
+def test_another_word_for_an_output_is_asked_back(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"scores: {decimal(GOT)}\noutput: {decimal(GOT)}\noutput: {decimal(GOT)}\n")
+    with pytest.warns(InputWarning, match="line 1: 'scores' beside 'output' is not known"):
+        dumps = load_dumps(MODEL, path)
+    assert len(dumps) == 2

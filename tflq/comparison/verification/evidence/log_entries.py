@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.comparison.verification.evidence.c_arrays import Numbers
-from tflq.comparison.verification.evidence.logs import ROLE, Block, blocks_of, check_tensors, memory_words
+from tflq.comparison.verification.evidence.logs import (
+    ROLE,
+    Block,
+    are_pairs_of_digits,
+    blocks_of,
+    check_tensors,
+    memory_words,
+)
 from tflq.comparison.verification.evidence.tensor_names import names_of
 from tflq.errors import InputError, InputWarning
 from tflq.escaping import quoted
@@ -24,6 +31,10 @@ _INDEX = re.compile(r"[\s_\[#(]*(\d{1,9})")
 _FLOAT = re.compile(r"[.]|\d[eE][-+]?\d|nan|inf", re.IGNORECASE)
 #: Shorter blocks of another length than a tensor's are words of the log, such as a size.
 _SHORT = 4
+#: Words of two digits that need not be decimal.
+_DIGITS = 8
+#: Operators whose operand is called logits.
+_OF_LOGITS = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")
 
 Entry = Array | Numbers
 
@@ -46,7 +57,7 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     checked = check_tensors(text)
     if checked is not None:
         return _checked_samples(model, *checked, source)
-    blocks = blocks_of(text)
+    blocks, problems = _settle_roles(model, blocks_of(text))
     samples: list[dict[str, Entry]] = []
     at, unclear = 0, []
     while at < len(blocks):
@@ -57,6 +68,10 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
             if not samples or key in samples[-1]:
                 samples.append({})
             samples[-1][key] = found.entry
+            if len(blocks[at].words) >= _DIGITS and are_pairs_of_digits(blocks[at].words):
+                problems.append(
+                    f"line {blocks[at].line}: two digits each, read as decimal; write 0x before hexadecimal"
+                )
             at += found.used
             continue
         if candidates:
@@ -64,7 +79,7 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
         elif len(blocks[at].words) >= _SHORT and _label(model, blocks[at].label):
             unclear.append((blocks[at], []))
         at += 1
-    problems = [_problem(model, block, tensors) for block, tensors in unclear]
+    problems += [_problem(model, block, tensors) for block, tensors in unclear]
     if not samples:
         expected = "a tensor's name or number, input or output, before as many numbers as it has"
         got = problems[0] if problems else f"{len(blocks)} blocks of other lengths" if blocks else "no numbers"
@@ -72,6 +87,40 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     for problem in problems:
         warnings.warn(InputWarning(Statement(f"{source}: {problem}", "log-block")), stacklevel=2)
     return samples
+
+
+def _settle_roles(model: Model, blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
+    """Return the blocks, of which only one role is the model's only output, and the problems of the others.
+
+    Logits beside an output are the operand of the operator that makes it, if that is a SOFTMAX or LOGISTIC.
+    """
+    graph = view(model)
+    roles = {id(block): _role_of_output(model, block.label) for block in blocks}
+    named = dict.fromkeys(filter(None, roles.values()))
+    if len(named) < 2 or len(graph.outputs) != 1:
+        return list(blocks), []
+    best = "output" if "output" in named else next((role for role in named if role != "logit"), next(iter(named)))
+    maker = graph.maker(graph.outputs[0])
+    kept, problems = [], []
+    for block in blocks:
+        role = roles[id(block)]
+        if role == "logit" and best != role and maker is not None and maker.builtin in _OF_LOGITS:
+            kept.append(replace(block, label=f"tensor {maker.inputs[0]}"))
+        elif role in ("", best):
+            kept.append(block)
+        else:
+            what = f"line {block.line}: {quoted(block.label)} beside {quoted(best)} is not known"
+            problems.append(f"{what}; print the number or the name of the tensor before it")
+    return kept, problems
+
+
+def _role_of_output(model: Model, label: str) -> str:
+    """Return the word by which a label says that it is an output, without an s; empty if it names the tensor, too."""
+    role = ROLE.search(label)
+    if role is None or role["output"] is None or _names_tensor(model, label):
+        return ""
+    word = role["output"].lower().rstrip("s")
+    return "output" if word in ("out", "result") else word
 
 
 def _candidates(model: Model, blocks: Sequence[Block], at: int) -> Iterator[_Fit]:
@@ -138,14 +187,9 @@ def _label(model: Model, label: str) -> list[int]:
     """Return the tensors that a label names: by name, else by number, else by role."""
     if not label:
         return []
-    graph, names = view(model), names_of(model)
-    words = [label, *re.findall(r"[\"'`]([^\"'`]+)[\"'`]", label), *re.split(r"[\s\"'`,;:=\[\](){}<>]+", label)]
-    known = [names[word] for word in sorted(filter(None, words), key=len, reverse=True) if word in names]
+    graph, known = view(model), _names_tensor(model, label)
     if known:
-        return known[:1]
-    number = _TENSOR.search(label)
-    if number is not None and int(number[1]) < len(graph.tensors):
-        return [int(number[1])]
+        return known
     role = ROLE.search(label)
     if role is None:
         return []
@@ -154,6 +198,17 @@ def _label(model: Model, label: str) -> list[int]:
     if index is not None and int(index[1]) < len(group):
         return [group[int(index[1])]]
     return list(group)
+
+
+def _names_tensor(model: Model, label: str) -> list[int]:
+    """Return the tensor that a label has the name or the number of, if there is one."""
+    names = names_of(model)
+    words = [label, *re.findall(r"[\"'`]([^\"'`]+)[\"'`]", label), *re.split(r"[\s\"'`,;:=\[\](){}<>]+", label)]
+    known = [names[word] for word in sorted(filter(None, words), key=len, reverse=True) if word in names]
+    number = _TENSOR.search(label)
+    if not known and number is not None and int(number[1]) < len(view(model).tensors):
+        known = [int(number[1])]
+    return known[:1]
 
 
 def _checked_samples(

@@ -112,7 +112,8 @@ def blocks_of(text: str) -> list[Block]:
             current.is_value = bool(label) and len(words) == 1
         current.words += words
         header = ""
-    return [_closed(one) for one in found]
+    in_hex = any(True for one in found for _ in _bytes(one.words, one.label))
+    return [_closed(one, in_hex=in_hex) for one in found]
 
 
 def check_tensors(text: str) -> tuple[dict[tuple[int, int], bytes], list[str]] | None:
@@ -175,25 +176,34 @@ def _are_numbers(words: Sequence[str]) -> bool:
     )
 
 
-def _closed(one: _Open) -> Block:
-    """Return a block whose bytes, if it shows memory, are C constants."""
-    words = tuple(_bytes(one.words, one.label))
+def _closed(one: _Open, *, in_hex: bool) -> Block:
+    """Return a block whose bytes, if it shows memory, are C constants. `in_hex`: others do."""
+    words = tuple(_bytes(one.words, one.label, in_hex=in_hex))
     if words:
         return Block(one.label, words, one.line, is_memory=True)
     return Block(one.label, tuple(one.words), one.line)
 
 
-def _bytes(words: Sequence[str], label: str) -> Iterator[str]:
-    """Yield the bytes of words of two or more hexadecimal digits; nothing if they are decimal or have a 0x."""
+def _bytes(words: Sequence[str], label: str, *, in_hex: bool = False) -> Iterator[str]:
+    """Yield the bytes of words of two or more hexadecimal digits; nothing if they are decimal or have a 0x.
+
+    Words of two decimal digits each may be either; beside blocks that are `in_hex`, they are bytes.
+    """
     are_bytes = all(map(_BYTE.fullmatch, words))
     is_hex = are_bytes or all(map(_PAIRS.fullmatch, words))
     has_letters = any(re.search(r"[a-fA-F]", word) for word in words)
     is_padded = (
         len(words) >= 8 and any(re.fullmatch(r"0\d", word) for word in words) and all(len(w) == 2 for w in words)
     )
-    if is_hex and (has_letters or is_padded or "hex" in label.lower()):
+    is_beside = in_hex and len(words) >= _SHORT and are_pairs_of_digits(words)
+    if is_hex and (has_letters or is_padded or is_beside or "hex" in label.lower()):
         for word in words:
             yield from ([f"0x{word[-2:]}"] if are_bytes else (f"0x{pair}" for pair in _PAIR.findall(word)))
+
+
+def are_pairs_of_digits(words: Sequence[str]) -> bool:
+    """Return whether all words have two decimal digits, as bytes in hexadecimal may have, too."""
+    return all(re.fullmatch(r"\d\d", word) for word in words)
 
 
 def memory_words(block: Block) -> tuple[str, ...]:

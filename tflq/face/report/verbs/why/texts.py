@@ -63,6 +63,8 @@ def fault_text(answer: Answer) -> str:
         return "the user's, and besides it the device computes otherwise than the profile"
     if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
         return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
+    if _is_same_so_far(answer):
+        return "none found: all that was compared is the same"
     return {
         Fault.USER: "the user's: the device computes what it was given",
         Fault.MODEL: "the model's: it breaks a rule of the specification, so devices need not agree",
@@ -303,9 +305,18 @@ def runtimes_text(found: RuntimesApart) -> str:
     return (groups if len(found.groups) > 1 else f"the same outputs: {groups}") + failed
 
 
+def _is_same_so_far(answer: Answer) -> bool:
+    """Return whether not everything was compared, and nothing of what was differs."""
+    found = answer.findings
+    is_partial = found is not None and found.first is None and found.verdict == Verdict.INCOMPLETE
+    return is_partial and answer.fault == Fault.OPEN and _is_compared(answer)
+
+
 def weight_text(answer: Answer) -> str:
     """Return how much the difference changes the outputs."""
     weight = answer.weight
+    if _is_same_so_far(answer):
+        return "none: nothing that was compared differs"
     if weight is None:
         return "unknown: the outputs cannot be computed from the evidence"
     if not weight.flipped and not weight.effect:
@@ -343,4 +354,6 @@ def advice(answer: Answer, asked: Asked) -> str:
         return f"{answer.base} does not take operator {refused.index} {refused.op}: compare with --profile {other}"
     if not _is_compared(answer) and not asked.is_target and "--inputs" not in asked.options:
         return f"give what the device was fed: `{asked.command} --inputs SOURCE`"
+    if _is_same_so_far(answer):
+        return "nothing, or record all tensors: each operator is compared then"
     return "nothing" if answer.fault == Fault.NONE else "give more samples, or the inputs with --inputs"
