@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from tflq.comparison.verification import record
 from tflq.comparison.verification.evidence.inputs import given_inputs
@@ -39,7 +42,7 @@ _OF_PROFILE, _OF_RUNTIME = "profile:", "runtime:"
 
 def why(
     model: Source | Model,
-    evidence: str | os.PathLike[str] | None = None,
+    evidence: str | os.PathLike[str] | Mapping[int | str, ArrayLike] | None = None,
     profile: str = "litert-ref",
     *,
     inputs: str | os.PathLike[str] | None = None,
@@ -60,7 +63,8 @@ def why(
 
     Args:
         model: A path, the bytes of a file, or a Model.
-        evidence: A dump or golden of any form that `explain` reads, an .npy of the first output, or "runtime:NAME".
+        evidence: A dump or golden of any form that `explain` reads, an .npy of the first output, or "runtime:NAME"; or
+            arrays by tensor index or name.
         profile: The arithmetic that the device is compared with.
         inputs: The inputs that the user meant to feed: pixels, real values or codes.
         mean: With `std`: `inputs` are stored numbers, (number - mean) / std the real values. One, or one per channel.
@@ -92,6 +96,8 @@ def why(
         found = _of_target(fed, target)
     elif evidence is None:
         found = _of_installed(fed)
+    elif isinstance(evidence, Mapping):
+        found = _of_arrays(fed, evidence)
     elif str(evidence).startswith(_OF_RUNTIME):
         found = _of_runtime(fed, str(evidence).removeprefix(_OF_RUNTIME))
     else:
@@ -132,6 +138,15 @@ class _Fed:
     def recorder(self, against: str) -> Callable[[], Any]:
         """Return what runs an installed runtime, and returns its outputs."""
         return outputs_recorder(self.model, against, self.inputs, _SAMPLES, self.how, self.signature)
+
+
+def _of_arrays(fed: _Fed, arrays: Mapping[int | str, ArrayLike]) -> Answer:
+    """Return the answer for arrays by tensor, as if a file held them."""
+    named: dict[str, Any] = {f"t{key}" if isinstance(key, int) else key: np.asarray(v) for key, v in arrays.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "arrays.npz")
+        np.savez(path, **named)
+        return replace(_of_file(fed, path), evidence="arrays")
 
 
 def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool = False) -> Answer:
