@@ -11,6 +11,8 @@ from tflq.face.report.numbers import counted
 
 #: Operands beyond which the middle of a list of types is left out.
 _SHOWN_OPERANDS = 5
+#: Rows that text lists, and types of a row.
+_ROWS, _TYPES = 80, 4
 _LIST_COLUMNS = (("profile", "<"), ("package", "<"), ("version", "<"), ("resolver", "<"), ("CPU", "<"))
 
 
@@ -31,7 +33,9 @@ def _pair_blocks(found: ProfileComparison) -> Iterator[Block]:
     yield _verdict(found)
     yield _brief(found)
     columns = [("operator", "<"), ("types", "="), ("differs in", "<"), (found.first, "<"), (found.second, "<")]
-    yield Section("pair", "Where they differ", [Table(columns, list(map(_row, found.differences)))])
+    rest = "... and {left} more (--json has all)"
+    table = Table(columns, list(map(_row, found.differences)), most=_ROWS, rest=rest)
+    yield Section("pair", "Where they differ", [table])
     notes = dict.fromkeys(note for difference in found.differences for note in difference.notes)
     yield Section("notes", "Notes", [Text(note, "faint") for note in notes])
 
@@ -56,7 +60,9 @@ def _brief(found: ProfileComparison) -> Brief:
 
 def _row(d: PairDifference) -> tuple[str, str, str, str, str]:
     """Return the operator, its operand types, what differs, and its value under each of the two."""
-    types = "\n".join(dict.fromkeys(map(short_types, d.types)))
+    every = list(dict.fromkeys(map(short_types, d.types)))
+    left = len(every) - _TYPES
+    types = "\n".join([*every[:_TYPES], f"and {left:,} more"] if left > 1 else every)
     names, first, second = zip(*((p.name, p.first, p.second) for p in d.primitives), strict=True)
     return d.op, types, "\n".join(names), "\n".join(first), "\n".join(second)
 
