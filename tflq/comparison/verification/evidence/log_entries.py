@@ -115,7 +115,7 @@ def _settle_roles(model: Model, blocks: Sequence[Block]) -> tuple[list[Block], l
 
 
 def _role_of_output(model: Model, label: str) -> str:
-    """Return the word by which a label says that it is an output, without an s; empty if it names the tensor, too."""
+    """Return the word of a label that makes it an output's, without an s; empty if it names the tensor, too."""
     role = ROLE.search(label)
     if role is None or role["output"] is None or _names_tensor(model, label):
         return ""
