@@ -103,7 +103,7 @@ def test_the_first_screen(folder: Path) -> None:
     assert result.exit_code == 0
     first = result.stdout.splitlines()
     figures = r"(SQNR of the outputs [\d.]+ dB|same top-1 as in float in [\d.]+% of \d+ samples .*)"
-    assert re.fullmatch(rf"{out}: {figures}, .*(fitted to|in turn)", first[0])
+    assert re.fullmatch(rf"{out}: {figures}, .*(fitted to|cross-validated)", first[0])
     assert first[1].startswith(f"int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
     assert f"The best of {len(PRESETS['fast'].candidates)} configurations" in result.stdout
     assert first[-1] == f"Next: tflq compare {FLOAT} {out} --inputs OTHER_SAMPLES"
