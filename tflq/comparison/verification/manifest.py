@@ -45,15 +45,21 @@ class RuntimeDocument(TypedDict):
     vectors: NotRequired[Annotated[str, "the widest vector extension of the processor; empty: unknown"]]
     first_level_cache: NotRequired[Annotated[int, "bytes of the first-level data cache; 0: unknown"]]
     delegate: NotRequired[str]
-    delegated: NotRequired[list[int]]
+    delegated: NotRequired[
+        Annotated[list[int], "the delegate's partitions in each model that was run: as it is, then observed"]
+    ]
 
 
-class RecordedInputsDocument(TypedDict):
+class InputsDocument(TypedDict):
     """A generator and its seed, or where the inputs came from."""
 
     source: str
     seed: int | None
     samples: int
+
+
+class RecordedInputsDocument(InputsDocument):
+    """Inputs of a manifest, which may have further keys."""
 
 
 class ToleranceDocument(TypedDict):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from tflq.face.report.documents.shared import InputsDocument, ModelDocument, Printed, RuntimeDocument
+from tflq.comparison.verification.manifest import InputsDocument, RuntimeDocument
+from tflq.face.report.documents.shared import ModelDocument, Printed
 
 
 class BenchDocument(Printed):

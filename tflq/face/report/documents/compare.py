@@ -50,16 +50,9 @@ class FidelityDocument(TypedDict):
     mean: Annotated[float, "mean of other - reference"]
 
 
-class PartDocument(TypedDict):
+class PartDocument(FidelityDocument):
     """The elements of an output that one operand of a concatenation gives."""
 
-    operator: Annotated[int, "in the reference; -1 where no operator makes the tensor"]
-    op: str
-    name: str
-    elements: int
-    sqnr: float | NotFinite
-    largest: Annotated[float, "largest difference, either way"]
-    mean: Annotated[float, "mean of other - reference"]
     output: Annotated[int, "position among the outputs"]
     values: Annotated[int, "distinct values, up to 256"]
     reference_values: Annotated[int, "distinct values of the reference, up to 256"]
@@ -80,11 +73,11 @@ class FigureDocument(TypedDict):
         dict[str, float],
         "signal-to-noise ratio of each part, dB; that of boxes is 0 where errors are a tenth of a box's size",
     ]
-    matches: Annotated[MatcheDocument | None, "detections with scores of 0.25 or more; null if the outputs hold none"]
+    matches: Annotated[MatchDocument | None, "detections with scores of 0.25 or more; null if the outputs hold none"]
     metrics: list[MetricDocument]
 
 
-class MatcheDocument(TypedDict):
+class MatchDocument(TypedDict):
     given: Annotated[int, "of the reference"]
     found: Annotated[int, "of these, found by the other"]
     extra: Annotated[int, "of the other alone"]

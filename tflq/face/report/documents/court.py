@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from tflq.face.report.documents.shared import BriefDifferenceDocument, InputsDocument, ModelDocument, Printed
+from tflq.comparison.verification.manifest import InputsDocument
+from tflq.face.report.documents.shared import BriefDifferenceDocument, ModelDocument, Printed
 
 
 class CourtDocument(Printed):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from tflq.face.report.documents.shared import InputsDocument, Printed
+from tflq.comparison.verification.manifest import InputsDocument
+from tflq.face.report.documents.shared import Printed
 
 
 class ElementDocument(Printed):
@@ -16,7 +17,7 @@ class ElementDocument(Printed):
     element: WorkedDocument
 
 
-class WorkedDocument(TypedDict):
+class TraceDocument(TypedDict):
     op: str
     profile: str
     index: list[int]
@@ -25,6 +26,9 @@ class WorkedDocument(TypedDict):
     outside: int
     steps: list[StepDocument]
     expected: float | bool | str
+
+
+class WorkedDocument(TraceDocument):
     operator: int
     tensor: int
     got: float | bool | str | None
@@ -48,14 +52,3 @@ class StepDocument(TypedDict):
     name: str
     value: float | bool | str
     how: str
-
-
-class TraceDocument(TypedDict):
-    op: str
-    profile: str
-    index: list[int]
-    told: bool
-    taps: list[TapDocument]
-    outside: int
-    steps: list[StepDocument]
-    expected: float | bool | str

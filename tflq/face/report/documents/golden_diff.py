@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from tflq.face.report.documents.shared import BriefDifferenceDocument, ChangeDocument, Printed, RuntimeDocument
+from tflq.comparison.verification.manifest import RuntimeDocument
+from tflq.face.report.documents.shared import BriefDifferenceDocument, ChangeDocument, Printed
 from tflq.verbs.drift import Drifted
 
 if TYPE_CHECKING:

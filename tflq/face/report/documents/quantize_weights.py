@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-from tflq.face.report.documents.shared import ModelDocument, Printed, RuntimeDocument
+from tflq.comparison.verification.manifest import RuntimeDocument
+from tflq.face.report.documents.shared import ModelDocument, Printed
 from tflq.typing import Sha256
 
 if TYPE_CHECKING:

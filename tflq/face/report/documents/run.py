@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from tflq.face.report.documents.shared import InputsDocument, ModelDocument, Printed, PromiseDocument
+from tflq.comparison.verification.manifest import InputsDocument
+from tflq.face.report.documents.shared import ModelDocument, Printed, PromiseDocument
 
 
 class RunDocument(Printed):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from tflq.comparison.inspection.constants import Constants
 from tflq.comparison.inspection.difference import Difference
+from tflq.comparison.verification.manifest import RuntimeDocument
 from tflq.engine.api.subject import ModelFacts
 from tflq.engine.kernels.exactness import Exactness
 from tflq.statements import FactDocument
@@ -29,26 +30,6 @@ class ModelDocument(TypedDict):
     size: int
     sha256: Sha256
     converter: NotRequired[Annotated[str, "the converter that made the float model of this file, with its version"]]
-
-
-class RuntimeDocument(TypedDict):
-    """Exactly what ran; empty for an archive without these facts."""
-
-    name: NotRequired[str]
-    package: NotRequired[str]
-    version: NotRequired[str]
-    resolver: NotRequired[str]
-    threads: NotRequired[int]
-    python: NotRequired[str]
-    numpy: NotRequired[str]
-    platform: NotRequired[str]
-    cpu: NotRequired[Annotated[str, "the processor as its system names it"]]
-    vectors: NotRequired[Annotated[str, "the widest vector extension of the processor; empty: unknown"]]
-    first_level_cache: NotRequired[Annotated[int, "bytes of the first-level data cache; 0: unknown"]]
-    delegate: NotRequired[str]
-    delegated: NotRequired[
-        Annotated[list[int], "the delegate's partitions in each model that was run: as it is, then observed"]
-    ]
 
 
 class PromiseDocument(TypedDict):
@@ -131,14 +112,6 @@ class ConstantsDocument(TypedDict):
     scalars: dict[str, float | str]
 
 
-class InputsDocument(TypedDict):
-    """A generator and its seed, or where the inputs came from."""
-
-    source: str
-    seed: int | None
-    samples: int
-
-
 class JointCauseDocument(TypedDict):
     name: str
     others: Annotated[list[str], "causes that reproduce as much"]
@@ -153,18 +126,6 @@ class JointCauseDocument(TypedDict):
     kernels: Annotated[
         list[ReproducedDocument], "its evidence by operator and types, if it was compared with every case"
     ]
-
-
-class NearestDocument(TypedDict):
-    name: str
-    op: str
-    types: str
-    reproduced: int
-    cases: int
-    failing: Annotated[int, "reproduced ones that differ from the profile"]
-    all_failing: int
-    bits: Annotated[int, "bits of evidence"]
-    needed: Annotated[int, "bits that a certain cause needs"]
 
 
 class DiscriminationDocument(TypedDict):
@@ -189,6 +150,10 @@ class ReproducedDocument(TypedDict):
     all_failing: int
     bits: Annotated[int, "bits of evidence"]
     needed: Annotated[int, "bits that a certain cause needs"]
+
+
+class NearestDocument(ReproducedDocument):
+    name: str
 
 
 class TensorShapeDocument(TypedDict):

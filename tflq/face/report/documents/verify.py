@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
+from tflq.comparison.verification.manifest import InputsDocument, RuntimeDocument
 from tflq.comparison.verification.results import Mode, Status, Verdict
 from tflq.face.report.documents.shared import (
     ChangeDocument,
     ConstantsDocument,
     DifferenceDocument,
-    InputsDocument,
     ModelDocument,
     Printed,
     PromiseDocument,
-    RuntimeDocument,
 )
 
 if TYPE_CHECKING:
