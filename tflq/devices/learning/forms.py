@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -50,12 +50,12 @@ def _few(fields: Mapping[str, Sequence[str]], most: int) -> dict[str, Sequence[s
 
 #: A grammar of single operators: these, values of the fields, and the usual ones.
 Own: TypeAlias = "tuple[tuple[str, ...], Mapping[str, Sequence[Any]], Mapping[str, Any]]"
-AVERAGE = averages.stated(averages.Average())
+AVERAGE = asdict(averages.Average())
 #: Grammars of single operators by key.
 _OWN_GRAMMARS: Mapping[str, Own] = {
     "average": (averages.OPERATORS, AVERAGES, AVERAGE),
-    "float_sum": (sums.OPERATORS, sums.FIELDS, sums.stated(sums.FloatSum())),
-    "nearest": (nearest.OPERATORS, _few(nearest.FIELDS, 5), nearest.stated(nearest.Nearest())),
+    "float_sum": (sums.OPERATORS, sums.FIELDS, asdict(sums.FloatSum())),
+    "nearest": (nearest.OPERATORS, _few(nearest.FIELDS, 5), asdict(nearest.Nearest())),
 }
 #: Roundings that are combined with narrower floats.
 _USUAL = ("half to even", "half away from zero")
@@ -182,7 +182,7 @@ class Forms:
         for kind, (operators, choices, usual) in _OWN_GRAMMARS.items():
             if self.subject.op in operators:
                 yield from (f for f in combine(kind, choices, usual) if kind != "float_sum" or _is_sum(f.point, usual))
-        for form in combine("floats", FLOATS, floats.stated(floats.Floats())):
+        for form in combine("floats", FLOATS, asdict(floats.Floats())):
             if _is_tried(form.point, self.subject.op):
                 for like in ORDERS[:1] if is_by_range(form) else ORDERS:
                     yield Form(like, form.kind, form.fields)

@@ -28,7 +28,7 @@ _GRAMMARS: Mapping[str, Own] = {
     "average": (averages.OPERATORS, averages.FIELDS, AVERAGE),
     "integer_sum": (integer_sums.OPERATORS, _SHARED, asdict(integer_sums.IntegerSum())),
     "bilinear": (bilinear.OPERATORS, bilinear.FIELDS, asdict(bilinear.FixedBilinear())),
-    "nearest": (nearest.OPERATORS, nearest.FIELDS, nearest.stated(nearest.Nearest())),
+    "nearest": (nearest.OPERATORS, nearest.FIELDS, asdict(nearest.Nearest())),
     "integer_softmax": (softmaxes.OPERATORS, softmaxes.FIELDS, asdict(softmaxes.IntegerSoftmax())),
 }
 #: Ways to scale that make output stages, each beside points of the grammar of requantizers: fields of each.

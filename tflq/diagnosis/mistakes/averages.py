@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 
 import numpy as np
@@ -14,7 +14,7 @@ from tflq.diagnosis.mistakes.stages import fix
 from tflq.diagnosis.mistakes.taps import accumulate, other_sign, wrong_windows
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.families import pooling
-from tflq.engine.kernels.families.code_averages import DIVISION, FIELDS, RECIPROCAL, SUMS, Average, stated
+from tflq.engine.kernels.families.code_averages import DIVISION, FIELDS, RECIPROCAL, SUMS, Average
 from tflq.engine.kernels.families.reduction import sum_int32
 from tflq.engine.kernels.mean_sum.reference import MeanData, SumData
 from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS
@@ -42,7 +42,7 @@ def mistaken_averages(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     if isinstance(prepared.data, pooling.OpData):
         overflows = _overflows(alone, prepared.data.window.taps)
         for point in _points(overflows=overflows):
-            yield _name(point), Under(with_rows(profile, [{"op": alone.op.name, "average": stated(point)}]))
+            yield _name(point), Under(with_rows(profile, [{"op": alone.op.name, "average": asdict(point)}]))
         for name, window in wrong_windows(prepared.data.window).items():
             yield name, _of_window(replace(prepared.data, window=window))
     if isinstance(prepared.data, MeanData):

@@ -6,10 +6,11 @@ Every hypothesis is a point of the grammar of float forms (`kernels/families/thr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from tflq.diagnosis.mistakes.device import Mistaken, Under
 from tflq.engine.api.part import Part
-from tflq.engine.kernels.families.through_floats import AS_CODES, CODES, PRECISIONS, QUOTIENTS, Floats, stated
+from tflq.engine.kernels.families.through_floats import AS_CODES, CODES, PRECISIONS, QUOTIENTS, Floats
 from tflq.engine.numerics.divisions import ROUNDINGS
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles.file import with_rows
@@ -40,7 +41,7 @@ def mistaken_floats(alone: Part, profile: Profile) -> Iterator[Mistaken]:
 
 def in_floats(alone: Part, profile: Profile, point: Floats) -> Profile:
     """Return the profile that computes the operator at a point of the grammar."""
-    return with_rows(profile, [{"op": alone.op.name, "floats": stated(point)}])
+    return with_rows(profile, [{"op": alone.op.name, "floats": asdict(point)}])
 
 
 def name_of(point: Floats) -> str:

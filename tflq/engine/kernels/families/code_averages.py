@@ -7,7 +7,7 @@ by which they divide, in how they divide, and in the width of the sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.divisions import DIVISIONS, QUOTIENTS, ROUNDINGS, Ints
-from tflq.engine.numerics.stated_fields import check_fields
+from tflq.engine.numerics.stated_fields import reader
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
@@ -88,19 +88,8 @@ def _times_inverse(total: Ints, count: Ints, bits: Any) -> tuple[Ints, Ints]:
     return np.asarray(total * inverse, np.int64), np.broadcast_to(np.asarray(bits, np.int64), total.shape)
 
 
-def average_of(stated: Mapping[str, Any]) -> Average:
-    """Return the point with the fields in `stated`; the others have their defaults.
-
-    Raises:
-        UnknownNameError: A field or a value does not exist.
-    """
-    check_fields(stated, FIELDS, "an average")
-    return Average(**stated)
-
-
-def stated(point: Average) -> dict[str, str]:
-    """Return every field; `average_of` reads them."""
-    return asdict(point)
+#: The reader of what a file states.
+average_of = reader(Average, FIELDS, "an average")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

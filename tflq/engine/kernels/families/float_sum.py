@@ -16,7 +16,7 @@ FuseMultiplyToFakeQuantizeTransformation and FakeQuantizeTransformation of the l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.divisions import ROUNDINGS
 from tflq.engine.numerics.multiply_add import MultiplyAdd, fuse, round_apart
 from tflq.engine.numerics.stages import type_range
-from tflq.engine.numerics.stated_fields import check_fields
+from tflq.engine.numerics.stated_fields import reader
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
@@ -76,19 +76,8 @@ class FloatSum:
     scales: str = TO_OUTPUT
 
 
-def float_sum_of(stated: Mapping[str, Any]) -> FloatSum:
-    """Return the point with the fields in `stated`; the others have their defaults.
-
-    Raises:
-        UnknownNameError: A field or a value does not exist.
-    """
-    check_fields(stated, FIELDS, "a sum in floats")
-    return FloatSum(**stated)
-
-
-def stated(point: FloatSum) -> dict[str, str]:
-    """Return every field; `float_sum_of` reads them."""
-    return asdict(point)
+#: The reader of what a file states.
+float_sum_of = reader(FloatSum, FIELDS, "a sum in floats")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp
-from tflq.engine.numerics.stated_fields import check_fields
+from tflq.engine.numerics.stated_fields import reader
 from tflq.model.ir import CARRIER, TensorType
 from tflq.typing import Array
 
@@ -51,14 +51,8 @@ class Ignored:
     option: str = "activation"
 
 
-def ignored_of(stated: Mapping[str, Any]) -> Ignored:
-    """Return the point with the field in `stated`.
-
-    Raises:
-        UnknownNameError: The field or the value does not exist.
-    """
-    check_fields(stated, FIELDS, "an ignored option")
-    return Ignored(**stated)
+#: The reader of what a file states.
+ignored_of = reader(Ignored, FIELDS, "an ignored option")
 
 
 def ignoring(row: Kernel, point: Ignored) -> Kernel:

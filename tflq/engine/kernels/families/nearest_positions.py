@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tflq.engine.kernels.families.resizing import resized_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_same_type
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.stated_fields import check_fields
+from tflq.engine.numerics.stated_fields import reader
 from tflq.typing import Array
 
 #: (output index, inputs, outputs) -> position.
@@ -81,19 +80,8 @@ class Nearest:
     half_pixel_centers: str = "from the edge, rounded down"
 
 
-def nearest_of(stated: Mapping[str, Any]) -> Nearest:
-    """Return the point with the fields in `stated`; the others have their defaults.
-
-    Raises:
-        UnknownNameError: A field or a value does not exist.
-    """
-    check_fields(stated, FIELDS, "a nearest position")
-    return Nearest(**stated)
-
-
-def stated(point: Nearest) -> dict[str, str]:
-    """Return every field; `nearest_of` reads them."""
-    return asdict(point)
+#: The reader of what a file states.
+nearest_of = reader(Nearest, FIELDS, "a nearest position")
 
 
 def positions(position: Position, rounded: Callable[[Fraction], int], size: int, count: int) -> Array:

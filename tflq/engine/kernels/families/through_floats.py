@@ -8,7 +8,7 @@ QuantizeLinear (division, half to even).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from tflq.engine.numerics.codes import Clamp
 from tflq.engine.numerics.divisions import ROUNDINGS
 from tflq.engine.numerics.narrow_floats import in_bfloat16, in_float16, in_float32
 from tflq.engine.numerics.stages import type_range
-from tflq.engine.numerics.stated_fields import check_fields
+from tflq.engine.numerics.stated_fields import reader
 from tflq.model.ir import CARRIER, Quantization, TensorType
 from tflq.typing import Array
 
@@ -115,19 +115,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def floats_of(stated: Mapping[str, Any]) -> Floats:
-    """Return the point with the fields in `stated`; the others have their defaults.
-
-    Raises:
-        UnknownNameError: A field or a value does not exist.
-    """
-    check_fields(stated, FIELDS, "a float form")
-    return Floats(**stated)
-
-
-def stated(point: Floats) -> dict[str, str]:
-    """Return every field; `floats_of` reads them."""
-    return asdict(point)
+#: The reader of what a file states.
+floats_of = reader(Floats, FIELDS, "a float form")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
