@@ -19,6 +19,7 @@ from tflq.engine.kernels.geometry.windows import Window, window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stated_fields import reader
+from tflq.model.ir import TensorType
 from tflq.typing import Array
 
 #: The operators that have it.
@@ -57,6 +58,7 @@ class OpData:
     weights: Array
     first: Array
     zero_point: int
+    unsigned: int  # what makes codes unsigned for pairs of products
     output: Output
     point: Sums
     is_dense: bool  # rows, each an image of one pixel
@@ -79,7 +81,8 @@ def sum_by_rule(row: Kernel, point: Sums) -> Kernel:
         node.check(int(np.prod(shape)) * weights[:1].size <= _MOST, "has too many products to add one by one")
         share = max(1, len(weights) // max(1, inputs // depth))
         first = np.arange(len(weights)) // share * depth
-        data = OpData(at, shape, weights.astype(np.int64), first, int(x.zero_point), output, point, dense)
+        unsigned = 128 if x.type == TensorType.INT8 else 0
+        data = OpData(at, shape, weights.astype(np.int64), first, int(x.zero_point), unsigned, output, point, dense)
         return replace(prepared, data=data, eval=eval_sums)
 
     return replace(row, prepare=prepare, takes=None)
@@ -121,9 +124,9 @@ def _pairs(data: OpData, taken: Array, w: Array) -> Array:
     """Return the sums of one tap in pairs of 16 bits that saturate, less the zero point's part."""
     total = np.zeros((*taken.shape[:3], len(w)), np.int64)
     for c in range(0, w.shape[1], 2):
-        pair = (taken[..., data.first + c] + 128) * w[:, c]
+        pair = (taken[..., data.first + c] + data.unsigned) * w[:, c]
         if c + 1 < w.shape[1]:
-            pair = pair + (taken[..., data.first + c + 1] + 128) * w[:, c + 1]
+            pair = pair + (taken[..., data.first + c + 1] + data.unsigned) * w[:, c + 1]
         total += np.clip(pair, -(2**15), 2**15 - 1)
-    corrected: Array = total - (data.zero_point + 128) * w.sum(1)
+    corrected: Array = total - (data.zero_point + data.unsigned) * w.sum(1)
     return corrected
