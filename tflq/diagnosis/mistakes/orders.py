@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.engine.api.part import Part
+from tflq.engine.kernels.geometry.taps import read_tap
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.multiply_add import fuse
@@ -161,8 +162,4 @@ def _terms(alone: Part, profile: Profile) -> Terms | None:
 
 def _tap(x: Floats, window: Window, ky: int, kx: int) -> Floats:
     """Return the values that one tap reads for every place, (N * out_h * out_w, C); 0 outside the image."""
-    rows = np.arange(window.out_h) * window.stride_h - window.pad_top + ky * window.dilation_h
-    columns = np.arange(window.out_w) * window.stride_w - window.pad_left + kx * window.dilation_w
-    inside = ((rows >= 0) & (rows < x.shape[1]))[:, None] & ((columns >= 0) & (columns < x.shape[2]))
-    read = x[:, rows.clip(0, x.shape[1] - 1)][:, :, columns.clip(0, x.shape[2] - 1)]
-    return np.ascontiguousarray(np.where(inside[None, :, :, None], read, np.float32(0))).reshape(-1, x.shape[3])
+    return np.ascontiguousarray(read_tap(x, window, ky, kx)).reshape(-1, x.shape[3])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.kernels.families import pooling
+from tflq.engine.kernels.geometry.taps import read_tap
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -137,10 +138,6 @@ def _sums(image: Ints, at: Window) -> Ints:
     """Return sums over the windows, (N, out_h, out_w, C); taps outside the image are left out."""
     sums = np.zeros((image.shape[0], at.out_h, at.out_w, image.shape[3]), np.int64)
     for ky in range(at.kernel_h):
-        rows = np.arange(at.out_h) * at.stride_h - at.pad_top + ky
         for kx in range(at.kernel_w):
-            columns = np.arange(at.out_w) * at.stride_w - at.pad_left + kx
-            inside = ((rows >= 0) & (rows < image.shape[1]))[:, None] & ((columns >= 0) & (columns < image.shape[2]))
-            taken = image[:, rows.clip(0, image.shape[1] - 1)][:, :, columns.clip(0, image.shape[2] - 1)]
-            sums += np.where(inside[None, :, :, None], taken, 0)
+            sums += read_tap(image, at, ky, kx)
     return sums

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 
 from tflq.engine.kernels.families.contraction import Output
+from tflq.engine.kernels.geometry.taps import read_tap
 from tflq.engine.kernels.geometry.windows import Window, window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -90,14 +91,15 @@ def sum_by_rule(row: Kernel, point: Sums) -> Kernel:
 
 def eval_sums(data: OpData, x: Array, *_others: Array | None) -> Array:
     """Add the products in order, limited by the point; then scale. Padding: taps outside hold the zero point."""
-    image = x.reshape(-1, 1, 1, data.weights.shape[3]) if data.is_dense else x
+    image = (x.reshape(-1, 1, 1, data.weights.shape[3]) if data.is_dense else x).astype(np.int64)
     bias = data.output.bias[: len(data.weights)].astype(np.int64)
     bits = 61 if data.point.width == "any" else int(data.point.width.split(" ")[0])
     high = (np.int64(1) << np.int64(bits - 1)) - 1
     at = data.window
     begins = bias if data.point.bias == "first" else np.zeros_like(bias)
     total = np.broadcast_to(np.clip(begins, -high - 1, high), (len(image), at.out_h, at.out_w, len(bias)))
-    for taken, w in _taps(data, image.astype(np.int64)):
+    for ky, kx in product(range(data.weights.shape[1]), range(data.weights.shape[2])):
+        taken, w = read_tap(image, at, ky, kx, data.zero_point), data.weights[:, ky, kx]
         if data.point.products == PAIRS:
             total = total + _pairs(data, taken, w)
             continue
@@ -106,18 +108,6 @@ def eval_sums(data: OpData, x: Array, *_others: Array | None) -> Array:
     if data.point.bias == "last":
         total = np.clip(total + bias, -high - 1, high)
     return data.output.pipeline(total, np.zeros_like(bias)).reshape(data.shape)
-
-
-def _taps(data: OpData, image: Array) -> Any:
-    """Yield for each tap the pixels that the outputs see and the weights, (O, C / groups)."""
-    at = data.window
-    for ky in range(data.weights.shape[1]):
-        rows = np.arange(at.out_h) * at.stride_h - at.pad_top + ky * at.dilation_h
-        for kx in range(data.weights.shape[2]):
-            columns = np.arange(at.out_w) * at.stride_w - at.pad_left + kx * at.dilation_w
-            inside = ((rows >= 0) & (rows < at.height))[:, None] & ((columns >= 0) & (columns < at.width))
-            taken = image[:, rows.clip(0, at.height - 1)][:, :, columns.clip(0, at.width - 1)]
-            yield np.where(inside[None, :, :, None], taken, data.zero_point), data.weights[:, ky, kx]
 
 
 def _pairs(data: OpData, taken: Array, w: Array) -> Array:
