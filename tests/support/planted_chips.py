@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.api.files import load
 from tflq.model.ir import view
 
 Array = np.ndarray[Any, Any]
@@ -473,31 +472,3 @@ CHIPS: Mapping[str, Chip] = {
     "bilinear of half pixels always": Chip("RESIZE_BILINEAR", rule={"bits": 10, "how": "up", "half": True}),
     "nearest of half pixels always": Chip("RESIZE_NEAREST_NEIGHBOR", rule={"half": True}),
 }
-
-
-@dataclass
-class ChipTarget:
-    """A chip behind the protocol of targets, in this process."""
-
-    chip: Chip
-    name: str = "planted chip"
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": self.name, "version": "planted 1"}
-
-    def do(self, job: Any, cases: Any) -> str:
-        for case in cases:
-            place = job.folder / case.id
-            model = load(place / "model.tflite")
-            graph = view(model)
-            try:
-                for number in range(len(case.samples)):
-                    inputs = []
-                    for position, tensor in enumerate(graph.inputs):
-                        spec: Any = graph.tensors[tensor]
-                        data = np.fromfile(place / f"in{number}_{position}.bin", spec.type.label)
-                        inputs.append(data.reshape(spec.shape))
-                    self.chip.run(model, inputs).tofile(place / f"out{number}_0.bin")
-            except NotImplementedError as error:
-                (place / "refused.txt").write_text(str(error))
-        return ""

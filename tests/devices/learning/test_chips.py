@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.planted_chips import CHIPS, Chip, ChipTarget, Reading, Scaler
+from support.planted import PlantedTarget
+from support.planted_chips import CHIPS, Chip, Reading, Scaler
 from tflq.devices.learning.asking import Asker
 from tflq.devices.learning.findings import Findings, State
 from tflq.devices.learning.learner import learn
@@ -26,7 +27,7 @@ QUICK = ("softmax by a table of 8 bits", "bilinear of 11 bits", "MUL, power of t
 
 
 def learned(chip: Chip) -> Findings:
-    return learn(ChipTarget(chip), subjects(["int8"], [chip.op]), Effort(first=12, fresh=12))
+    return learn(PlantedTarget(chip), subjects(["int8"], [chip.op]), Effort(first=12, fresh=12))
 
 
 def exact(found: Findings, chip: Chip, folder: Path) -> tuple[int, int, int]:
@@ -35,7 +36,7 @@ def exact(found: Findings, chip: Chip, folder: Path) -> tuple[int, int, int]:
     path.write_text(text_of(found), encoding="utf-8")
     profile, same, elements, refused = by_name(str(path)), 0, 0, 0
     for one in found.operators:
-        for answer in Asker(ChipTarget(chip)).ask([*one.subject.drafts(777, 16), *one.subject.covering(31, 9)]):
+        for answer in Asker(PlantedTarget(chip)).ask([*one.subject.drafts(777, 16), *one.subject.covering(31, 9)]):
             try:
                 plan = make_plan(read(answer.draft.model()), profile)
             except TflqError:
