@@ -22,7 +22,7 @@ from tflq.comparison.verification.evidence.logs import (
 from tflq.comparison.verification.evidence.tensor_names import names_of
 from tflq.errors import InputError, InputWarning
 from tflq.escaping import quoted
-from tflq.model.ir import CARRIER, Model, TensorType, view
+from tflq.model.ir import CARRIER, GraphView, Model, TensorType, view
 from tflq.statements import Statement
 from tflq.typing import Array
 
@@ -48,6 +48,43 @@ class _Fit:
     used: int  # number of blocks
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Labels:
+    """The tensors of a model, as labels name them."""
+
+    graph: GraphView
+    names: Mapping[str, int]
+
+    def tensors(self, label: str) -> list[int]:
+        """Return the tensors that a label names: by name, else by number, else by role."""
+        known = self.named(label) if label else []
+        role = ROLE.search(label)
+        if known or role is None:
+            return known
+        group = self.graph.inputs if role["input"] else self.graph.outputs
+        index = _INDEX.match(label, role.end())
+        if index is not None and int(index[1]) < len(group):
+            return [group[int(index[1])]]
+        return list(group)
+
+    def named(self, label: str) -> list[int]:
+        """Return the tensor that a label has the name or the number of, if there is one."""
+        words = [label, *re.findall(r"[\"'`]([^\"'`]+)[\"'`]", label), *re.split(r"[\s\"'`,;:=\[\](){}<>]+", label)]
+        known = [self.names[word] for word in sorted(filter(None, words), key=len, reverse=True) if word in self.names]
+        number = _TENSOR.search(label)
+        if not known and number is not None and int(number[1]) < len(self.graph.tensors):
+            known = [int(number[1])]
+        return known[:1]
+
+    def role_of_output(self, label: str) -> str:
+        """Return the word of a label that makes it an output's, without an s; empty if it names the tensor, too."""
+        role = ROLE.search(label)
+        if role is None or role["output"] is None or self.named(label):
+            return ""
+        word = role["output"].lower().rstrip("s")
+        return "output" if word in ("out", "result") else word
+
+
 def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     """Return the tensors in a log by number, for each sample. A tensor that is printed again begins the next sample.
 
@@ -57,11 +94,12 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     checked = check_tensors(text)
     if checked is not None:
         return _checked_samples(model, *checked, source)
-    blocks, problems = _settle_roles(model, blocks_of(text))
+    labels = _Labels(view(model), names_of(model))
+    blocks, problems = _settle_roles(labels, blocks_of(text))
     samples: list[dict[str, Entry]] = []
     at, unclear = 0, []
     while at < len(blocks):
-        candidates = list(_candidates(model, blocks, at))
+        candidates = list(_candidates(labels, blocks, at))
         if len(candidates) == 1:
             found = candidates[0]
             key = str(found.tensor)
@@ -76,10 +114,10 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
             continue
         if candidates:
             unclear.append((blocks[at], [one.tensor for one in candidates]))
-        elif len(blocks[at].words) >= _SHORT and _label(model, blocks[at].label):
+        elif len(blocks[at].words) >= _SHORT and labels.tensors(blocks[at].label):
             unclear.append((blocks[at], []))
         at += 1
-    problems += [_problem(model, block, tensors) for block, tensors in unclear]
+    problems += [_problem(labels, block, tensors) for block, tensors in unclear]
     if not samples:
         expected = "a tensor's name or number, input or output, before as many numbers as it has"
         got = problems[0] if problems else f"{len(blocks)} blocks of other lengths" if blocks else "no numbers"
@@ -89,13 +127,13 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     return samples
 
 
-def _settle_roles(model: Model, blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
+def _settle_roles(labels: _Labels, blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     """Return the blocks, of which only one role is the model's only output, and the problems of the others.
 
     Logits beside an output are the operand of the operator that makes it, if that is a SOFTMAX or LOGISTIC.
     """
-    graph = view(model)
-    roles = {id(block): _role_of_output(model, block.label) for block in blocks}
+    graph = labels.graph
+    roles = {id(block): labels.role_of_output(block.label) for block in blocks}
     named = dict.fromkeys(filter(None, roles.values()))
     if len(named) < 2 or len(graph.outputs) != 1:
         return list(blocks), []
@@ -114,32 +152,23 @@ def _settle_roles(model: Model, blocks: Sequence[Block]) -> tuple[list[Block], l
     return kept, problems
 
 
-def _role_of_output(model: Model, label: str) -> str:
-    """Return the word of a label that makes it an output's, without an s; empty if it names the tensor, too."""
-    role = ROLE.search(label)
-    if role is None or role["output"] is None or _names_tensor(model, label):
-        return ""
-    word = role["output"].lower().rstrip("s")
-    return "output" if word in ("out", "result") else word
-
-
-def _candidates(model: Model, blocks: Sequence[Block], at: int) -> Iterator[_Fit]:
+def _candidates(labels: _Labels, blocks: Sequence[Block], at: int) -> Iterator[_Fit]:
     """Yield the tensors that the block may be, alone or with those after it; the label decides if it names one."""
-    graph = view(model)
-    named = _label(model, blocks[at].label)
+    graph = labels.graph
+    named = labels.tensors(blocks[at].label)
     groups = ([*named],) if named else (graph.outputs, tuple(dict.fromkeys((*graph.inputs, *graph.computed))))
     for group in groups:
         found = [
-            fit for tensor in dict.fromkeys(group) if (fit := _fit(model, tensor, blocks, at, is_named=bool(named)))
+            fit for tensor in dict.fromkeys(group) if (fit := _fit(labels, tensor, blocks, at, is_named=bool(named)))
         ]
         if found:
             yield from found
             return
 
 
-def _fit(model: Model, tensor: int, blocks: Sequence[Block], at: int, *, is_named: bool) -> _Fit | None:
+def _fit(labels: _Labels, tensor: int, blocks: Sequence[Block], at: int, *, is_named: bool) -> _Fit | None:
     """Return the block as a tensor, if it has its length. If it is named, blocks without a name may belong to it."""
-    spec = view(model).tensors[tensor]
+    spec = labels.graph.tensors[tensor]
     size = math.prod(spec.shape)
     if not isinstance(spec.type, TensorType) or not size:
         return None
@@ -149,10 +178,10 @@ def _fit(model: Model, tensor: int, blocks: Sequence[Block], at: int, *, is_name
     for end in range(at, last):
         if end > at:
             if blocks[end].label and len(blocks[end].words) == 1:  # a line of others, such as `heap: 1234`
-                if _label(model, blocks[end].label):
+                if labels.tensors(blocks[end].label):
                     return None
                 continue
-            if _label(model, blocks[end].label) or blocks[end].is_memory != block.is_memory:
+            if labels.tensors(blocks[end].label) or blocks[end].is_memory != block.is_memory:
                 return None
             block = replace(block, words=(*block.words, *blocks[end].words))
         for words in filter(None, (block.words, memory_words(block))):
@@ -183,34 +212,6 @@ def _constant(word: str, width: int) -> str:
     return ("-" if word[0] == "-" else "") + (word.lstrip("+-0") or "0")
 
 
-def _label(model: Model, label: str) -> list[int]:
-    """Return the tensors that a label names: by name, else by number, else by role."""
-    if not label:
-        return []
-    graph, known = view(model), _names_tensor(model, label)
-    if known:
-        return known
-    role = ROLE.search(label)
-    if role is None:
-        return []
-    group = graph.inputs if role["input"] else graph.outputs
-    index = _INDEX.match(label, role.end())
-    if index is not None and int(index[1]) < len(group):
-        return [group[int(index[1])]]
-    return list(group)
-
-
-def _names_tensor(model: Model, label: str) -> list[int]:
-    """Return the tensor that a label has the name or the number of, if there is one."""
-    names = names_of(model)
-    words = [label, *re.findall(r"[\"'`]([^\"'`]+)[\"'`]", label), *re.split(r"[\s\"'`,;:=\[\](){}<>]+", label)]
-    known = [names[word] for word in sorted(filter(None, words), key=len, reverse=True) if word in names]
-    number = _TENSOR.search(label)
-    if not known and number is not None and int(number[1]) < len(view(model).tensors):
-        known = [int(number[1])]
-    return known[:1]
-
-
 def _checked_samples(
     model: Model, tensors: Mapping[tuple[int, int], bytes], problems: Sequence[str], source: str
 ) -> list[dict[str, Entry]]:
@@ -229,12 +230,12 @@ def _checked_samples(
     return [samples[number] for number in sorted(samples)]
 
 
-def _problem(model: Model, block: Block, tensors: Sequence[int]) -> str:
+def _problem(labels: _Labels, block: Block, tensors: Sequence[int]) -> str:
     """Return what keeps a block from being a tensor."""
-    graph = view(model)
+    graph = labels.graph
     what = f"line {block.line}: {len(block.words):,} numbers" + (f" after {quoted(block.label)}" if block.label else "")
     if tensors:
         named = ", ".join(f"{t} {quoted(graph.tensors[t].name or '')}" for t in tensors[:5])
         return f"{what} may be {len(tensors)} tensors ({named}); print the number or the name of the tensor before them"
-    (tensor, *_) = _label(model, block.label)
+    (tensor, *_) = labels.tensors(block.label)
     return f"{what}, and tensor {tensor} has {math.prod(graph.tensors[tensor].shape):,}: not compared"
