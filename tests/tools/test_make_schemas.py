@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal, TypedDict
 
 import make_schemas
 import pytest
+
+if sys.version_info < (3, 11):
+    pytest.skip("typing has NotRequired from Python 3.11 on", allow_module_level=True)
 
 
 @pytest.mark.parametrize(("path", "text"), list(make_schemas.files()), ids=lambda value: getattr(value, "name", ""))

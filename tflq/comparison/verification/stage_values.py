@@ -27,6 +27,8 @@ from tflq.model.ir import Model, view
 from tflq.typing import Array
 
 Ints = NDArray[np.int64]
+#: Bits of a mantissa that can be exported.
+_BITS = 31
 #: Operators whose accumulators are sums of products with constant weights.
 OPERATORS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
@@ -123,7 +125,7 @@ class _Noting:
         self.inner.narrow_flat(accumulator, out, zero_point, low, high)
 
     def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the call; see OutputStage.bound_flat."""
+        """Bind the call; see OutputStage.bind_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)
 
 
@@ -200,9 +202,6 @@ def _point(profile: Profile, kind: type | None, op: str) -> tuple[Requantizer, s
         if kind is type(made(np.ones(1))) and NAMED[name].is_fixed and NAMED[name].mantissa == _BITS:
             return NAMED[name], name
     raise UnsupportedError(op, reason=f"{profile.name} does not scale it by one stage in fixed point of {_BITS} bits")
-
-
-_BITS = 31
 
 
 def _stage_fields(profile: Profile) -> list[tuple[str, StageOf]]:

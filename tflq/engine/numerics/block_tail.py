@@ -58,5 +58,5 @@ class BlockTail:
         self.tail.narrow_flat(accumulator, out, zero_point, low, high)
 
     def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the call; see OutputStage.bound_flat."""
+        """Bind the call; see OutputStage.bind_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

@@ -54,5 +54,5 @@ class FloatRounding:
         float_rounding_rows(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)
 
     def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the loop; see OutputStage.bound_flat."""
+        """Bind the loop; see OutputStage.bind_flat."""
         return float_rounding_rows.bound(accumulator, out, NO_BIAS, self.period, zero_point, low, high, self.wraps)

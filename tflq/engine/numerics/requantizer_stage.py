@@ -55,5 +55,5 @@ class GrammarStage:
         out[...] = self._codes(accumulator.astype(np.int64), zero_point, low, high, out.dtype).astype(out.dtype)
 
     def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the call; see OutputStage.bound_flat."""
+        """Bind the call; see OutputStage.bind_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

@@ -172,7 +172,7 @@ class _FixedPoint:
         self.loop(*self.arguments(accumulator, out, NO_BIAS, *self.period, zero_point, low, high))
 
     def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the loop; see OutputStage.bound_flat."""
+        """Bind the loop; see OutputStage.bind_flat."""
         return self.loop.bound(*self.arguments(accumulator, out, NO_BIAS, *self.period, zero_point, low, high))
 
 

@@ -51,5 +51,5 @@ class Unscaled:
         out[...] = self(accumulator)
 
     def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the copy; see OutputStage.bound_flat."""
+        """Bind the copy; see OutputStage.bind_flat."""
         return partial(self.narrow_flat, accumulator, out, zero_point, low, high)

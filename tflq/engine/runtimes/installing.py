@@ -28,6 +28,9 @@ PINNED: Mapping[str, tuple[str, ...]] = {
     "tosa-reference": _TOSA,
     "tract": ("tract==0.23.9", *_ONNX),
 }
+#: The Python of an environment, and the file that marks one whose installation ended well.
+_PYTHON = "Scripts/python.exe" if os.name == "nt" else "bin/python"
+_DONE = "tflq-installed.txt"
 #: Seconds that an installation may take.
 _TIMEOUT = 1800
 
@@ -41,12 +44,8 @@ def folder_of(name: str) -> Path:
 
 def python_of(name: str) -> str | None:
     """Return the Python of a target's environment; None if it was not installed."""
-    path = folder_of(name) / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    path = folder_of(name) / _PYTHON
     return str(path) if name in PINNED and path.is_file() and (folder_of(name) / _DONE).is_file() else None
-
-
-#: Marks an environment whose installation ended well.
-_DONE = "tflq-installed.txt"
 
 
 def install(name: str) -> str:
@@ -67,7 +66,7 @@ def install(name: str) -> str:
         venv.create(place, with_pip=True, clear=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise FileAccessError(str(place), str(error)[:200]) from error
-    python = str(place / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    python = str(place / _PYTHON)
     words = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "numpy", *PINNED[name]]
     try:
         done = subprocess.run(

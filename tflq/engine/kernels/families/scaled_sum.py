@@ -96,7 +96,7 @@ def smaller_than_one(real: np.float64) -> np.float64:
 
 
 def term_of(operand: Operand, arithmetic: Arithmetic, real: np.float64, left_shift: int) -> Term:
-    """Return an operand of a sum in registers; scaled_codes tabulates the same."""
+    """Return an operand of a sum in registers; scale_codes tabulates the same."""
     stage = arithmetic.requantize(smaller_than_one(real))
     return Term(np.dtype(operand.type.label), int(operand.zero_point), left_shift, stage)
 
