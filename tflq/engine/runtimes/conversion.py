@@ -1,4 +1,4 @@
-"""Convert Keras, TensorFlow and ONNX models to float `.tflite` files, by the converters that made them popular."""
+"""Convert Keras, TensorFlow and ONNX models to float `.tflite` files, by TensorFlow's converter and onnx2tf."""
 
 from __future__ import annotations
 

@@ -41,6 +41,8 @@ UPPER, AT_CODE_0, AT_CODE_0_ALONE = BOUNDS = (
 OPERANDS: Mapping[str, tuple[bool, bool]] = {"zero points": (False, True), "scales and zero points": (True, True)}
 #: The values of each field.
 FIELDS: Mapping[str, tuple[str, ...]] = {"option": (*DEFAULTS, *BOUNDS, *OPERANDS)}
+#: Numbers of activations in files.
+_RELU, _RELU6 = 1, 3
 _CODES = (TensorType.INT4, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
@@ -106,9 +108,6 @@ def _bounded(prepared: Prepared, node: Node, option: str) -> Prepared:
         y = _plain(y, scales=False, zeros=True)
     clamp = code_range(_with(node, {_FUSED: activation}), y, CARRIER[y.type])
     return replace(prepared, data=Bounded(prepared, clamp), eval=eval_bounded)
-
-
-_RELU, _RELU6 = 1, 3
 
 
 def eval_bounded(data: Bounded, *inputs: Array | None) -> Array:
