@@ -48,9 +48,8 @@ def within_budget(
     """Return the model that satisfies the recipe's budget; `order` lists the most sensitive operators first.
 
     Operators are spared in the order of `by_price`. Models are compared with `source` on the samples `judging`. The
-    numbers of spared operators are tried as 0, 1, 2, 4,
-    8 ..., then by bisection between the last failing and the first passing one. Trials in the `journal` are not
-    repeated.
+    numbers of spared operators are tried as 0, 1, 2, 4, 8 ..., then by bisection between the last failing and the first
+    passing one. Trials in the `journal` are not repeated.
 
     Raises:
         OptionError: No number of spared operators keeps all bounds.
