@@ -36,10 +36,11 @@ def test_bits_are_the_librarys(function, size):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
 def test_without_a_library_float64_is_rounded(function, monkeypatch):
+    operands = sample(function, 2000)
+    native = function(*operands)
     monkeypatch.setattr(libm, "c_library", lambda: None)
     alone = FloatFunction(function.name, function.loop, function.wide, function.arguments)
-    operands = sample(function, 2000)
-    got, native = alone(*operands), function(*operands)
+    got = alone(*operands)
     assert not alone.is_from_library
     assert (np.abs(got - native) <= 2 * np.spacing(np.abs(native))).all()
 
