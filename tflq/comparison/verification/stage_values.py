@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tflq.engine.api.part import part_of
 from tflq.engine.interpreter import make_plan, run
@@ -153,14 +153,11 @@ def stage_values(
     part = part_of(model, [index], {**values, **{t: v for t, v in recorded.items() if v is not None}})
     made: list[_Noting] = []
 
-    def noting(right: StageOf) -> StageOf:
-        def make(real: ArrayLike) -> OutputStage:
-            made.append(_Noting(right(real)))
-            return made[-1]
+    def note(stage: OutputStage) -> OutputStage:
+        made.append(_Noting(stage))
+        return made[-1]
 
-        return make
-
-    noted = profile.derive(profile.name, arithmetic=profile.arithmetic.each_stage(noting))
+    noted = profile.derive(profile.name, arithmetic=profile.arithmetic.each_made_stage(note))
     tensor = op.outputs[0]
     computed = part.run(part.plan(noted))[tensor]
     seen = [stage for stage in made if stage.noted]

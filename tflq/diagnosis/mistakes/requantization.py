@@ -171,14 +171,11 @@ def stages_made(alone: Part, profile: Profile) -> int:
     """
     stages: list[OutputStage] = []
 
-    def noting(right: StageOf) -> StageOf:
-        def make(real: ArrayLike) -> OutputStage:
-            stages.append(right(real))
-            return stages[-1]
+    def note(stage: OutputStage) -> OutputStage:
+        stages.append(stage)
+        return stage
 
-        return make
-
-    plan = alone.plan(profile.derive(profile.name, arithmetic=profile.arithmetic.each_stage(noting)))
+    plan = alone.plan(profile.derive(profile.name, arithmetic=profile.arithmetic.each_made_stage(note)))
     prepared = plan.steps[0].prepared
     stored = [] if prepared is None else [part.value.stage for part in parts_of(prepared.data, OutputPipeline)]
     others = [stage for stage in stored if not any(stage is own for own in stages)]

@@ -14,7 +14,7 @@ from tflq.engine.numerics.dynamic_range_float32 import Rescale, rescale_fused
 from tflq.engine.numerics.eigen import FIRST_LEVEL_CACHE
 from tflq.engine.numerics.float32_stages import FloatRoundingEven
 from tflq.engine.numerics.multiply_add import MultiplyAdd, round_apart
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, Reals, SingleRounding, StageOf
+from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, Reals, SingleRounding, StageOf
 from tflq.engine.numerics.xnnpack_functions import AVX2, Functions
 
 
@@ -75,6 +75,10 @@ class Arithmetic:
         """Return the arithmetic with every rule that builds output stages changed."""
         changed: dict[str, Any] = {name: change(getattr(self, name)) for name in STAGES}
         return replace(self, **changed)
+
+    def each_made_stage(self, change: Callable[[OutputStage], OutputStage]) -> Arithmetic:
+        """Return the arithmetic with every output stage that it builds changed."""
+        return self.each_stage(lambda own: lambda real: change(own(real)))
 
 
 #: The fields that make output stages.
