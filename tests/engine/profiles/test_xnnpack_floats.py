@@ -13,6 +13,7 @@ from support.graphs import build as build_graphs
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, build, litert
+from tflq.errors import UnsupportedError
 
 pytestmark = has_xnnpack_profile
 
@@ -107,6 +108,50 @@ def test_unpacked_weights_count_as_constant(op: str) -> None:
     tensors = [x, halves, T("float32", shape), bias, size, out]
     operators = [Op("DEQUANTIZE", [1], [2], None, 3), Op(op, inputs, [5], (table, steps), version)]
     check(build_graphs(Graph(tensors, [0], [5], operators)), [normal(rng, *x.shape)], op)
+
+
+@pytest.mark.parametrize("op", ["FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
+@pytest.mark.parametrize("weights", ["float32", "float16", "int8", "hybrid"])
+@pytest.mark.parametrize("bias", ["float32", "float16", "int8"])
+def test_weights_and_biases_are_unpacked_each_by_itself(op: str, weights: str, bias: str) -> None:
+    """float16 and int8 constants lie behind a DEQUANTIZE; hybrid weights do not."""
+    rng = np.random.default_rng(3)
+    x = T("float32", (2, 20) if op == "FULLY_CONNECTED" else (1, 5, 6, 8))
+    shape = {"FULLY_CONNECTED": (7, 20), "DEPTHWISE_CONV_2D": (1, 3, 3, 8)}.get(op, (4, 3, 3, 8))
+    units = shape[3] if op == "DEPTHWISE_CONV_2D" else shape[0]
+    tensors = [x, T("float32", (2, 7) if op == "FULLY_CONNECTED" else (1, 5, 6, units))]
+    operators = []
+
+    scales: dict[str, Any] = {"int8": 0.01, "hybrid": [0.01] * 8 if op == "DEPTHWISE_CONV_2D" else 0.01}
+
+    def add(kind: str, value: Array) -> int:
+        """Add a constant; return the tensor to read."""
+        codes = np.clip(np.round(value / 0.01), -127, 127) if kind in scales else value
+        stored = "int8" if kind == "hybrid" else kind
+        tensors.append(T(stored, value.shape, scales.get(kind), axis=value.ndim - 1, value=codes.astype(stored)))
+        if kind in ("float16", "int8"):
+            tensors.append(T("float32", value.shape))
+            version = 3 if kind == "float16" else 2
+            operators.append(Op("DEQUANTIZE", [len(tensors) - 2], [len(tensors) - 1], None, version))
+        return len(tensors) - 1
+
+    w, b = add(weights, 0.3 * normal(rng, *shape)), add(bias, 0.3 * normal(rng, units))
+    size = add("int32", np.array([1, 5, 6, units])) if op == "TRANSPOSE_CONV" else -1
+    steps = {"padding": 0, "stride_h": 1, "stride_w": 1} if op != "FULLY_CONNECTED" else {}
+    steps |= {"depth_multiplier": 1} if op == "DEPTHWISE_CONV_2D" else {}
+    table = {"FULLY_CONNECTED": "FullyConnectedOptions", "CONV_2D": "Conv2DOptions"}.get(op, "")
+    table = table or {"DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}.get(op, "TransposeConvOptions")
+    version = {"FULLY_CONNECTED": 9, "CONV_2D": 5, "DEPTHWISE_CONV_2D": 6}.get(op, 3) if weights == "hybrid" else 1
+    inputs = [size, w, 0, b] if op == "TRANSPOSE_CONV" else [0, w, b]
+    operators.append(Op(op, inputs, [1], (table, steps), 3 if op == "TRANSPOSE_CONV" else version))
+    model, sample = build_graphs(Graph(tensors, [0], [1], operators)), [normal(rng, *x.shape)]
+    if weights == "hybrid" and bias == "float16" and op in ("FULLY_CONNECTED", "CONV_2D"):
+        with pytest.raises(RuntimeError, match="failed to prepare"):
+            litert(model, sample, "BUILTIN")
+        with pytest.raises(UnsupportedError, match="biases of float32"):
+            run(model, sample, "litert-xnnpack")
+    else:
+        check(model, sample, (op, weights, bias))
 
 
 @pytest.mark.parametrize("seed", range(60))

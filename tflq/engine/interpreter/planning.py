@@ -103,7 +103,7 @@ def _plan(
         steps.append(step)
         folding.add(step)
         for operand in step.node.outputs:
-            operands[operand.index] = as_unpacked(graph, step.node, operand) if unpacks(step.node) else operand
+            operands[operand.index] = as_unpacked(graph, step.node, operand, profile) if unpacks(step.node) else operand
         announced = step.prepared.shapes if step.prepared else (None,) * len(step.outputs)
         for tensor, shape in zip(step.outputs, announced, strict=True):
             known[tensor] = shape is not None

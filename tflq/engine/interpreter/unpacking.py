@@ -14,13 +14,15 @@ from dataclasses import replace
 from tflq.engine.interpreter.operands import node_of, operand_of
 from tflq.engine.kernels.delegation import UNPACKING, VISITED, is_taken, unpacks
 from tflq.engine.kernels.kernel import Node, Operand
-from tflq.engine.kernels.validity import XNNPACK
+from tflq.engine.kernels.validity import XNNPACK, xnnpack
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import GraphView, OperatorView, TensorType
 
 #: Operators whose filters and biases may stay float16. Source: LiteRT 2.1 Delegate::PrepareOpsToDelegate.
 _KEEPING = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
+#: Releases that let them.
+_KEPT = xnnpack("litert-1.4")
 
 
 def constant_results(graph: GraphView) -> frozenset[int]:
@@ -75,23 +77,23 @@ def unpackable_tensors(
         return frozenset()
     known: dict[int, Operand] = {} if operands is None else operands
     ops = (op for op in graph.ops if op.name in UNPACKING)
-    return frozenset(t for op in ops for t in _unpack(graph, op, known))
+    return frozenset(t for op in ops for t in _unpack(graph, op, known, profile))
 
 
-def _unpack(graph: GraphView, op: OperatorView, operands: dict[int, Operand]) -> Iterator[int]:
+def _unpack(graph: GraphView, op: OperatorView, operands: dict[int, Operand], profile: Profile) -> Iterator[int]:
     """Yield the result of an operator that unpacks a constant; `operands` gets its operands."""
     if op.name not in UNPACKING or len(op.outputs) != 1 or len(op.inputs) != 1:
         return
     node = _node(graph, op, operands)
     if node is not None and unpacks(node):
         result = node.outputs[0]
-        operands[result.index] = as_unpacked(graph, node, result)
+        operands[result.index] = as_unpacked(graph, node, result, profile)
         yield result.index
 
 
-def as_unpacked(graph: GraphView, node: Node, result: Operand) -> Operand:
+def as_unpacked(graph: GraphView, node: Node, result: Operand, profile: Profile) -> Operand:
     """Return the result of an operator that unpacks a constant, as the delegate knows it."""
-    is_float16 = node.input(0).type == TensorType.FLOAT16
+    is_float16 = node.input(0).type == TensorType.FLOAT16 and _KEPT.holds(profile.runtime)
     only = all(op.name in _KEEPING and result.index != op.inputs[0] for op in graph.readers(result.index))
     return replace(result, is_unpacked=True, is_half=is_float16 and only)
 

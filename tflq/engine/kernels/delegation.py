@@ -84,9 +84,17 @@ def row_of(node: Node, rows: Rows, sparse: tuple[int, ...] = ()) -> Kernel:
 def check_definable(node: Node, operands: Iterable[Operand]) -> None:
     """Refuse an operator that XNNPACK takes if one of its tensors of codes has a scale or zero point that it refuses.
 
-    Source: GetXNNPackDatatype; XNNPACK xnn_validate_quantized_tensor.
+    So is one whose bias alone is a float16 constant behind DEQUANTIZE, beside weights of 8 bits.
+    Source: GetXNNPackDatatype, CheckFilterAndBiasTypes; XNNPACK xnn_validate_quantized_tensor.
     """
     for operand in operands:
+        if operand.is_half and not node.input(1).is_half:
+            node.reject(
+                "XNNPACK asks for biases of float32 beside weights of 8 bits",
+                operand,
+                expected="float32",
+                got="float16",
+            )
         q = operand.quantization
         if q is None or operand.type not in (*_CODES, TensorType.INT32):
             continue
@@ -196,13 +204,26 @@ def is_static(operand: Operand) -> bool:
 def of_one_width(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
     """Return the rule for nodes whose filter and bias are both float16 constants behind DEQUANTIZE, or neither is.
 
-    One that another operator reads, too, counts as float32. LiteRT 1.4 to 2.1 ask for it; a bias of float32 beside a
-    float16 filter is taken again since 2.2. Source: CheckFilterAndBiasTypes, GetTensorType.
+    One that another operator reads, too, counts as float32. LiteRT 1.4 to 2.1 ask for it.
+    Source: CheckFilterAndBiasTypes, GetTensorType.
     """
 
     def holds(node: Node) -> bool:
         bias = node.optional(2)
         return takes(node) and (bias is None or bias.is_half == node.input(1).is_half)
+
+    return holds
+
+
+def of_no_narrower_bias(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
+    """Return the rule for nodes whose bias is no float16 constant behind DEQUANTIZE, unless the filter is one, too.
+
+    LiteRT asks for it since 2.2. Source: CheckFilterAndBiasTypes, GetTensorType.
+    """
+
+    def holds(node: Node) -> bool:
+        bias = node.optional(2)
+        return takes(node) and (bias is None or node.input(1).is_half or not bias.is_half)
 
     return holds
 

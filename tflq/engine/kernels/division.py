@@ -7,7 +7,8 @@
 | y       | broadcast         | as a                             | as a                        | as a                 |
 
 DIV: option fused_activation_function. FLOOR_DIV and FLOOR_MOD ignore quantization. Integer division by zero raises when
-run, and so does FLOOR_DIV of float32, as the source's Eval returns an error.
+run, and so does FLOOR_DIV of float32, as the source's Eval returns an error. LiteRT 1.4 to 2.0 refuse divisors whose
+code is 0, too.
 Refused: FLOOR_DIV of the lowest int8 or int16 by -1. The source converts a float64 that its type cannot hold, which is
 undefined: LiteRT's build saturates where it computes several elements at once and wraps elsewhere. In 2.3, optimized
 DIV of int32 goes through float32, which is not modelled: refused.
@@ -92,6 +93,17 @@ def eval_quantized(data: OpData, a: Array, b: Array) -> Array:
         out.reshape(-1),
     )
     return out
+
+
+def eval_without_code_zero(data: OpData, a: Array, b: Array) -> Array:
+    """Raise where a divisor's code is 0, at any zero point. Source: LiteRT 2.0 div.cc CheckNonZero."""
+    refuse_zero("Div", b)
+    return eval_quantized(data, a, b)
+
+
+def prepare_without_code_zero(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare like the earlier kernel."""
+    return replace(prepare_quantized(node, arithmetic), eval=eval_without_code_zero)
 
 
 def refuse_zero(function: str, b: Array, zero: int = 0) -> None:
@@ -205,6 +217,10 @@ KERNELS = (
     *valid(
         tflite(until="litert-2.1"),
         *(replace(row, prepare=prepare_quantized) for row in DIV if row.prepare is prepare_per_tensor),
+    ),
+    *valid(
+        tflite("litert-1.4", "litert-2.0"),
+        *(replace(row, prepare=prepare_without_code_zero) for row in DIV if row.prepare is prepare_per_tensor),
     ),
     *tuple(
         Kernel("FLOOR_DIV", f"{t} {t} -> {t}", prepare_plain(floor_divide, _SCRATCH), (1, 3))

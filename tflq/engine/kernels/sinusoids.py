@@ -46,4 +46,7 @@ KERNELS = (
         applying("SIN", ROWS, lambda *_: xnnpack_functions.SIN),
         applying("COS", ROWS, lambda *_: xnnpack_functions.COS),
     ),
+    *valid(
+        xnnpack("litert-2.1", "litert-2.2", cpu="x86-64"), applying("COS", ROWS, lambda *_: xnnpack_functions.COS_2_2)
+    ),
 )

@@ -65,11 +65,13 @@ class Functions:
 
 
 EXP = Elementwise(xnnpack_rationals.exp)
+EXP_2_2 = Elementwise(xnnpack_rationals.exp_2_2)
 TANH = Elementwise(xnnpack_rationals.tanh)
 GELU = Elementwise(xnnpack_rationals.gelu)
 GELU_APPROXIMATE = Elementwise(xnnpack_rationals.gelu_approximate)
 SIN = Elementwise(xnnpack_rationals.sin)
 COS = Elementwise(xnnpack_rationals.cos)
+COS_2_2 = Elementwise(xnnpack_rationals.cos_2_2)
 HARD_SWISH = Elementwise(xnnpack_rationals.hard_swish)
 
 #: With AVX2 and FMA3.

@@ -14,21 +14,48 @@ from tflq.engine.numerics.normal_float32 import add, divide, fma, larger, multip
 
 
 @compiled
-def exp(value: Real) -> Real:
-    """Return exp(x) by 2**r - 1, with the coefficients of LiteRT 2.3's packages.
-
-    NaN gives 0. Powers of two beyond 128 and below -127 are infinity and 0.
-    """
+def _binary_logarithm(value: Real) -> Real:
+    """Return x log2(e), held in [-127, 128]; NaN gives -127."""
     scaled = multiply(read(value), np.float32(1.44269504089))
-    scaled = smaller(larger(scaled, np.float32(-127)), np.float32(128))
-    whole = (np.float32(12582912) + scaled) - np.float32(12582912)
+    return smaller(larger(scaled, np.float32(-127)), np.float32(128))
+
+
+@compiled
+def _whole_part(scaled: Real) -> Real:
+    """Return the whole number that is nearest."""
+    return (np.float32(12582912) + scaled) - np.float32(12582912)
+
+
+@compiled
+def _power_of_two(whole: Real) -> Real:
+    """Return 2**whole: infinity for 128, 0 for -127."""
+    return np.uint32(np.float32(whole + np.float32(8388735)).view(np.uint32) << np.uint32(23)).view(np.float32)
+
+
+@compiled
+def exp(value: Real) -> Real:
+    """Return exp(x) by 2**r - 1, with the coefficients of LiteRT 2.3's packages."""
+    scaled = _binary_logarithm(value)
+    whole = _whole_part(scaled)
     r = subtract(scaled, whole)
-    power = np.uint32(np.float32(whole + np.float32(8388735)).view(np.uint32) << np.uint32(23)).view(np.float32)
     p = fma(r, np.float32(0.005537563469260931), np.float32(0.04807804152369499))
     p = multiply(r, fma(r, p, np.float32(0.6931471824645996)))
     q = fma(r, np.float32(0.023987604305148125), np.float32(-0.27721086144447327))
     q = fma(r, q, np.float32(1))
-    return multiply(add(divide(p, q), np.float32(1)), power)
+    return multiply(add(divide(p, q), np.float32(1)), _power_of_two(whole))
+
+
+@compiled
+def exp_2_2(value: Real) -> Real:
+    """Return exp(x) by 2**r, as LiteRT 1.4 to 2.2. Source: XNNPACK of July 2025, f32-vexp/rational-3-2.c.in."""
+    scaled = _binary_logarithm(value)
+    whole = _whole_part(scaled)
+    r = subtract(scaled, whole)
+    p = fma(r, np.float32(5.5380910635e-03), np.float32(7.2068706155e-02))
+    p = fma(r, fma(r, p, np.float32(4.1594290733e-01)), np.float32(1))
+    q = fma(r, np.float32(2.3986088112e-02), np.float32(-2.7720427513e-01))
+    q = fma(r, q, np.float32(1))
+    return multiply(divide(p, q), _power_of_two(whole))
 
 
 @compiled
@@ -155,6 +182,15 @@ def cos(value: Real) -> Real:
     """Return cos(x): the sine of pi/2 - x."""
     x = _whole_turns_less(read(value))
     return _reduced_sine(add(subtract(np.float32(1.5707963705), x), np.float32(-4.3711388e-08)))
+
+
+@compiled
+def cos_2_2(value: Real) -> Real:
+    """Return cos(x) as LiteRT 1.4 to 2.2: pi/2 is one number.
+
+    Source: XNNPACK of July 2025, f32-vsin/rational-5-4.c.in.
+    """
+    return _reduced_sine(subtract(np.float32(1.5707964), _whole_turns_less(read(value))))
 
 
 @compiled

@@ -22,6 +22,7 @@ from tflq.engine.kernels.delegation import (
     has_recorded_image,
     has_shape,
     is_quantized,
+    is_static,
 )
 from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.hybrid_sums import HybridSums
@@ -81,7 +82,7 @@ def takes_hybrid(node: Node) -> bool:
         w.type == TensorType.INT8
         and has_filter_scales(w, 0)
         and w.is_constant
-        and bias.is_constant
+        and is_static(bias)
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_shape(bias, 1, 1)

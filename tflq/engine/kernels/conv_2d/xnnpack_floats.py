@@ -6,11 +6,21 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitConv2DNode.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflq.engine.kernels.conv_2d import reference
 from tflq.engine.kernels.conv_2d.shapes import shapes
-from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static, of_one_width
+from tflq.engine.kernels.delegation import (
+    UNCLAIMED,
+    delegate,
+    has_recorded_image,
+    has_shape,
+    is_static,
+    of_no_narrower_bias,
+    of_one_width,
+)
 from tflq.engine.kernels.families.fused_convolution import OpData, convolve
 from tflq.engine.kernels.families.fused_products import open_range
 from tflq.engine.kernels.families.negative_padding import unread
@@ -50,7 +60,7 @@ _ROW = delegate(Kernel("CONV_2D", "float32 float32 float32 -> float32", prepare,
 _ALIKE = of_one_width(takes)
 
 KERNELS = (
-    *valid(xnnpack("litert-2.1", cpu="x86-64"), _ROW),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), replace(_ROW, takes=of_no_narrower_bias(takes))),
     *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW, _ALIKE)),
     *valid(xnnpack("litert-1.4", "litert-2.0"), *promising(UNCLAIMED, (unread(reference.ROWS[0], _ALIKE),))),
     *valid(xnnpack(until="litert-1.0"), *promising(UNCLAIMED, (unread(reference.ROWS[0], takes),))),

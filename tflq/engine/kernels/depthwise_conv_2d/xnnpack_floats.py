@@ -6,9 +6,19 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitDepthwiseConv2DNode, CheckDepthwiseC
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tflq.engine.kernels.delegation import UNCLAIMED, delegate, has_recorded_image, has_shape, is_static, of_one_width
+from tflq.engine.kernels.delegation import (
+    UNCLAIMED,
+    delegate,
+    has_recorded_image,
+    has_shape,
+    is_static,
+    of_no_narrower_bias,
+    of_one_width,
+)
 from tflq.engine.kernels.depthwise_conv_2d import reference
 from tflq.engine.kernels.depthwise_conv_2d.shapes import shapes
 from tflq.engine.kernels.families.fused_convolution import OpData, convolve
@@ -54,7 +64,7 @@ _REFERENCE = Kernel("DEPTHWISE_CONV_2D", _ROW.types, reference.prepare_float, (1
 _ALIKE = of_one_width(takes)
 
 KERNELS = (
-    *valid(xnnpack("litert-2.1", cpu="x86-64"), _ROW),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), replace(_ROW, takes=of_no_narrower_bias(takes))),
     *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), unread(_ROW, _ALIKE)),
     *valid(xnnpack("litert-1.4", "litert-2.0"), *promising(UNCLAIMED, (unread(_REFERENCE, _ALIKE),))),
     *valid(xnnpack(until="litert-1.0"), *promising(UNCLAIMED, (unread(_REFERENCE, takes),))),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.engine.kernels.delegation import delegate, has_shape, is_static, of_one_width
+from tflq.engine.kernels.delegation import delegate, has_shape, is_static, of_no_narrower_bias, of_one_width
 from tflq.engine.kernels.families.contraction import bias_of
 from tflq.engine.kernels.families.fused_products import FusedProduct, open_range
 from tflq.engine.kernels.filling import Call, filling
@@ -72,6 +72,6 @@ def eval_variable(data: OpData, x: Array, w: Array, bias: Array | None = None) -
 _ROW = of_whole_rows(Kernel("FULLY_CONNECTED", "float32 float32 float32? -> float32", prepare, (1, 14)))
 
 KERNELS = (
-    *valid(xnnpack("litert-2.1", cpu="x86-64"), delegate(_ROW, takes)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), delegate(_ROW, of_no_narrower_bias(takes))),
     *valid(xnnpack("litert-2.1", "litert-2.1", cpu="x86-64"), delegate(_ROW, of_one_width(takes))),
 )

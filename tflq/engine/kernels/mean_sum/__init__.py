@@ -47,6 +47,13 @@ FORMULAS = (
     ),
     *formulas(
         "MEAN",
+        f"uint8, int8; {_IMAGES}, negative or repeated",
+        "reduce.cc EvalMean, BuildMeanParamsFor4D",
+        (when.opt("tflite-2.7", "litert-2.1"), "as other axes"),
+        (when.opt("litert-2.2"), "as 1 and 2"),
+    ),
+    *formulas(
+        "MEAN",
         f"int8, int16; {_IMAGES}",
         "reference/integer_ops/mean.h Mean; reference/reduce.h QuantizedMeanOrSum",
         (when.ref("tflite-2.7", "tflite-2.9"), "DR(S - N*zi; k) / N, half away, + zo"),

@@ -50,19 +50,22 @@ class IntegerData:
     clamp: Clamp  # LSB of output
 
 
-def is_over_image(node: Node) -> bool:
-    """Return whether the axes are 1 and 2 of four, kept, each named once, and the image is not empty."""
-    x = node.input(0)
-    rank = len(x.shape)
-    axes = sorted(int(v) % 4 for v in node.constant(1).reshape(-1)) if rank == 4 else []
-    return axes == [1, 2] and bool(node.options["keep_dims"]) and prod(x.shape) > 0
+def has_image_axes(node: Node) -> bool:
+    """Return whether the axes are given as 1 and 2 of four dimensions, in either order."""
+    return len(node.input(0).shape) == 4 and sorted(node.constant(1).reshape(-1).tolist()) == [1, 2]
 
 
-def over_image(special: Prepare, otherwise: Prepare) -> Prepare:
-    """Return a prepare that takes `special` for images and `otherwise` for every other form."""
+def names_image_axes(node: Node) -> bool:
+    """Return whether the axes name 1 and 2 of four dimensions: negative ones and repetitions count."""
+    return len(node.input(0).shape) == 4 and {int(axis) % 4 for axis in node.constant(1).reshape(-1)} == {1, 2}
+
+
+def over_image(special: Prepare, otherwise: Prepare, is_image: Callable[[Node], bool] = has_image_axes) -> Prepare:
+    """Return a prepare that takes `special` for images whose axes are kept, and `otherwise` for every other form."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        return (special if is_over_image(node) else otherwise)(node, arithmetic)
+        takes = is_image(node) and bool(node.options["keep_dims"]) and prod(node.input(0).shape) > 0
+        return (special if takes else otherwise)(node, arithmetic)
 
     return prepare
 

@@ -21,7 +21,7 @@ from tflq.engine.kernels.families.reduction import AXES, Reduced, fold_sum, redu
 from tflq.engine.kernels.families.rescaled_reduction import Narrow, Rescaled, Rule, eval_rescaled
 from tflq.engine.kernels.families.unclaimed import unclaimed_floats
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.engine.kernels.mean_sum.images import over_image, prepare_rounded, prepare_truncated
+from tflq.engine.kernels.mean_sum.images import names_image_axes, over_image, prepare_rounded, prepare_truncated
 from tflq.engine.kernels.mean_sum.reference import (
     ADDED_INT16,
     MEAN_ROWS,
@@ -99,7 +99,12 @@ def prepare_sum_from_first(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 
 KERNELS = (
-    *valid(opt(), *mean_rows(over_image(prepare_rounded, prepare_mean), "uint8", "int8"), *unclaimed_floats(SUM_ROWS)),
+    *valid(
+        opt(),
+        *mean_rows(over_image(prepare_rounded, prepare_mean, names_image_axes), "uint8", "int8"),
+        *unclaimed_floats(SUM_ROWS),
+    ),
+    *valid(opt(until="litert-2.1"), *mean_rows(over_image(prepare_rounded, prepare_mean), "uint8", "int8")),
     *valid(
         opt("litert-1.0"), *mean_rows(prepare_mean_of_rows, "float32"), *sum_rows(prepare_sum, "uint8", "int8", "int16")
     ),

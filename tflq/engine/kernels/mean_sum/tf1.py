@@ -33,7 +33,7 @@ from tflq.engine.kernels.families.rescaled_reduction import (
     has_same_quantization,
 )
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
-from tflq.engine.kernels.mean_sum.images import prepare_divided_last
+from tflq.engine.kernels.mean_sum.images import has_image_axes, prepare_divided_last
 from tflq.engine.kernels.validity import tf1
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.reciprocal_estimate import ReciprocalEstimate
@@ -80,13 +80,8 @@ def _check_image(node: Node) -> None:
     """Refuse shapes that the four-dimensional loops over height and width do not expect."""
     x, reduced = node.input(0), reduced_axes(node)
     _check_count(reduced)
-    if len(x.shape) != 4 or not has_image_axes(node) or not covers(reduced.shape, x.shape):
+    if not has_image_axes(node) or not covers(reduced.shape, x.shape):
         raise UndefinedResultError("Mean", f"int8 of shape {list(x.shape)} to {list(reduced.shape)}")
-
-
-def has_image_axes(node: Node) -> bool:
-    """Return whether the axes are 1 and 2, in either order."""
-    return sorted(node.constant(1).reshape(-1).tolist()) == [1, 2]
 
 
 def covers(output: Shape, image: Shape) -> bool:
@@ -115,7 +110,7 @@ def prepare_estimated(node: Node, arithmetic: Arithmetic) -> Prepared:
 def prepare_optimized_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Use the loop over images if dimensions are kept, else the general form."""
     x = node.input(0)
-    is_image = len(x.shape) == 4 and has_image_axes(node) and bool(node.options["keep_dims"]) and 0 not in x.shape
+    is_image = has_image_axes(node) and bool(node.options["keep_dims"]) and 0 not in x.shape
     return (prepare_estimated if is_image else prepare_mean)(node, arithmetic)
 
 

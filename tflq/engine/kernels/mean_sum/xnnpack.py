@@ -20,7 +20,7 @@ from tflq.engine.kernels.families.reduction import Reduced, reduced_axes, sum_in
 from tflq.engine.kernels.families.rescaled_reduction import Narrow, Rule
 from tflq.engine.kernels.families.xnnpack_reductions import takes
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.engine.kernels.mean_sum.images import is_over_image
+from tflq.engine.kernels.mean_sum.images import has_image_axes
 from tflq.engine.kernels.mean_sum.reference import mean_rows, sum_rows
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -80,8 +80,8 @@ class PoolData:
 
 
 def takes_image(node: Node) -> bool:
-    """Return whether the axes are 1 and 2 of four dimensions that are kept."""
-    return takes(node) and is_over_image(node)
+    """Return whether the axes are 1 and 2 of four dimensions."""
+    return takes(node) and has_image_axes(node)
 
 
 def prepare_pool(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -24,6 +24,7 @@ from tflq.engine.kernels.delegation import (
     has_recorded_image,
     has_shape,
     is_quantized,
+    is_static,
 )
 from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.contraction import bias_of
@@ -130,7 +131,7 @@ def takes_hybrid(node: Node) -> bool:
     return (
         has_filter_scales(w, 0)
         and w.is_constant
-        and (bias is None or (bias.is_constant and has_shape(bias, 1, 1)))
+        and (bias is None or (is_static(bias) and has_shape(bias, 1, 1)))
         and has_shape(x, 4)
         and has_shape(w, 4)
         and has_recorded_image(node)
