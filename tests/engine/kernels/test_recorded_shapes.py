@@ -13,6 +13,7 @@ from support.processors import has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, litert
 from tflq.comparison.verification import Verdict, verify
+from tflq.errors import ModelError, UnsupportedError
 
 Array = np.ndarray[Any, Any]
 IMAGE, SMALL = (1, 9, 9, 3), (1, 5, 5, 3)
@@ -72,3 +73,50 @@ def test_a_resized_input_is_recorded() -> None:
     interpreter = tflq.Interpreter(model_content=model, profile="litert-xnnpack")
     interpreter.resize_tensor_input(0, [2, 3])
     interpreter.allocate_tensors()
+
+
+@has_xnnpack_profile
+def test_softmax_needs_no_recorded_shape() -> None:
+    x = np.random.default_rng(5).normal(0, 3, (1, 10)).astype(np.float32)
+    tensors = [T("float32", x.shape), T("float32", ()), T("float32", x.shape)]
+    ops = [Op("FLOOR", [0], [1]), Op("SOFTMAX", [1], [2], ("SoftmaxOptions", {"beta": 1.0}))]
+    model = build(Graph(tensors, [0], [2], ops))
+    assert_same(run(model, [x], "litert-xnnpack"), litert(model, [x], "BUILTIN"))
+
+
+@has_xnnpack_profile
+def test_hybrid_dense_layers_need_one() -> None:
+    weights = np.arange(-14, 14, dtype=np.int8).reshape(2, 14)
+    tensors = [T("float32", (1, 14)), T("float32", ()), T("int8", (2, 14), 0.01, value=weights), T("float32", (1, 2))]
+    ops = [Op("FLOOR", [0], [1]), Op("FULLY_CONNECTED", [1, 2, -1], [3], ("FullyConnectedOptions", {}), 9)]
+    model, x = build(Graph(tensors, [0], [3], ops)), np.ones((1, 14), np.float32)
+    with pytest.raises(RuntimeError, match="failed to prepare"):
+        litert(model, [x], "BUILTIN")
+    with pytest.raises(UnsupportedError, match="recorded shape"):
+        run(model, [x], "litert-xnnpack")
+
+
+@has_xnnpack_profile
+@pytest.mark.parametrize("kind", ["float32", "hybrid", "int8"])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_transposed_convolutions_take_the_batch_of_their_image(kind: str, padding: int) -> None:
+    """The shape operand still holds the batch of the file."""
+    rng = np.random.default_rng(6)
+    size = (6, 8) if padding == 0 else (7, 9)
+    values = rng.integers(-127, 128, (5, 3, 3, 2)).astype(np.int8)
+    scale, stored = (None, "float32") if kind == "float32" else (0.01, "int8")
+    kind = "float32" if kind == "hybrid" else kind
+    x = rng.normal(0, 40, (3, 3, 4, 2)).clip(-128, 127).astype(kind)
+    tensors = [
+        T(kind, (1, 3, 4, 2), 0.02 if kind == "int8" else None),
+        T("int32", (4,), value=np.array([1, *size, 5], np.int32)),
+        T(stored, values.shape, scale, value=values.astype(stored)),
+        T(kind, (1, *size, 5), 0.4 if kind == "int8" else None),
+    ]
+    options = ("TransposeConvOptions", {"padding": padding, "stride_h": 2, "stride_w": 2})
+    model = build(Graph(tensors, [0], [3], [Op("TRANSPOSE_CONV", [1, 2, 0], [3], options, 3)]))
+    got = run(model, [x], "litert-xnnpack")
+    assert got[0].shape == (3, *size, 5)
+    assert_same(got, litert(model, [x], "BUILTIN"))
+    with pytest.raises(ModelError, match="output shape"):
+        run(model, [x], "litert-ref")

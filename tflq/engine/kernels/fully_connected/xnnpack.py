@@ -130,7 +130,9 @@ def takes_hybrid(node: Node) -> bool:
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare without the weights' zero points, which are 0, or ignored for 8 bits."""
-    shape, w = output_shape(node), node.input(1)
+    shape, x, w = output_shape(node), node.input(0), node.input(1)
+    if x.recorded == ():
+        node.reject("XNNPACK's quantized copy of the input needs a recorded shape", x, expected=list(x.shape), got=[])
     if is_blockwise(w):
         return fully_connected_blocks.prepare(node, arithmetic)
     assert w.quantization is not None  # takes saw to both

@@ -15,8 +15,9 @@ from tflq.typing import Array
 
 
 def takes(node: Node) -> bool:
-    """Return whether beta is 1 and the operand is not empty."""
-    return float(node.options["beta"]) == 1.0 and has_shape(node.input(0), 1)
+    """Return whether beta is 1 and the operand is not empty; no shape need be recorded."""
+    x = node.input(0)
+    return float(node.options["beta"]) == 1.0 and has_shape(x) and len(x.shape) > 0
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

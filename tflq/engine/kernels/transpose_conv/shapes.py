@@ -15,8 +15,21 @@ _STEPS = (1, 2**15 - 1)
 def shapes(node: Node) -> tuple[Window, Shape]:
     """Return the window of the convolution that is transposed and the shape of the output, checked."""
     check_operands(node)
+    return _fit(node, tuple(int(n) for n in node.constant(0)))
+
+
+def shapes_of_own_batch(node: Node) -> tuple[Window, Shape]:
+    """Return the same; the batch is the input's, and that of the announced shape is not read.
+
+    Source: XNNPACK's delegate, VisitTransposeConvNode.
+    """
+    check_operands(node)
+    return _fit(node, (*node.input(2).shape[:1], *(int(n) for n in node.constant(0)[1:])))
+
+
+def _fit(node: Node, shape: Shape) -> tuple[Window, Shape]:
+    """Return window and shape of the output, if the operands fit that shape."""
     target, w, x = node.input(0), node.input(1), node.input(2)
-    shape = tuple(int(n) for n in node.constant(0))
     fits = len(shape) == 4 and shape[0] == x.shape[0] and shape[3] == w.shape[0] and min(shape[1:3], default=0) > 0
     node.check(fits, "output shape", target, expected=f"({x.shape[0]}, OH, OW, {w.shape[0]})", got=shape)
     at = window(node, shape, (w.shape[1], w.shape[2]))

@@ -32,7 +32,7 @@ from tflq.engine.kernels.families.xnnpack_scaling import gemm, rescaled, with_fi
 from tflq.engine.kernels.geometry.windows import Window, window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.transpose_conv.reference import prepare_quantized, scatter
-from tflq.engine.kernels.transpose_conv.shapes import Geometry, check_operands, shapes
+from tflq.engine.kernels.transpose_conv.shapes import Geometry, check_operands, shapes_of_own_batch
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
@@ -77,7 +77,7 @@ def spread(node: Node) -> tuple[Window, Shape]:
     w, x = node.input(1), node.input(2)
     target = [int(n) for n in node.constant(0).reshape(-1)]
     if int(node.options["padding"]) == _SAME or len(target) != 4 or target[3] != w.shape[0]:
-        return shapes(node)
+        return shapes_of_own_batch(node)
     check_operands(node)
     height, width = (
         (x.shape[axis] - 1) * stride + w.shape[axis] + (target[axis] - w.shape[axis]) % stride
@@ -87,7 +87,7 @@ def spread(node: Node) -> tuple[Window, Shape]:
     return window(node, shape, (w.shape[1], w.shape[2])), shape
 
 
-def prepare_earlier(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes) -> Prepared:
+def prepare_earlier(node: Node, arithmetic: Arithmetic, geometry: Geometry = shapes_of_own_batch) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     w, x = node.input(1), node.input(2)
     prepared = prepare_quantized(with_fitting_bias(node, 2, 1, 3), arithmetic, geometry)
