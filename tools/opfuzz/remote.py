@@ -30,6 +30,7 @@ class Remote:
         seconds: float = 0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        self.command = tuple(command)
         self._command = [*command, str(WORKER), module, *([resolver] if resolver else [])]
         self._seconds, self._environment = seconds, environment
         self._start()

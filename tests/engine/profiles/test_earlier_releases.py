@@ -10,7 +10,9 @@ import pytest
 
 from support.running import run
 from support.single_op import T, build
+from tflq.engine.profiles import by_name
 from tflq.errors import UndefinedResultError, UnsupportedError
+from tflq.model.ir import TensorType
 
 Array = np.ndarray[Any, Any]
 #: Results of MEAN over [1, 2, 3, 16]: by the kernel for images, and by the one for every form.
@@ -114,3 +116,47 @@ def test_exp_of_2_14_refuses_codes_beyond_int32() -> None:
     with pytest.raises(UndefinedResultError, match="beyond int32"):
         run(model, [np.zeros(4, np.int8)], "tflite-2.14-ref")
     assert run(model, [np.full(4, 100, np.int8)], "litert-1.0-ref")[0].tolist() == [127] * 4
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("litert-1.0-ref", [-6035, 5677]),
+        ("tflite-2.14-ref", [-6035, 5676]),
+        ("litert-1.0-opt", [-6034, 5676]),
+        ("tflite-2.14-opt", [-6034, 5676]),
+    ],
+)
+def test_16_bits_without_a_bias_have_sums_of_32_bits(profile: str, expected: list[int]) -> None:
+    x = np.array([[-11192, 7215], [9621, -8394]], np.int16)
+    weights = T("int8", (1, 2), 0.0192, value=np.array([[101, -57]], np.int8))
+    operands, output = [T("int16", (2, 2), 7.9e-5), weights], T("int16", (2, 1), 0.0031 / 8)
+    (got,) = run(build("FULLY_CONNECTED", operands, [output], ("FullyConnectedOptions", {}), 7), [x], profile)
+    assert got.ravel().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "types", "last"),
+    [
+        ("TILE", "int16 int32 -> int16", "2.0"),
+        ("GELU", "int16 -> int16", "1.0"),
+        ("SQRT", "int8 -> int8", "1.4"),
+        ("GREATER", "float16 float16 -> bool", "2.0"),
+        ("LESS", "float16 float16 -> bool", "1.0"),
+        ("PAD", "bool int32 -> bool", "1.4"),
+        ("PRELU", "int16 int8 -> int16", "1.4"),
+        ("DYNAMIC_UPDATE_SLICE", "uint8 uint8 int32 -> uint8", "2.1"),
+        ("REDUCE_MAX", "bool int32 -> bool", "2.2"),
+        ("QUANTIZE", "float32 -> int4", "2.0"),
+        ("FULLY_CONNECTED", "int16 int16 int32 -> int16", "2.0"),
+        ("TRANSPOSE", "float16 int32 -> float16", "2.0"),
+    ],
+)
+def test_types_that_came_later(op: str, types: str, last: str) -> None:
+    """Observed by asking each release for each form."""
+    inputs, outputs = ([TensorType[word.upper()] for word in side.split()] for side in types.split(" -> "))
+    releases = ("1.0", "1.4", "2.0", "2.1", "2.2")
+    for place, release in enumerate(releases):
+        rows = by_name(f"litert-{release}-opt").kernels.get(op, ())
+        takes = any(row.signature.mismatches(inputs, outputs) == 0 for row in rows)
+        assert takes == (place > releases.index(last)), release

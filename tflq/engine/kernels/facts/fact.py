@@ -87,7 +87,8 @@ class Fact:
     `both` is for either resolver, else `opt` for the optimized one, from r1.15 on, and `ref` for the reference one.
     Releases: 1.15 to 2.14 of TensorFlow, 1.0 to 2.1 of LiteRT; later ones are not limited. Read from the released
     packages by asking each for every operator and version.
-    `later` names element types of its data that came after a release: "2.14 int8 int16, 2.12 int4".
+    `later` names element types of its data that came after a release: "2.0 int8 int16, 2.12 int4". What came after a
+    release of LiteRT came after 2.14 and all earlier ones of LiteRT, too.
     `micro`: TensorFlow Lite Micro registers it ("taken"); "uint8": also for uint8; "-hybrid": float activations with
     integer weights are refused; "-int32": that type of the first operand is refused.
 
@@ -155,8 +156,9 @@ class Fact:
 
     def came_after(self, release: str) -> tuple[str, ...]:
         """Return the element types of its data that came after a release; `later` is read."""
-        lists = (words.split() for words in self.later.split(","))
-        return next((tuple(types) for known, *types in filter(None, lists) if known == release), ())
+        lists = [words.split() for words in self.later.split(",") if words]
+        last = len(ORDER) if ORDER[release] >= ORDER["2.14"] else ORDER[release]
+        return tuple(type_ for known, *types in lists if ORDER[release] <= ORDER[known] <= last for type_ in types)
 
 
 #: The order of the releases that facts name, by number alone. The newest has no limits, and no name here.

@@ -54,11 +54,11 @@ FACTS = (
     Fact("RESIZE_BILINEAR", opt="1.15:2 2.3:3 2.5:4", ref="1.15:1 2.5:4", micro="-int16", traced=False, quantize=MOVES,
          needs=Needs(2, 4), xnnpack_floats=SINCE_2_1),
     Fact("RESIZE_NEAREST_NEIGHBOR", opt="1.15:2 2.3:3 2.5:4", ref="1.15:1 2.5:4", micro="taken",
-         later="2.14 bool int32 uint32 float16", rounds_once=True, moves=(0,), quantize=MOVES, needs=Needs(2, 4)),
+         later="2.0 bool uint16 int32 uint32 float16", rounds_once=True, moves=(0,), quantize=MOVES, needs=Needs(2, 4)),
     Fact("RFFT2D", opt="2.5:1", ref="2.0:1", passes=counts.transform),  # rfft2d.cc Rfft2dImpl
     Fact("SEGMENT_SUM", room="segments", opt="2.3:1"),
     Fact("SKIP_GRAM", both="1.15:1"),
-    Fact("SOFTMAX", opt="1.15:2 2.3:3 2.1:4", ref="1.15:1 2.5:3", micro="taken", later="2.14 float16", by_rows=True,
+    Fact("SOFTMAX", opt="1.15:2 2.3:3 2.1:4", ref="1.15:1 2.5:3", micro="taken", later="2.0 float16", by_rows=True,
          quantize=FREE, needs=Needs(2, 3), output=PROBABILITY, xnnpack_floats=SINCE_2_1),
     Fact("STABLEHLO_REDUCE_WINDOW", room="reduce_window", both="1.0:1", kept_float=COMPUTES_CODES,
          passes=counts.stablehlo_windows),

@@ -44,20 +44,6 @@ FORMULAS = (
         (when.tflite(until="tflite-2.9"), "zo for every input: several scales read as 0"),
         (when.tflite("tflite-2.11"), "a multiplier for each channel"),
     ),
-    *formulas(
-        "FULLY_CONNECTED",
-        "int8; several weight scales, more than two dimensions",
-        "reference/integer_ops/fully_connected.h FullyConnectedPerChannel",
-        (when.ref("tflite-2.11", "litert-1.0"), "outputs are not written"),
-        (when.ref("litert-1.4"), "written"),
-    ),
-    *formulas(
-        "FULLY_CONNECTED",
-        "int16; several weight scales, more than two dimensions",
-        "reference/integer_ops/fully_connected.h FullyConnectedPerChannel",
-        (when.tflite("tflite-2.11", "litert-1.0"), "outputs are not written"),
-        (when.tflite("litert-1.4"), "written"),
-    ),
 )
 FAULTS = (
     Fault(

@@ -42,6 +42,7 @@ from tflq.engine.kernels.fully_connected.dense import (
     units_last,
 )
 from tflq.engine.kernels.fully_connected.hybrid import prepare_with
+from tflq.engine.kernels.fully_connected.reference import flat
 from tflq.engine.kernels.fully_connected.shapes import output_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt, ref, tflite
@@ -218,6 +219,10 @@ KERNELS = (
         Kernel("FULLY_CONNECTED", "int16 int4|int2 int32|int64? -> int16", prepare_int16, (1, 14)),
         Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed_floats, (1, 14)),
         *float_rows(eigen.product),
+    ),
+    *valid(
+        opt(until="litert-1.0"),
+        Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_int16, by_channel=True), (1, 14)),
     ),
     *valid(opt("litert-1.0", cpu="arm64"), *byte_rows(ruy), _HYBRID),
     *valid(ref("litert-1.0", cpu="arm64"), _HYBRID),

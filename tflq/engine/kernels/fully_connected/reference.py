@@ -73,20 +73,20 @@ KERNELS = (
     *sparse.ROWS,
     *valid(
         tflite(until="tflite-2.14"),
-        Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_int16, by_channel=True), (1, 10)),
         *_PACKED,
         *promising(UNCLAIMED_2_14, (replace(row, prepare=one_scale(row.prepare)) for row in hybrid.ROWS)),
     ),
-    *valid(
-        tflite("litert-1.0", "litert-1.0"),
-        Kernel(
-            "FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_quantized, by_channel=True), (1, 14)
-        ),
-        *_PACKED,
-    ),
+    *valid(tflite("litert-1.0", "litert-1.0"), *_PACKED),
     *valid(
         ref("tflite-2.11", "litert-1.0"),
         Kernel("FULLY_CONNECTED", "int8 int8 int32? -> int8", flat(prepare_quantized, by_channel=True), (1, 14)),
+        Kernel(
+            "FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_quantized, by_channel=True), (1, 14)
+        ),
+    ),
+    *valid(
+        ref(until="tflite-2.14"),
+        Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_int16, by_channel=True), (1, 10)),
     ),
     *valid(
         tflite(until="tflite-2.9"),

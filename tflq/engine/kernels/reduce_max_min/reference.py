@@ -14,6 +14,9 @@ Source: LiteRT 2.3, reduce.cc EvalGeneric, ReduceAllDims; reference/reduce.h Red
 from __future__ import annotations
 
 from tflq.engine.kernels.families.reduction import fold_largest, fold_smallest, highest, kernels, lowest
+from tflq.engine.kernels.kernel import valid
+from tflq.engine.kernels.validity import spec, tflite
+from tflq.model.ir import TensorType
 
 REDUCE_MAX = kernels(
     "REDUCE_MAX", fold_largest, lowest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)
@@ -23,4 +26,9 @@ REDUCE_MIN = kernels(
     "REDUCE_MIN", fold_smallest, highest, ("float32", "int32", "int64", "uint8", "int8", "int16", "bool"), (1, 3)
 )
 
-KERNELS = (*REDUCE_MAX, *REDUCE_MIN)
+_BOOL = tuple(row for row in (*REDUCE_MAX, *REDUCE_MIN) if row.signature.makes(TensorType.BOOL))
+KERNELS = (
+    *(row for row in (*REDUCE_MAX, *REDUCE_MIN) if row not in _BOOL),
+    *valid(tflite("litert-2.3"), *_BOOL),
+    *valid(spec(), *_BOOL),
+)

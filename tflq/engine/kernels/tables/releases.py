@@ -12,6 +12,7 @@ from functools import partial
 
 from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.fact import ORDER
 from tflq.engine.kernels.kernel import Kernel
 from tflq.engine.kernels.signature import Signature
 from tflq.engine.kernels.table import KernelTable
@@ -59,24 +60,26 @@ def _forms(release: str, number: str) -> Known:
     """Return the change that leaves a row the types that a release had."""
     if release == "tf-1.15":
         return release_1_15.known
-    if release == "litert-2.1":
-        return lambda row: row
     if release.startswith("litert"):
-        return _known_in_litert
+        return partial(_known_in, number)
     return known_in_2_14 if number in ("2.13", "2.14") else _known_in_2_12
 
 
-#: Forms that are narrower, or were not there, if that depends on more than one operand's type.
-_FORMS: Mapping[tuple[str, Signature], Signature | None] = {
-    (op, Signature.parse(types)): Signature.parse(left) if left else None
-    for op, types, left in (
-        ("BATCH_MATMUL", "int16 int8|int16 -> int16", "int16 int16 -> int16"),
-        ("DEQUANTIZE", "int8|uint8|int16|int4 -> float32", "int8|uint8|int16 -> float32"),
-        ("EMBEDDING_LOOKUP", "int32 int8|uint8|int4 -> float32", "int32 int8|uint8 -> float32"),
-        ("FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", ""),
-        ("PRELU", "int16 int8 -> int16", ""),
-        ("QUANTIZE", "int8|uint8 -> int8|uint8|int16", "int8|uint8 -> int8|uint8"),
-        ("TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", ""),
+#: Forms that are narrower up to a release, or are not there, if that depends on more than one operand's type.
+_FORMS: Mapping[tuple[str, Signature], tuple[str, Signature | None]] = {
+    (op, Signature.parse(types)): (last, Signature.parse(left) if left else None)
+    for last, op, types, left in (
+        ("2.0", "BATCH_MATMUL", "int16 int8|int16 -> int16", "int16 int16 -> int16"),
+        ("2.0", "CAST", "float32 -> int4", ""),
+        ("2.0", "CAST", "float32 -> int4|int2|uint4", ""),
+        ("2.14", "DEQUANTIZE", "int8|uint8|int16|int4 -> float32", "int8|uint8|int16 -> float32"),
+        ("2.14", "EMBEDDING_LOOKUP", "int32 int8|uint8|int4 -> float32", "int32 int8|uint8 -> float32"),
+        ("2.0", "EMBEDDING_LOOKUP", "int32 int8|uint8|int4|int2 -> float32", "int32 int8|uint8 -> float32"),
+        ("2.0", "FULLY_CONNECTED", "int16 int16 int32|int64? -> int16", ""),
+        ("1.4", "PRELU", "int16 int8 -> int16", ""),
+        ("2.0", "QUANTIZE", "float32 -> int8|uint8|int16|int4", "float32 -> int8|uint8|int16"),
+        ("2.0", "QUANTIZE", "float32 -> int8|uint8|int16|int4|uint4", "float32 -> int8|uint8|int16"),
+        ("2.14", "TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", ""),
     )
 }
 #: Types that no operator had in 2.14.
@@ -91,12 +94,18 @@ def _after(row: Kernel, number: str) -> tuple[TensorType, ...]:
 
 def known_in_2_14(row: Kernel) -> Kernel | None:
     """Return the row without the types that came later: anywhere, or in the operands that have the output's types."""
-    data = _data(row.signature)
-    later = _NOWHERE.union(_after(row, "2.14"))
-    left = row.signature.narrowed(lambda slot: slot.without(later if slot.types == data else _NOWHERE))
+    left = row.signature.without(*_NOWHERE)
+    return None if left is None else _known_in("2.14", row.taking(left))
+
+
+def _known_in(number: str, row: Kernel) -> Kernel | None:
+    """Return the row without the types of its data that came after a release, and in the form that it had there."""
+    data, later = _data(row.signature), _after(row, number)
+    left = row.signature.narrowed(lambda slot: slot.without(later) if slot.types == data else slot)
     if left is None:
         return None
-    signature = _FORMS.get((row.op, left), left)
+    last, narrower = _FORMS.get((row.op, left), ("", None))
+    signature = narrower if last and ORDER[number] <= ORDER[last] else left
     return None if signature is None else row.taking(signature)
 
 
@@ -118,6 +127,3 @@ def _without_after(number: str, row: Kernel) -> Kernel | None:
 def _known_in_2_12(row: Kernel) -> Kernel | None:
     left = known_in_2_14(row)
     return None if left is None else _without_after("2.12", left)
-
-
-_known_in_litert = partial(_without_after, "2.0")

@@ -53,6 +53,17 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     return Prepared((shape,), OpData(at, shape, scales(node, w, shape[3]), float_range(node)), evaluate)
 
 
+def prepare_by_channel(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse one scale for several channels. Source: LiteRT 1.0 transpose_conv.cc Prepare."""
+    w = node.input(1)
+    require_quantized(node, w)
+    q = w.quantization
+    assert q is not None  # require_quantized saw to it
+    size = w.shape[q.quantized_dimension]
+    node.check(len(q.scale) == size, "number of scales", w, expected=size, got=len(q.scale))
+    return prepare(node, arithmetic)
+
+
 def scales(node: Node, w: Operand, channels: int) -> Array:
     """Return one scale a channel."""
     q = w.quantization

@@ -220,6 +220,7 @@ WIDE_INT16 = without_activations(ROWS[3])
 KERNELS = (
     *ROWS,
     *hybrid.ROWS,
+    *valid(tflite(until="litert-1.0"), *(replace(row, prepare=hybrid.prepare_by_channel) for row in hybrid.ROWS)),
     *valid(tflite(until="tflite-2.14"), INT16),
     *valid(tflite(until="tflite-2.11"), *without_activations(INT16, *ROWS[:3])),
     *valid(tflite(until="tflite-2.7"), *WIDE_INT16),
