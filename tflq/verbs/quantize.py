@@ -20,7 +20,7 @@ from tflq.quantization.judge.truths import labels_of_files
 from tflq.quantization.pipeline import quantize
 from tflq.quantization.processes import available
 from tflq.quantization.recipe.files import SCHEMA, changed_recipe, document_of, read_recipe
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.recipe.text import recipe_text
 from tflq.quantization.result import Result
 from tflq.quantization.weights.recipe import MODES, PRESETS, Layer, WeightRecipe, read_layer, weight_recipe_from
@@ -50,6 +50,7 @@ class RecipeWords:
     drop_softmax: bool = False
     float_tail: str | None = None
     split_outputs: bool = False
+    eight_bits: float | None = None
     block: str | None = None
     layers: tuple[str, ...] = ()
 
@@ -90,6 +91,10 @@ def recipe_of(words: RecipeWords) -> Recipe:
         changed["float_tail"] = words.float_tail
     if words.split_outputs:
         changed["split_outputs"] = True
+    if words.eight_bits is not None:
+        if recipe.mode is not Mode.INT8X4:
+            raise OptionError(f"--eight-bits is for weights of four bits, not for mode {recipe.mode.value}")
+        changed["eight_bits"] = words.eight_bits
     return replace(recipe, **changed)
 
 

@@ -32,6 +32,7 @@ _NOT_OF_DECODERS = (
     "drop_softmax",
     "float_tail",
     "split_outputs",
+    "eight_bits",
     "sensitivity",
     "advise",
     "evaluate",

@@ -33,6 +33,9 @@ class QuantizeDocument(Printed):
         "what one operator in float gives, as measured; null without --sensitivity, or if that is little",
     ]
     advice: Annotated[AdviceDocument | None, "options that may win losses back, as tried; null without --advise"]
+    eight_bits: Annotated[
+        EightBitsDocument | None, "weights of mode int8x4 that keep eight bits; null if there are none"
+    ]
     tails: Annotated[
         TailDocument | None,
         "treatments of outputs of several parts, in the order of trials; null if there was nothing to treat",
@@ -100,6 +103,14 @@ class TrialDocument(TypedDict):
     wides: Annotated[int, "operators in 16 bits"]
     error: Annotated[str | None, "why the options are refused"]
     wins: Annotated[bool, "0.5 dB, or a tenth of a percent of the metric, or more"]
+
+
+class EightBitsDocument(TypedDict):
+    operators: Annotated[list[int], "of the float model"]
+    candidates: Annotated[int, "operators whose weights could have four bits"]
+    before: Annotated[float | NotFinite, "outputs on held-out samples with four bits alone, dB"]
+    after: Annotated[float | NotFinite, "the same with these operators in eight bits, dB"]
+    added: Annotated[int, "bytes that the file has more"]
 
 
 class TailDocument(TypedDict):

@@ -39,6 +39,7 @@ from tflq.face.report.verbs.quantize.texts import (
     budget_texts,
     check_style,
     check_text,
+    eights_text,
     estimate_texts,
     fit_text,
     headline,
@@ -76,6 +77,8 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield from (Fact(text, "good") for text in budget_texts(making))
     if tail_text(report.tails):
         yield Fact(tail_text(report.tails), "good")
+    if report.eights is not None:
+        yield Fact(eights_text(report.eights), "good")
     if report.wins_back is not None:
         yield Fact(win_text(report.wins_back))
     yield from portable_facts(report.portable)

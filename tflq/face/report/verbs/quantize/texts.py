@@ -27,6 +27,7 @@ from tflq.quantization.advice import Advice
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
 from tflq.quantization.judge.check import Check
+from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.win_back import WinBack
@@ -107,6 +108,15 @@ def win_text(won: WinBack) -> str:
         f"gains most in float, of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
         f"--keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
         f"{won.gained:.1f} dB more, for {bytes_}, in this configuration"
+    )
+
+
+def eights_text(eights: Eights) -> str:
+    """Return how many operators keep weights of eight bits, what that gives, and what it costs."""
+    return (
+        f"weights of {len(eights.operators)} of {counted(eights.candidates, 'operator')} keep eight bits, because they "
+        f"lose most by four: {decibels(eights.after)} instead of {decibels(eights.before)} on held-out samples, for "
+        f"{eights.added:,} bytes more (--eight-bits 0 for four bits alone)"
     )
 
 
