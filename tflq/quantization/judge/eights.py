@@ -19,7 +19,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.scoring import judged
-from tflq.quantization.judge.selection import Score
+from tflq.quantization.judge.selection import Score, is_far_behind
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
@@ -46,7 +46,7 @@ class Eights:
 
 
 def find_eights(task: Task, journal: Journal) -> Eights | None:
-    """Choose operators, and build and judge one configuration with and without them; None if that is no better.
+    """Choose operators, and build and judge one configuration with and without them; None if that is surely worse.
 
     Applies to mode int8x4 without a budget, which chooses operators itself.
     """
@@ -77,7 +77,7 @@ def _try(task: Task, judging: Sequence[Sample]) -> Eights | None:
         return None
     mixed = build(replace(task, wide=chosen))
     before, after = (judged(task, built, judging) for built in (four, mixed))
-    if float(after.losses.mean()) >= float(before.losses.mean()):
+    if is_far_behind(after, before, 1.0):
         return None
     return Eights(chosen, len(errors), _ratio(before), _ratio(after), _size(mixed, task) - _size(four, task))
 
