@@ -22,7 +22,7 @@ from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import Evaluation, read_samples
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.against_float import compare
-from tflq.quantization.judge.budget import Trial, within_budget
+from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
 from tflq.quantization.judge.check import check
 from tflq.quantization.judge.contest import Leader, choose
 from tflq.quantization.judge.eights import find_eights
@@ -196,7 +196,7 @@ def _made(
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
     trials: tuple[Trial, ...] = ()
-    if sensitivity or recipe.budget is not None:
+    if sensitivity or (recipe.budget is not None and not is_by_errors(recipe)):
         costs = sensitivities(source, replace(task, samples=fitting), judging, notes)
     if recipe.budget is not None:
         attempt = within_budget(source, replace(task, samples=fitting), judging, costs, notes)

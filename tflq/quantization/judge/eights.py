@@ -46,7 +46,7 @@ class Eights:
 
 
 def find_eights(task: Task, journal: Journal) -> Eights | None:
-    """Choose operators, and build and judge one configuration with and without them; None if that is surely worse.
+    """Choose operators, and judge one configuration with and without them; None if that is significantly worse.
 
     Applies to mode int8x4 without a budget, which chooses operators itself.
     """

@@ -103,8 +103,8 @@ class Spared(Enum):
 class Budget:
     """Bounds within which the most sensitive operators are spared the recipe's mode. None: no bound.
 
-    With a bound on accuracy, the fewest operators that reach it are spared; otherwise the most that the bounds on cost
-    allow.
+    With a bound on accuracy, the fewest operators that reach it are spared; otherwise the best of those
+    that the bounds on cost allow.
     """
 
     least_sqnr: float | None = None  # of the outputs on held-back samples, dB

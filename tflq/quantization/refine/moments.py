@@ -16,7 +16,7 @@ Floats = NDArray[np.float32]
 
 #: Diagonal added before solving, relative to the mean diagonal.
 DAMPING = 0.01
-#: The same for weights that are matched to their inputs, which fit few samples too closely with less.
+#: Diagonal for weights that are matched to their inputs: with less, few samples are fitted too closely.
 MATCHING = 0.1
 
 

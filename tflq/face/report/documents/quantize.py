@@ -27,6 +27,7 @@ class QuantizeDocument(Printed):
     kept_float: list[RemarkDocument]
     notes: list[RemarkDocument]
     spared: list[RemarkDocument]
+    trials: Annotated[list[BudgetTrialDocument], "of a budget, by the number of operators that it spares"]
     sensitivities: list[SensitivityDocument]
     wins_back: Annotated[
         WinsBackDocument | None,
@@ -67,6 +68,15 @@ class RemarkDocument(TypedDict):
     index: Annotated[int, "in the float model"]
     op: str
     text: str
+
+
+class BudgetTrialDocument(TypedDict):
+    spared: Annotated[int, "operators"]
+    size: Annotated[int, "bytes"]
+    sqnr: Annotated[float | NotFinite, "of the outputs on held-out samples, dB"]
+    agreement: Annotated[float | None, "share of these samples with the float model's top-1"]
+    taken: bool
+    beaten: Annotated[bool, "whether another trial is as small and better, or as good and smaller"]
 
 
 class SensitivityDocument(TypedDict):
