@@ -29,6 +29,7 @@ from tflq.quantization.judge.eights import find_eights
 from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
+from tflq.quantization.judge.streamed import check_steps, compare_steps
 from tflq.quantization.judge.tails import find_tails, with_tail
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.judge.win_back import win_back
@@ -40,13 +41,14 @@ from tflq.quantization.processes import check_jobs
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.presets import distinct
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe.recipe import NO_TAIL, Recipe
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.result import Report, Result, number, remarks
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.quantization.splitting import split_outputs
+from tflq.quantization.streams import integer_stream
 
 
 def quantize(
@@ -111,6 +113,16 @@ def quantize(
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats: FloatModel | None = None
     codes: dict[int, TensorSpec] = {}
+    if not requantize and (stream := integer_stream(source, recipe)) is not None:
+        steps, ranges = stream.unrolled(given := read_samples(stream.step, calibration, mean, std)[0])
+        others = None
+        if evaluation is not None:
+            others = stream.unrolled(read_samples(stream.step, evaluation, mean, std)[0])[0]
+        inner: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
+        recipe, inner["resume"] = replace(recipe, float_tail=NO_TAIL), resume
+        made = quantize(stream.stateless(ranges), steps, recipe, progress, evaluation=others, **inner)
+        figures = compare_steps(stream, whole := stream.restored(made.model), given, recipe.executor)
+        return Result(whole, replace(made.report, check=check_steps(whole), streamed=figures))
     if requantize:
         integer = view(source)
         floats, recipe = requantizing(source, recipe)

@@ -16,6 +16,7 @@ from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.several_runtimes import Agreed
+from tflq.quantization.judge.streamed import Streamed
 from tflq.quantization.judge.tails import Tails
 from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.portable.outcome import Outcome
@@ -61,6 +62,7 @@ class Report:
     portable: Outcome | None = None  # None if the recipe does not ask for it
     tails: Tails | None = None  # treatments of outputs of several parts; None if there is nothing to treat
     eights: Eights | None = None  # operators of mode int8x4 with weights of eight bits; None if there are none
+    streamed: Streamed | None = None  # of a streaming model, over steps in a row
     wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
 
 

@@ -23,6 +23,7 @@ from tflq.quantization.recipe.files import SCHEMA, changed_recipe, document_of, 
 from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.recipe.text import recipe_text
 from tflq.quantization.result import Result
+from tflq.quantization.streams import integer_stream
 from tflq.quantization.weights.recipe import MODES, PRESETS, Layer, WeightRecipe, read_layer, weight_recipe_from
 from tflq.quantization.weights.recipe import SCHEMA as WEIGHT_SCHEMA
 from tflq.quantization.weights.recipe import document_of as weight_document_of
@@ -181,6 +182,10 @@ def quantize_files(
     """
     if advice and more.get("requantize"):
         raise OptionError("--advise is for float models; --requantize takes an integer one")
+    stream = None if more.get("requantize") else integer_stream(model, recipe)
+    if advice and stream is not None:
+        raise OptionError("--advise does not apply to streaming models")
+    source, model = model, model if stream is None else stream.step  # whose inputs samples are
     samples = Calibration(model, files.calibration, files.scaling, bgr=files.bgr)
     labelled = files.calibration if files.evaluate is None else files.evaluate
     known = labels_of_files(files.labels, labelled, model)
@@ -190,7 +195,7 @@ def quantize_files(
     if files.scaling is None:
         _warn_of_plain_images(files.calibration)
     same: dict[str, Any] = {"labels": known, "evaluation": kept_back, "jobs": available() if jobs is None else jobs}
-    result = quantize(model, samples, recipe, progress, resume=resume, **same, **more)
+    result = quantize(source, samples, recipe, progress, resume=resume, **same, **more)
     if not advice or result.report.interrupted:
         return result, None
     return result, advise(model, samples, recipe, result, progress, **same)

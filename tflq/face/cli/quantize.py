@@ -89,6 +89,7 @@ def quantize_command(
     from tflq.face.report.verbs.quantize.report import quantize_report
     from tflq.face.report.verbs.quantize.texts import Making
     from tflq.model.ir.signatures import is_plain
+    from tflq.quantization.streams import integer_stream
     from tflq.verbs.quantize import Files, RecipeWords, quantize_files, recipe_of, weight_recipe_of
 
     words = RecipeWords(**{field.name: options.pop(field.name) for field in fields(RecipeWords)})
@@ -104,7 +105,7 @@ def quantize_command(
     if not words.is_for_decoders:
         recipe_of(words)  # words are refused before a model is converted
     source = float_subject(model, python)
-    if not is_plain(source.model):
+    if not is_plain(source.model) and (words.is_for_decoders or integer_stream(source.model, recipe_of(words)) is None):
         _refuse_for_decoders()
         recipe = weight_recipe_of(words)
         return quantize_weights_of(source, calibration, output, recipe, tokenizer, html, as_json=as_json)

@@ -37,6 +37,7 @@ class QuantizeDocument(Printed):
     eight_bits: Annotated[
         EightBitsDocument | None, "weights of mode int8x4 that keep eight bits; null if there are none"
     ]
+    streamed: Annotated[StreamedDocument | None, "of a streaming model; null for others"]
     tails: Annotated[
         TailDocument | None,
         "treatments of outputs of several parts, in the order of trials; null if there was nothing to treat",
@@ -113,6 +114,12 @@ class TrialDocument(TypedDict):
     wides: Annotated[int, "operators in 16 bits"]
     error: Annotated[str | None, "why the options are refused"]
     wins: Annotated[bool, "0.5 dB, or a tenth of a percent of the metric, or more"]
+
+
+class StreamedDocument(TypedDict):
+    steps: Annotated[int, "in a row"]
+    variables: int
+    sqnr: Annotated[float | NotFinite, "of the worst output, each model from its own states, dB"]
 
 
 class EightBitsDocument(TypedDict):

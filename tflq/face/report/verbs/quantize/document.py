@@ -48,6 +48,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "sensitivities": [fields_of(sensitivity) for sensitivity in report.sensitivities],
         "wins_back": None if report.wins_back is None else fields_of(report.wins_back),
         "eight_bits": _eight_bits(report.eights),
+        "streamed": None if report.streamed is None else fields_of(report.streamed),
         "tails": tails_document(report.tails),
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,

@@ -49,6 +49,7 @@ from tflq.face.report.verbs.quantize.texts import (
     remark_texts,
     sensitivity_row,
     size_text,
+    stream_text,
     why_text,
     win_text,
 )
@@ -77,6 +78,8 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield from (Fact(text, "good") for text in budget_texts(making))
     if tail_text(report.tails):
         yield Fact(tail_text(report.tails), "good")
+    if report.streamed is not None:
+        yield Fact(stream_text(report.streamed), "good")
     if report.eights is not None:
         yield Fact(eights_text(report.eights), "good")
     if report.wins_back is not None:
