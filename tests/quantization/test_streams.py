@@ -178,6 +178,13 @@ def test_outputs_stay_near_the_float_model_from_their_own_states(quantized: Resu
     assert check.report is None or check.report.verdict == Verdict.SAME
 
 
+def test_operators_are_numbered_as_in_the_step(quantized: Result) -> None:
+    graph = view(gated())
+    named = {t.index: t.op for t in quantized.report.comparison.tensors}
+    assert named
+    assert {index: graph.op(index).builtin for index in named} == named
+
+
 def test_first_values_are_kept_as_codes() -> None:
     low, high = (tflq.quantize(gated(first=v), walk(60), Recipe()).model for v in (-0.7, 0.7))
     codes = codes_of_steps(low, walk(1))

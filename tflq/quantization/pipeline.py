@@ -122,7 +122,10 @@ def quantize(
         recipe, inner["resume"] = replace(recipe, float_tail=NO_TAIL), resume
         made = quantize(stream.stateless(ranges), steps, recipe, progress, evaluation=others, **inner)
         figures = compare_steps(stream, whole := stream.restored(made.model), given, recipe.executor)
-        return Result(whole, replace(made.report, check=check_steps(whole), streamed=figures))
+        report = number(made.report, stream.origins)
+        kept = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
+        report = replace(report, comparison=replace(report.comparison, tensors=kept))
+        return Result(whole, replace(report, check=check_steps(whole), streamed=figures))
     if requantize:
         integer = view(source)
         floats, recipe = requantizing(source, recipe)

@@ -85,12 +85,16 @@ def number(report: Report, origins: Sequence[int]) -> Report:
     def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
         return tuple(replace(remark, index=origins[remark.index]) for remark in remarks)
 
+    won = report.wins_back
     tensors = tuple(replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in report.comparison.tensors)
     return replace(
         report,
         comparison=replace(report.comparison, tensors=tensors),
         kept_float=moved(report.kept_float),
         notes=moved(report.notes),
+        spared=moved(report.spared),
+        eights=None if report.eights is None else report.eights.numbered(origins),
+        wins_back=None if won is None else replace(won, operator=origins[won.operator]),
         sensitivities=tuple(replace(s, operator=origins[s.operator]) for s in report.sensitivities),
     )
 

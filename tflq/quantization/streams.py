@@ -46,6 +46,8 @@ from tflq.quantization.variables import (
     with_first_values,
 )
 
+_OF_STATE = (HANDLE, READ, ASSIGN, INIT)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
@@ -78,6 +80,12 @@ class Stream:
                 ranges[variable.key] = min(low, least), max(high, most)
         return found, ranges
 
+    @property
+    def origins(self) -> tuple[int, ...]:
+        """The operators of the stateless model, by their indices in the step; -1 for those that it adds."""
+        added = (-1,) * len(self.variables)
+        return (*added, *(op.index for op in view(self.step).ops if op.builtin not in _OF_STATE), *added)
+
     def stateless(self, ranges: Mapping[Key, tuple[float, float]]) -> Model:
         """Return the step with states as further inputs and outputs, whose ranges FAKE_QUANT prescribes."""
         graph = view(self.step)
@@ -97,7 +105,7 @@ class Stream:
         body = [
             replace(op.record, inputs=tuple(renamed.get(t, t) for t in op.inputs))
             for op in graph.ops
-            if op.builtin not in (HANDLE, READ, ASSIGN, INIT)
+            if op.builtin not in _OF_STATE
         ]
         inputs = (*graph.inputs, *(variable.read for variable in self.variables))
         made = Subgraph(tuple(tensors), inputs, (*outputs, *states), (*first, *body, *last), graph.record.name)
