@@ -123,8 +123,8 @@ def quantize(
         made = quantize(stream.stateless(ranges), steps, recipe, progress, evaluation=others, **inner)
         figures = compare_steps(stream, whole := stream.restored(made.model), given, recipe.executor)
         report = number(made.report, stream.origins)
-        kept = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
-        report = replace(report, comparison=replace(report.comparison, tensors=kept))
+        tensors = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
+        report = replace(report, comparison=replace(report.comparison, tensors=tensors))
         return Result(whole, replace(report, check=check_steps(whole), streamed=figures))
     if requantize:
         integer = view(source)
