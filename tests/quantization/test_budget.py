@@ -10,10 +10,11 @@ import tflq
 from tflq.errors import OptionError, UnknownNameError
 from tflq.model.ir import TensorType, view
 from tflq.quantization.build.task import Task
-from tflq.quantization.judge.budget import Attempt, by_price, within_budget
+from tflq.quantization.judge.budget import Attempt, Trial, by_price, front, within_budget
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.recipe import Budget, Methods, Recipe, Spared
+from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
+from tflq.quantization.recipe.refining import Refining, Rounding
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import prepare, with_constants
@@ -22,6 +23,9 @@ pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 PLAIN = prepare(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
+
+
+FOUR_BITS = Methods(refining=Refining(Rounding.GPTQ))
 
 
 def digits(first: int, last: int) -> list[Sample]:
@@ -84,10 +88,30 @@ def test_a_bound_on_bytes_takes_noise_for_its_price() -> None:
     weighted = [op for op in PLAIN.graph.ops if len(op.inputs) > 2 and op.inputs[1] in PLAIN.constants]
     sizes = {op.index: PLAIN.constants[op.inputs[1]].size for op in weighted}
     small, large = min(sizes, key=lambda k: sizes[k]), max(sizes, key=lambda k: sizes[k])
-    found = (Sensitivity(large, "CONV_2D", 20.0, None), Sensitivity(small, "CONV_2D", 21.0, None))
+    noises = {large: 0.01, small: 0.008}
     assert sizes[large] > 2 * sizes[small]
-    assert by_price(PLAIN, found, Budget(least_sqnr=30.0)) == found
-    assert by_price(PLAIN, found, Budget(most_bytes=1)) == found[::-1]
+    assert by_price(PLAIN, noises, Budget(least_sqnr=30.0)) == (large, small)
+    assert by_price(PLAIN, noises, Budget(most_bytes=1)) == (small, large)
+    assert by_price(PLAIN, noises, Budget(least_sqnr=30.0), are_weights=True) == (small, large)
+
+
+def test_the_front_has_no_trial_that_another_beats() -> None:
+    points = [(100, 20.0), (120, 19.0), (130, 25.0), (130, 24.0)]
+    trials = [Trial(number, size, sqnr, None) for number, (size, sqnr) in enumerate(points)]
+    assert [trial.spared for trial in front(trials)] == [0, 2]
+    assert front([]) == ()
+
+
+def test_a_budget_of_four_bits_needs_no_sensitivities() -> None:
+    recipe = Recipe(mode=Mode.INT8X4, budget=Budget(least_sqnr=-100.0))
+    four = within_budget(PLAIN.model, Task(PLAIN, digits(0, 16), recipe, FOUR_BITS), digits(16, 32), ())
+    better = replace(recipe, budget=Budget(least_sqnr=four.sqnr + 2))
+    found = within_budget(PLAIN.model, Task(PLAIN, digits(0, 16), better, FOUR_BITS), digits(16, 32), ())
+    assert 0 < len(found.spared) < len(PLAIN.graph.ops)
+    assert found.sqnr >= four.sqnr + 2
+    impossible = replace(recipe, budget=Budget(least_sqnr=500.0))
+    with pytest.raises(OptionError, match="budget"):
+        within_budget(PLAIN.model, Task(PLAIN, digits(0, 16), impossible, FOUR_BITS), digits(16, 32), ())
 
 
 def test_what_cannot_be_kept_is_refused(order: tuple[Sensitivity, ...]) -> None:

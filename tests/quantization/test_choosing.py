@@ -15,7 +15,7 @@ from tflq.errors import TflqError
 from tflq.face.report.verbs.quantize.methods import left_text
 from tflq.quantization.calibration.quarters import FEW, parted
 from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, join, ranked
-from tflq.quantization.pipeline import distinct
+from tflq.quantization.recipe.presets import distinct
 from tflq.quantization.recipe.ranging import Ranging, Search, Watch
 from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import Refining, Rounding

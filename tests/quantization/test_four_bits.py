@@ -14,12 +14,13 @@ from tflq.model.flatbuf import write
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.constants import numbers_from
 from tflq.quantization.draft import four_bits
-from tflq.quantization.pipeline import distinct
-from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.judge.eights import costliest
+from tflq.quantization.recipe.presets import PRESETS, distinct
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.refine import sequence
 from tflq.quantization.result import Result
+from tflq.quantization.scheme.float_graph import prepare
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
@@ -46,7 +47,7 @@ def versions(model: Model) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def quantized() -> Result:
-    return tflq.quantize(FLOAT, digits(32), Recipe(mode=Mode.INT8X4))
+    return tflq.quantize(FLOAT, digits(32), Recipe(mode=Mode.INT8X4, eight_bits=0))
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 16])
@@ -68,7 +69,7 @@ def test_all_kernels_that_take_them_get_them(quantized: Result) -> None:
 
 
 def test_names_of_constants_can_be_left_out(quantized: Result) -> None:
-    recipe = Recipe(mode=Mode.INT8X4, constant_names=False)
+    recipe = Recipe(mode=Mode.INT8X4, constant_names=False, eight_bits=0)
     bare = tflq.quantize(FLOAT, digits(32), recipe)
     assert len(write(bare.model)) < 0.9 * len(write(quantized.model))
     graph, model = view(bare.model), bare.model
@@ -92,7 +93,7 @@ def test_they_are_rounded_by_gptq_and_come_near_the_float_model(quantized: Resul
 
 def test_scales_below_the_range_come_nearer_on_other_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     methods = Methods(0.5, refining=Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True))
-    recipe, others = Recipe(mode=Mode.INT8X4, candidates=(methods,)), digits(164)[100:]
+    recipe, others = Recipe(mode=Mode.INT8X4, candidates=(methods,), eight_bits=0), digits(164)[100:]
 
     def ratio() -> float:
         return tflq.quantize(FLOAT, digits(64), recipe, evaluation=others).report.comparison.sqnr
@@ -122,3 +123,39 @@ def test_a_bound_on_bytes_gives_the_most_sensitive_operators_eight_bits(quantize
     assert kinds == {"int4", "int8"}
     assert small < mixed.save(tmp_path / "mixed.tflite") <= (small + large) // 2
     assert {remark.text for remark in mixed.report.spared} == {"int8"}
+
+
+def test_operators_that_lose_most_for_their_weights_keep_eight_bits(quantized: Result) -> None:
+    mixed = tflq.quantize(FLOAT, digits(64), Recipe(mode=Mode.INT8X4))
+    eights = mixed.report.eights
+    assert eights is not None
+    graph = view(tflq.load(FLOAT))
+    kept = {index for index in eights.operators if graph.op(index).builtin == "DEPTHWISE_CONV_2D"}
+    assert kept, "few weights, much error"
+    types = weight_types(mixed.model)
+    assert {"int4", "int8"} <= set().union(*types.values())
+    written = [op for op in view(mixed.model).ops if op.builtin in types]
+    assert sum(view(mixed.model).tensors[op.inputs[1]].type == TensorType.INT8 for op in written) == len(
+        eights.operators
+    )
+    assert len(eights.operators) < eights.candidates == len(written)
+    saved = sum(int(np.prod(graph.tensors[graph.op(i).inputs[1]].shape)) for i in eights.operators)
+    assert saved / 2 <= eights.added <= saved / 2 + 32 * len(eights.operators)
+    others = digits(164)[100:]
+    ratio = tflq.compare(FLOAT, mixed.model, others).sqnr
+    assert ratio > tflq.compare(FLOAT, quantized.model, others).sqnr + 1
+    assert mixed.report.check.report is None or mixed.report.check.report.verdict == Verdict.SAME
+
+
+def test_the_share_bounds_the_weights_of_eight_bits() -> None:
+    floats = prepare(tflq.load(FLOAT))
+    operators = [op.index for op in floats.graph.ops if len(op.inputs) == 3 and op.inputs[1] in floats.constants]
+    sizes = {o: floats.constants[floats.graph.op(o).inputs[1]].size for o in operators}
+    small, large = min(operators, key=lambda o: sizes[o]), max(operators, key=lambda o: sizes[o])
+    errors = dict.fromkeys(operators, 0.01)
+    assert costliest(floats, errors, 0.0) == frozenset()
+    assert costliest(floats, errors, 1.0) == frozenset(operators)
+    assert small in costliest(floats, errors, 0.2)
+    assert large not in costliest(floats, errors, 0.2)
+    assert large in costliest(floats, {**errors, large: 1e6}, 0.9)
+    assert costliest(floats, dict.fromkeys(operators, 0.0), 1.0) == frozenset()

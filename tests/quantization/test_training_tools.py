@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,3 +136,32 @@ def test_channels_with_prescribed_ranges_are_not_equalized() -> None:
         graph.op("FULLY_CONNECTED", [tensor, graph.weights(4, 8), graph.bias(4)], DENSE)
     assert channel_groups(prepare(read(write(plain.model()))))
     assert not channel_groups(prepare(read(write(g.model()))))
+
+
+def scales_of(model: Model) -> set[tuple[float, int]]:
+    """Scales and zero points of int8 tensors that have one; uint8 ones as int8."""
+    found = set()
+    for spec in view(model).tensors:
+        q = spec.quantization
+        if q is not None and q.scale.size == 1 and spec.type in (TensorType.INT8, TensorType.UINT8):
+            shift = 128 if spec.type == TensorType.UINT8 else 0
+            found.add((float(q.scale[0]), int(q.zero_point[0]) - shift))
+    return found
+
+
+@pytest.mark.parametrize("name", ["mnv4__pt2e_int8", "qat_float_qdq"])
+def test_exports_become_integer_throughout_with_every_scale(name: str, shared: Path) -> None:
+    """PyTorch's PT2E by litert-torch 0.10, whose float operators stand between pairs; Keras by TensorFlow 2.21."""
+    model = tflq.load(shared / "suites" / "modern" / name / "model.tflite")
+    spec, random = view(model).tensors[view(model).inputs[0]], np.random.default_rng(3)
+    values = random.uniform(-1, 1, (16, *spec.shape)).astype(np.float32)
+    if spec.type == TensorType.INT8:
+        values = random.integers(-128, 128, (16, *spec.shape)).astype(np.int8)
+    result = tflq.quantize(model, [[row] for row in values], Recipe())
+    checked(result)
+    assert scales_of(model) <= scales_of(result.model)
+    graph = view(result.model)
+    edges = {t for op in graph.ops if op.builtin in CONVERSIONS for t in (*op.inputs, *op.outputs)}
+    assert not [
+        t for op in graph.ops for t in op.outputs if graph.tensors[t].type == TensorType.FLOAT32 and t not in edges
+    ]

@@ -36,6 +36,8 @@ _TOGETHER, _CLASSES_FROM = 3, 8
 _BRIGHT = 128.0
 #: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
 _BUDGET, _MOST_MEASURED = "share<=0.1", 100
+#: The share of the bytes that four bits save to try for operators that keep eight.
+_MORE_EIGHTS = 0.5
 #: Ratios are within this, in dB.
 _MOST_RATIO = 300.0
 #: Less than this, in dB or as a share, is no gain.
@@ -146,6 +148,8 @@ def _candidates(
         and recipe.mode in (Mode.INT8, Mode.UINT8, Mode.INT8X4)
     ):
         yield ("--budget", _BUDGET), replace(recipe, budget=read_budget(_BUDGET))
+    if recipe.mode is Mode.INT8X4 and recipe.budget is None and recipe.eight_bits < _MORE_EIGHTS:
+        yield ("--eight-bits", str(_MORE_EIGHTS)), replace(recipe, eight_bits=_MORE_EIGHTS)
     if recipe.float_tail == NO_TAIL:
         yield ("--float-tail", AUTO), replace(recipe, float_tail=AUTO)
     if (recipe.candidates, recipe.turns) == (PRESETS["fast"].candidates, PRESETS["fast"].turns):

@@ -22,12 +22,14 @@ from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import Evaluation, read_samples
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.against_float import compare
-from tflq.quantization.judge.budget import Trial, within_budget
+from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
 from tflq.quantization.judge.check import check
 from tflq.quantization.judge.contest import Leader, choose
+from tflq.quantization.judge.eights import find_eights
 from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
+from tflq.quantization.judge.streamed import check_steps, compare_steps
 from tflq.quantization.judge.tails import find_tails, with_tail
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.judge.win_back import win_back
@@ -38,16 +40,15 @@ from tflq.quantization.portable.targets import Aim, aim_of, targets, write_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
-from tflq.quantization.recipe.presets import MANY
-from tflq.quantization.recipe.ranging import Ranging
-from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
-from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.quantization.recipe.presets import distinct
+from tflq.quantization.recipe.recipe import NO_TAIL, Recipe
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.result import Report, Result, number, remarks
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.quantization.splitting import split_outputs
+from tflq.quantization.streams import integer_stream
 
 
 def quantize(
@@ -112,6 +113,19 @@ def quantize(
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     floats: FloatModel | None = None
     codes: dict[int, TensorSpec] = {}
+    if not requantize and (stream := integer_stream(source, recipe)) is not None:
+        steps, ranges = stream.unrolled(given := read_samples(stream.step, calibration, mean, std)[0])
+        others = None
+        if evaluation is not None:
+            others = stream.unrolled(read_samples(stream.step, evaluation, mean, std)[0])[0]
+        inner: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
+        recipe, inner["resume"] = replace(recipe, float_tail=NO_TAIL), resume
+        made = quantize(stream.stateless(ranges), steps, recipe, progress, evaluation=others, **inner)
+        figures = compare_steps(stream, whole := stream.restored(made.model), given, recipe.executor)
+        report = number(made.report, stream.origins)
+        tensors = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
+        report = replace(report, comparison=replace(report.comparison, tensors=tensors))
+        return Result(whole, replace(report, check=check_steps(whole), streamed=figures))
     if requantize:
         integer = view(source)
         floats, recipe = requantizing(source, recipe)
@@ -181,6 +195,8 @@ def _made(
         tails = find_tails(source, task, notes)
         if tails is not None and tails.operators:
             task = with_tail(task, tails.operators)
+        eights = find_eights(task, notes)
+        task = task if eights is None else replace(task, wide=eights.operators)
         ranking = choose(task, leader, notes)
         task = replace(task, methods=ranking[0].methods)
         task.watching.forget_expected()
@@ -195,7 +211,7 @@ def _made(
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
     trials: tuple[Trial, ...] = ()
-    if sensitivity or recipe.budget is not None:
+    if sensitivity or (recipe.budget is not None and not is_by_errors(recipe)):
         costs = sensitivities(source, replace(task, samples=fitting), judging, notes)
     if recipe.budget is not None:
         attempt = within_budget(source, replace(task, samples=fitting), judging, costs, notes)
@@ -222,6 +238,7 @@ def _made(
         trials=trials,
         portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
         tails=tails,
+        eights=None if eights is None else eights.numbered(floats.origins),
         wins_back=None if is_bound else win_back(source, task, result, comparison, judging, costs),
     )
     return Result(result, report)
@@ -267,28 +284,6 @@ def _task(
     if portable:
         kept_float = {**in_float(floats, targets(recipe.portable), portable), **kept_float}
     return Task(floats, samples, recipe, candidates[0], kept_float, portable=portable, progress=progress, jobs=jobs)
-
-
-def distinct(recipe: Recipe) -> tuple[Methods, ...]:
-    """Return the recipe's candidates without those that its mode does not distinguish.
-
-    If activations stay float, nothing depends on their ranges. Weights of four bits use GPTQ instead of rounding to
-    nearest, and match inputs where biases are corrected; those with block scales use GPTQ alone.
-    """
-    if recipe.mode is Mode.INT8X4:  # rounding to nearest is too coarse
-        return tuple(dict.fromkeys(replace(m, refining=_for_four_bits(m.refining)) for m in recipe.candidates))
-    if recipe.mode is Mode.DYNAMICX4:
-        refining = Refining(Rounding.GPTQ)
-        return tuple(dict.fromkeys(replace(m, ranging=Ranging(), refining=refining) for m in recipe.candidates))
-    if TYPES[recipe.mode].data is not None:
-        return recipe.candidates
-    return tuple(dict.fromkeys(replace(m, ranging=Ranging(weights=m.ranging.weights)) for m in recipe.candidates))
-
-
-def _for_four_bits(refining: Refining) -> Refining:
-    rounding = Rounding.GPTQ if refining.rounding is Rounding.NEAREST else refining.rounding
-    matches = refining.match_inputs or refining.bias is not BiasCorrection.NONE
-    return replace(refining, rounding=rounding, match_inputs=matches, samples=max(refining.samples, MANY))
 
 
 def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:

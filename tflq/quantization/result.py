@@ -12,9 +12,11 @@ from tflq.model.ir import Model
 from tflq.quantization.judge.budget import Trial
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.comparison import Comparison
+from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.several_runtimes import Agreed
+from tflq.quantization.judge.streamed import Streamed
 from tflq.quantization.judge.tails import Tails
 from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.portable.outcome import Outcome
@@ -59,6 +61,8 @@ class Report:
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
     portable: Outcome | None = None  # None if the recipe does not ask for it
     tails: Tails | None = None  # treatments of outputs of several parts; None if there is nothing to treat
+    eights: Eights | None = None  # operators of mode int8x4 with weights of eight bits; None if there are none
+    streamed: Streamed | None = None  # of a streaming model, over steps in a row
     wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
 
 
@@ -81,12 +85,16 @@ def number(report: Report, origins: Sequence[int]) -> Report:
     def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
         return tuple(replace(remark, index=origins[remark.index]) for remark in remarks)
 
+    won = report.wins_back
     tensors = tuple(replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in report.comparison.tensors)
     return replace(
         report,
         comparison=replace(report.comparison, tensors=tensors),
         kept_float=moved(report.kept_float),
         notes=moved(report.notes),
+        spared=moved(report.spared),
+        eights=None if report.eights is None else report.eights.numbered(origins),
+        wins_back=None if won is None else replace(won, operator=origins[won.operator]),
         sensitivities=tuple(replace(s, operator=origins[s.operator]) for s in report.sensitivities),
     )
 

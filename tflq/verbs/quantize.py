@@ -20,9 +20,10 @@ from tflq.quantization.judge.truths import labels_of_files
 from tflq.quantization.pipeline import quantize
 from tflq.quantization.processes import available
 from tflq.quantization.recipe.files import SCHEMA, changed_recipe, document_of, read_recipe
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe.recipe import Mode, Recipe
 from tflq.quantization.recipe.text import recipe_text
 from tflq.quantization.result import Result
+from tflq.quantization.streams import integer_stream
 from tflq.quantization.weights.recipe import MODES, PRESETS, Layer, WeightRecipe, read_layer, weight_recipe_from
 from tflq.quantization.weights.recipe import SCHEMA as WEIGHT_SCHEMA
 from tflq.quantization.weights.recipe import document_of as weight_document_of
@@ -50,6 +51,7 @@ class RecipeWords:
     drop_softmax: bool = False
     float_tail: str | None = None
     split_outputs: bool = False
+    eight_bits: float | None = None
     block: str | None = None
     layers: tuple[str, ...] = ()
 
@@ -90,6 +92,10 @@ def recipe_of(words: RecipeWords) -> Recipe:
         changed["float_tail"] = words.float_tail
     if words.split_outputs:
         changed["split_outputs"] = True
+    if words.eight_bits is not None:
+        if recipe.mode is not Mode.INT8X4:
+            raise OptionError(f"--eight-bits is for weights of four bits, not for mode {recipe.mode.value}")
+        changed["eight_bits"] = words.eight_bits
     return replace(recipe, **changed)
 
 
@@ -176,6 +182,10 @@ def quantize_files(
     """
     if advice and more.get("requantize"):
         raise OptionError("--advise is for float models; --requantize takes an integer one")
+    stream = None if more.get("requantize") else integer_stream(model, recipe)
+    if advice and stream is not None:
+        raise OptionError("--advise does not apply to streaming models")
+    source, model = model, model if stream is None else stream.step  # whose inputs samples are
     samples = Calibration(model, files.calibration, files.scaling, bgr=files.bgr)
     labelled = files.calibration if files.evaluate is None else files.evaluate
     known = labels_of_files(files.labels, labelled, model)
@@ -185,7 +195,7 @@ def quantize_files(
     if files.scaling is None:
         _warn_of_plain_images(files.calibration)
     same: dict[str, Any] = {"labels": known, "evaluation": kept_back, "jobs": available() if jobs is None else jobs}
-    result = quantize(model, samples, recipe, progress, resume=resume, **same, **more)
+    result = quantize(source, samples, recipe, progress, resume=resume, **same, **more)
     if not advice or result.report.interrupted:
         return result, None
     return result, advise(model, samples, recipe, result, progress, **same)

@@ -32,6 +32,7 @@ _NOT_OF_DECODERS = (
     "drop_softmax",
     "float_tail",
     "split_outputs",
+    "eight_bits",
     "sensitivity",
     "advise",
     "evaluate",
@@ -88,6 +89,7 @@ def quantize_command(
     from tflq.face.report.verbs.quantize.report import quantize_report
     from tflq.face.report.verbs.quantize.texts import Making
     from tflq.model.ir.signatures import is_plain
+    from tflq.quantization.streams import integer_stream
     from tflq.verbs.quantize import Files, RecipeWords, quantize_files, recipe_of, weight_recipe_of
 
     words = RecipeWords(**{field.name: options.pop(field.name) for field in fields(RecipeWords)})
@@ -103,7 +105,9 @@ def quantize_command(
     if not words.is_for_decoders:
         recipe_of(words)  # words are refused before a model is converted
     source = float_subject(model, python)
-    if not is_plain(source.model):
+    is_stream = not words.is_for_decoders and options["requantize"] is None
+    stream = integer_stream(source.model, recipe_of(words)) if is_stream else None
+    if stream is None and not is_plain(source.model):
         _refuse_for_decoders()
         recipe = weight_recipe_of(words)
         return quantize_weights_of(source, calibration, output, recipe, tokenizer, html, as_json=as_json)
@@ -117,7 +121,7 @@ def quantize_command(
         result, advice = quantize_files(source.model, files, chosen, progress, resume=journal, advice=advise, **options)
     making = Making(source.facts, store(result.model, output), calibration, scaling, result, bgr, advice)
     if html is not None:
-        write_page(html, quantize_report(making), source.model)
+        write_page(html, quantize_report(making), source.model if stream is None else stream.step)
     if overlay is not None:
         from tflq.face.report.verbs.quantize.figures import quantize_colourings
 

@@ -120,6 +120,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "the cheapest that wins back what one scale loses. [default: the recipe's, auto]",
     ),
     click.option("--split-outputs", is_flag=True, help="Make the parts of joint outputs outputs of their own."),
+    click.option(
+        "--eight-bits",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="With int4 weights: this share of the bytes that they save goes to operators that lose most, which keep "
+        "eight bits; 0 for four bits alone. [default: the recipe's, 0.2]",
+    ),
     click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone."),
     click.option(
         "--evaluate",

@@ -1,8 +1,8 @@
-"""The operators that a budget spares from the recipe's mode: the most sensitive first, as its bounds require."""
+"""The operators that a budget spares from the recipe's mode: the costliest first, as its bounds require."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from tflq.comparison.inspection.operators import macs_of
@@ -14,7 +14,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.recipe.recipe import Budget, Spared
+from tflq.quantization.recipe.recipe import Budget, Mode, Recipe, Spared
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel
@@ -42,10 +42,18 @@ class Attempt:
     trials: tuple[Trial, ...] = ()  # all trials until this one was taken, by their number of spared operators
 
 
+def is_by_errors(recipe: Recipe) -> bool:
+    """Return whether errors of weights of four bits decide which operators a budget spares, not sensitivities.
+
+    They come with refinement, and choose as well or better (docs/quantize.md).
+    """
+    return recipe.mode is Mode.INT8X4 and recipe.spared is Spared.INT8
+
+
 def within_budget(
-    source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity], journal: Journal | None = None
+    source: Model, task: Task, judging: Iterable[Sample], costs: Sequence[Sensitivity], journal: Journal | None = None
 ) -> Attempt:
-    """Return the model that satisfies the recipe's budget; `order` lists the most sensitive operators first.
+    """Return the model that satisfies the recipe's budget; `costs` are the sensitivities, if these decide.
 
     Operators are spared in the order of `by_price`. Models are compared with `source` on the samples `judging`. The
     numbers of spared operators are tried as 0, 1, 2, 4, 8 ..., then by bisection between the last failing and the first
@@ -56,7 +64,10 @@ def within_budget(
     """
     budget = task.recipe.budget
     assert budget is not None  # the caller has one
-    order = by_price(task.floats, order, budget)
+    noises = {cost.operator: 10 ** (-cost.sqnr / 10) for cost in costs}
+    if is_by_errors(task.recipe):
+        noises = dict(build(task).refinements.errors)
+    order = by_price(task.floats, noises, budget, are_weights=is_by_errors(task.recipe))
     tries = _Tries(source, task, judging, order, journal or Journal(None, {}))
 
     def affordable(count: int) -> bool:
@@ -72,7 +83,11 @@ def within_budget(
     if budget.wants_accuracy:
         count = _turn(len(order), accurate)
     else:
-        count = _turn(len(order), lambda n: not affordable(n)) - 1
+        most = max(0, _turn(len(order), lambda n: not affordable(n)) - 1)
+        tries.trial(min(most, len(order)))
+        count = max(
+            (t for t in tries.made if affordable(t.spared)), key=lambda t: (t.sqnr, t.spared), default=tries.made[0]
+        ).spared
     count = min(max(count, 0), len(order))
     last, share = tries.trial(count), tries.share(count)
     if not (affordable(count) and accurate(count)):
@@ -85,22 +100,35 @@ def within_budget(
     return Attempt(tries.built(count), tries.spared(count), last.sqnr, last.size, share, tries.made)
 
 
-def by_price(floats: FloatModel, order: Sequence[Sensitivity], budget: Budget) -> tuple[Sensitivity, ...]:
-    """Return operators in the order in which a budget spares them.
+def by_price(
+    floats: FloatModel, noises: Mapping[int, float], budget: Budget, *, are_weights: bool = False
+) -> tuple[int, ...]:
+    """Return operators in the order in which a budget spares them, from the noise that each adds.
 
-    Without a bound on cost, the most sensitive come first. Otherwise it is those that win back the most noise for their
-    price: their shares of all weights and of all multiply-accumulates, as far as these are bounded. For a knapsack of
-    many small things, that is within one thing of the optimum (Dantzig 1957, "Discrete-variable extremum problems").
+    Without a bound on cost, the noisiest come first. Otherwise it is those that win back the most noise for their
+    price: their shares of all weights and of all multiply-accumulates, as far as these are bounded; with `are_weights`,
+    that of the weights in any case. For a knapsack of many small things, that is within one thing of the optimum
+    (Dantzig 1957, "Discrete-variable extremum problems").
     """
     weights, macs = _weights(floats), _shares(floats)
+    counts_bytes = budget.most_bytes is not None or (are_weights and budget.most_share is None)
 
     def price(operator: int) -> float:
-        bytes_ = weights[operator] / max(1, sum(weights)) if budget.most_bytes is not None else 0.0
+        bytes_ = weights[operator] / max(1, sum(weights)) if counts_bytes else 0.0
         return bytes_ + (macs[operator] if budget.most_share is not None else 0.0)
 
-    if budget.most_bytes is None and budget.most_share is None:
-        return tuple(order)
-    return tuple(sorted(order, key=lambda s: -(10 ** (-s.sqnr / 10)) / max(price(s.operator), 1e-6)))
+    if not counts_bytes and budget.most_share is None:
+        return tuple(sorted(noises, key=lambda o: -noises[o]))
+    return tuple(sorted(noises, key=lambda o: -noises[o] / max(price(o), 1e-6)))
+
+
+def front(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+    """Return the trials than which none is as small and better, or as good and smaller; the smallest first."""
+    best: list[Trial] = []
+    for trial in sorted(trials, key=lambda t: (t.size, -t.sqnr)):
+        if not best or trial.sqnr > best[-1].sqnr:
+            best.append(trial)
+    return tuple(best)
 
 
 def _weights(floats: FloatModel) -> list[int]:
@@ -112,7 +140,7 @@ class _Tries:
     """Models by the number of sensitive operators that they spare, and their results."""
 
     def __init__(
-        self, source: Model, task: Task, judging: Iterable[Sample], order: Sequence[Sensitivity], journal: Journal
+        self, source: Model, task: Task, judging: Iterable[Sample], order: Sequence[int], journal: Journal
     ) -> None:
         self._source, self._task, self._judging, self._order = source, task, judging, order
         self._journal, self._shares = journal, _shares(task.floats)
@@ -126,7 +154,7 @@ class _Tries:
 
     def spared(self, count: int) -> tuple[int, ...]:
         """Return the operators that are spared."""
-        return tuple(s.operator for s in self._order[:count])
+        return tuple(self._order[:count])
 
     def share(self, count: int) -> float:
         """Return the share of the multiply-accumulates in the spared operators."""

@@ -22,7 +22,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.scoring import judged, reading_for
-from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES
+from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Spared
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.scheme.float_graph import prepare
 from tflq.quantization.scheme.light import tail_region
@@ -159,7 +159,7 @@ class _Trials:
     def alternatives(self, region: frozenset[int], first: int) -> None:
         """Try the same tail in 16 bits, and outputs apart."""
         operators = _suffix(region, first)
-        if self._task.recipe.budget is None:
+        if self._task.recipe.budget is None and self._task.recipe.spared is Spared.INT16X8:
             self._trial(WIDE, replace(self._task, wide=operators), operators)
         try:
             apart = prepare(split_outputs(self._source))

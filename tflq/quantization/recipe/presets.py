@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tflq.quantization.recipe.ranging import Objective, Ranging, Search, Solving, Target, Watch
-from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.recipe import TYPES, Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 
 _EQUAL = 0.5
@@ -55,3 +55,25 @@ PRESETS: Mapping[str, Recipe] = MappingProxyType(
         "best": Recipe(candidates=_BEST, turns=4),
     }
 )
+
+
+def distinct(recipe: Recipe) -> tuple[Methods, ...]:
+    """Return the recipe's candidates without those that its mode does not distinguish.
+
+    If activations stay float, nothing depends on their ranges. Weights of four bits use GPTQ instead of rounding to
+    nearest, and match inputs where biases are corrected; those with block scales use GPTQ alone.
+    """
+    if recipe.mode is Mode.INT8X4:  # rounding to nearest is too coarse
+        return tuple(dict.fromkeys(replace(m, refining=_for_four_bits(m.refining)) for m in recipe.candidates))
+    if recipe.mode is Mode.DYNAMICX4:
+        refining = Refining(Rounding.GPTQ)
+        return tuple(dict.fromkeys(replace(m, ranging=Ranging(), refining=refining) for m in recipe.candidates))
+    if TYPES[recipe.mode].data is not None:
+        return recipe.candidates
+    return tuple(dict.fromkeys(replace(m, ranging=Ranging(weights=m.ranging.weights)) for m in recipe.candidates))
+
+
+def _for_four_bits(refining: Refining) -> Refining:
+    rounding = Rounding.GPTQ if refining.rounding is Rounding.NEAREST else refining.rounding
+    matches = refining.match_inputs or refining.bias is not BiasCorrection.NONE
+    return replace(refining, rounding=rounding, match_inputs=matches, samples=max(refining.samples, MANY))

@@ -103,8 +103,8 @@ class Spared(Enum):
 class Budget:
     """Bounds within which the most sensitive operators are spared the recipe's mode. None: no bound.
 
-    With a bound on accuracy, the fewest operators that reach it are spared; otherwise the most that the bounds on cost
-    allow.
+    With a bound on accuracy, the fewest operators that reach it are spared; otherwise the best of those
+    that the bounds on cost allow.
     """
 
     least_sqnr: float | None = None  # of the outputs on held-back samples, dB
@@ -143,7 +143,8 @@ class Recipe:
     tensor, what it does not depend on is quantized as usual. With `drop_softmax`, outputs of SOFTMAX become logits.
     `float_tail` is the operator from which on everything stays in float, in the words of `keep_float`; AUTO finds the
     cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
-    the parts of such outputs become outputs of their own.
+    the parts of such outputs become outputs of their own. Mode int8x4 without a budget gives `eight_bits`, a share of
+    the bytes that four bits save, back to the operators that lose most by them.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -167,6 +168,7 @@ class Recipe:
     drop_softmax: bool = False
     float_tail: str = AUTO
     split_outputs: bool = False
+    eight_bits: float = 0.2
     candidates: tuple[Methods, ...] = (Methods(),)
 
     def __init__(
@@ -186,6 +188,7 @@ class Recipe:
         drop_softmax: bool = False,
         float_tail: str = AUTO,
         split_outputs: bool = False,
+        eight_bits: float = 0.2,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
         if mode == FLOAT16:
@@ -206,6 +209,7 @@ class Recipe:
             "drop_softmax": drop_softmax,
             "float_tail": float_tail,
             "split_outputs": split_outputs,
+            "eight_bits": eight_bits,
             "candidates": candidates,
         }
         for name, value in values.items():
@@ -255,6 +259,7 @@ class Recipe:
         if integers and self.float_tail not in (AUTO, NO_TAIL):
             raise OptionError("float_tail makes float32 outputs; leave output_type out")
         check_number("turns", self.turns, 1, 4)
+        check_number("eight_bits", self.eight_bits, 0, 1)
         if not self.candidates:
             raise OptionError("a recipe needs a candidate")
 

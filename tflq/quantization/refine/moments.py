@@ -16,6 +16,8 @@ Floats = NDArray[np.float32]
 
 #: Diagonal added before solving, relative to the mean diagonal.
 DAMPING = 0.01
+#: Diagonal for weights that are matched to their inputs: with less, few samples are fitted too closely.
+MATCHING = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +100,11 @@ def moments(
     )
 
 
-def damp(square: Reals) -> Reals:
+def damp(square: Reals, damping: float = DAMPING) -> Reals:
     """Return second moments [G, K, K] made positive definite: inputs that are always 0 get almost no weight."""
     size = square.shape[1]
     weight = np.trace(square, axis1=1, axis2=2) / max(1, size)
-    return square + np.eye(size) * np.where(weight > 0, DAMPING * weight, 1.0)[:, None, None]
+    return square + np.eye(size) * np.where(weight > 0, damping * weight, 1.0)[:, None, None]
 
 
 def match(targets: Reals, cross: Reals, square: Reals) -> Reals:
@@ -112,4 +114,4 @@ def match(targets: Reals, cross: Reals, square: Reals) -> Reals:
     q q^T, they are targets + targets (C - S) S_damped^-1.
     """
     missing = (targets @ (cross - square)).transpose(0, 2, 1)
-    return targets + np.linalg.solve(damp(square), missing).transpose(0, 2, 1)
+    return targets + np.linalg.solve(damp(square, MATCHING), missing).transpose(0, 2, 1)

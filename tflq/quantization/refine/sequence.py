@@ -61,13 +61,15 @@ CLIPS = np.linspace(1, 0.6, 9, dtype=np.float32)
 class Refinements:
     """Inputs of `assign`: parameters of all weights, and codes and float biases of the refined operators.
 
-    `notes` describe, by operator, refinements that failed.
+    `notes` describe, by operator, refinements that failed. `errors` are those of operators with weights of four bits:
+    squared error of the results, relative to their squares.
     """
 
     weights: Mapping[Slot, Params]
     codes: Mapping[Slot, Array] = field(default_factory=dict)
     biases: Mapping[Slot, NDArray[np.float32]] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
+    errors: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,8 +212,18 @@ def _with(
         if corrects:
             missing = bias_correction(methods.bias, floats, _values(product, codes, params), statistics)
             biases[bias_slot] = (bias + missing.reshape(bias.shape)).astype(np.float32)
+    errors = dict(refinements.errors)
+    square = (statistics.centred() if corrects else statistics).integer_integer
+    if params.type == TensorType.INT4 and square is not None:
+        weight = damp(square)
+        lost = output_error(_values(product, codes, params) - floats, weight).sum()
+        errors[m.operator] = float(lost / max(output_error(floats, weight).sum(), 1e-300))
     return Refinements(
-        {**refinements.weights, slot: params}, {**refinements.codes, slot: product.weights(codes)}, biases, notes
+        {**refinements.weights, slot: params},
+        {**refinements.codes, slot: product.weights(codes)},
+        biases,
+        notes,
+        errors,
     )
 
 

@@ -27,12 +27,17 @@ class QuantizeDocument(Printed):
     kept_float: list[RemarkDocument]
     notes: list[RemarkDocument]
     spared: list[RemarkDocument]
+    trials: Annotated[list[BudgetTrialDocument], "of a budget, by the number of operators that it spares"]
     sensitivities: list[SensitivityDocument]
     wins_back: Annotated[
         WinsBackDocument | None,
         "what one operator in float gives, as measured; null without --sensitivity, or if that is little",
     ]
     advice: Annotated[AdviceDocument | None, "options that may win losses back, as tried; null without --advise"]
+    eight_bits: Annotated[
+        EightBitsDocument | None, "weights of mode int8x4 that keep eight bits; null if there are none"
+    ]
+    streamed: Annotated[StreamedDocument | None, "of a streaming model; null for others"]
     tails: Annotated[
         TailDocument | None,
         "treatments of outputs of several parts, in the order of trials; null if there was nothing to treat",
@@ -64,6 +69,15 @@ class RemarkDocument(TypedDict):
     index: Annotated[int, "in the float model"]
     op: str
     text: str
+
+
+class BudgetTrialDocument(TypedDict):
+    spared: Annotated[int, "operators"]
+    size: Annotated[int, "bytes"]
+    sqnr: Annotated[float | NotFinite, "of the outputs on held-out samples, dB"]
+    agreement: Annotated[float | None, "share of these samples with the float model's top-1"]
+    taken: bool
+    beaten: Annotated[bool, "whether another trial is as small and better, or as good and smaller"]
 
 
 class SensitivityDocument(TypedDict):
@@ -100,6 +114,20 @@ class TrialDocument(TypedDict):
     wides: Annotated[int, "operators in 16 bits"]
     error: Annotated[str | None, "why the options are refused"]
     wins: Annotated[bool, "0.5 dB, or a tenth of a percent of the metric, or more"]
+
+
+class StreamedDocument(TypedDict):
+    steps: Annotated[int, "in a row"]
+    variables: int
+    sqnr: Annotated[float | NotFinite, "of the worst output, each model from its own states, dB"]
+
+
+class EightBitsDocument(TypedDict):
+    operators: Annotated[list[int], "of the float model"]
+    candidates: Annotated[int, "operators whose weights could have four bits"]
+    before: Annotated[float | NotFinite, "outputs on held-out samples with four bits alone, dB"]
+    after: Annotated[float | NotFinite, "the same with these operators in eight bits, dB"]
+    added: Annotated[int, "bytes that the file has more"]
 
 
 class TailDocument(TypedDict):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 
-from tflq.face.report.documents.quantize import QuantizeDocument, RankingDocument
+from tflq.face.report.documents.quantize import (
+    BudgetTrialDocument,
+    EightBitsDocument,
+    QuantizeDocument,
+    RankingDocument,
+)
 from tflq.face.report.documents.quantize_weights import CheckDocument
 from tflq.face.report.documents.shared import facts_document, fields_of, runtime_document
 from tflq.face.report.verbs.compare.document import comparison_document
@@ -14,9 +19,12 @@ from tflq.face.report.verbs.quantize.portable import portable_document
 from tflq.face.report.verbs.quantize.runtimes import agreement_document
 from tflq.face.report.verbs.quantize.tails import tails_document
 from tflq.face.report.verbs.quantize.texts import Making, next_step
+from tflq.quantization.judge.budget import Trial, front
 from tflq.quantization.judge.check import Check
+from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.recipe.files import digest, document_of, plain
+from tflq.quantization.result import Report
 
 
 def quantize_document(making: Making) -> QuantizeDocument:
@@ -36,8 +44,11 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "kept_float": [fields_of(remark) for remark in report.kept_float],
         "notes": [fields_of(remark) for remark in report.notes],
         "spared": [fields_of(remark) for remark in report.spared],
+        "trials": [_trial(report, trial) for trial in report.trials],
         "sensitivities": [fields_of(sensitivity) for sensitivity in report.sensitivities],
         "wins_back": None if report.wins_back is None else fields_of(report.wins_back),
+        "eight_bits": _eight_bits(report.eights),
+        "streamed": None if report.streamed is None else fields_of(report.streamed),
         "tails": tails_document(report.tails),
         "outlying": list(report.outlying),
         "interrupted": report.interrupted,
@@ -45,6 +56,29 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "portable": portable_document(report.portable),
         "advice": advice_document(making.advice),
         "next": next_step(making),
+    }
+
+
+def _trial(report: Report, trial: Trial) -> BudgetTrialDocument:
+    return {
+        "spared": trial.spared,
+        "size": trial.size,
+        "sqnr": trial.sqnr,
+        "agreement": trial.agreement,
+        "taken": trial.spared == len(report.spared),
+        "beaten": trial not in front(report.trials),
+    }
+
+
+def _eight_bits(eights: Eights | None) -> EightBitsDocument | None:
+    if eights is None:
+        return None
+    return {
+        "operators": sorted(eights.operators),
+        "candidates": eights.candidates,
+        "before": eights.before,
+        "after": eights.after,
+        "added": eights.added,
     }
 
 

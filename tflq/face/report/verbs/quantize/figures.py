@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from tflq.face.report.blocks import Bar, Bars, Block, Figures, Operator, Table
+from tflq.face.report.blocks import Bar, Bars, Figures, InText, Operator, Section, Table, Text
 from tflq.face.report.graph.colouring import Colouring, scale
 from tflq.face.report.html import parts
 from tflq.face.report.html.charts import scatter
@@ -15,9 +15,13 @@ from tflq.face.report.numbers import short
 from tflq.face.report.verbs.compare.figures import fidelity_colourings
 from tflq.face.report.verbs.compare.texts import decibels
 from tflq.face.report.verbs.quantize.methods import methods_text
+from tflq.quantization.judge.budget import front
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.result import Report
+
+#: Trials of a budget that text lists.
+_LISTED = 8
 
 
 def configuration_bars(report: Report) -> Bars:
@@ -28,12 +32,12 @@ def configuration_bars(report: Report) -> Bars:
     return Bars("configuration", unit, bars if len(bars) > 1 else [])
 
 
-def budget_blocks(report: Report) -> Iterator[Block]:
-    """Yield accuracy against size, for every number of operators that was spared."""
+def budget_sections(report: Report) -> Iterator[Section]:
+    """Yield accuracy against size, for every number of operators that was spared, and which of them no other beats."""
     trials = [trial for trial in report.trials if math.isfinite(trial.sqnr)]
     if not trials:
         return
-    taken = len(report.spared)
+    taken, best = len(report.spared), front(trials)
     points = [(float(t.size), t.sqnr, "good" if t.spared == taken else "plain") for t in trials]
     ratios, sizes = [t.sqnr for t in trials], [t.size for t in trials]
     chart = scatter(
@@ -50,13 +54,14 @@ def budget_blocks(report: Report) -> Iterator[Block]:
             f"{t.size:,}",
             f"{t.sqnr:.1f}",
             "" if t.agreement is None else f"{t.agreement:.1%}",
-            "taken" if t.spared == taken else "",
+            "taken" if t.spared == taken else "" if t in best else "beaten by another",
         ]
         for t in trials
     ]
     caption = Markup("{}taken; n = {} trials").format(parts.key("good"), len(trials))
-    yield Figures([parts.figure(chart, caption)])
-    yield Table(columns, rows)
+    head = InText([Text("What the budget buys, on held-out samples:")])
+    table = Table(columns, rows, _LISTED, "... and {left} more (--json has them all)", indent=1)
+    yield Section("budget", "What the budget buys", [head, Figures([parts.figure(chart, caption)]), table])
 
 
 def _candidate(number: int, candidate: Ranked, *, known: bool) -> Bar:

@@ -30,7 +30,7 @@ from tflq.face.report.verbs.compare.report import outputs_section, tensors_secti
 from tflq.face.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
 from tflq.face.report.verbs.compare.texts import advice_texts, part_texts, tensor_row, worst
 from tflq.face.report.verbs.quantize.advice import advice_sections
-from tflq.face.report.verbs.quantize.figures import budget_blocks, configuration_bars, cost_bars, cost_colourings
+from tflq.face.report.verbs.quantize.figures import budget_sections, configuration_bars, cost_bars, cost_colourings
 from tflq.face.report.verbs.quantize.portable import portable_facts, portable_section
 from tflq.face.report.verbs.quantize.runtimes import by_difference, columns, nudging_text, outputs_text, rows
 from tflq.face.report.verbs.quantize.tails import tail_sections, tail_text
@@ -39,6 +39,7 @@ from tflq.face.report.verbs.quantize.texts import (
     budget_texts,
     check_style,
     check_text,
+    eights_text,
     estimate_texts,
     fit_text,
     headline,
@@ -48,6 +49,7 @@ from tflq.face.report.verbs.quantize.texts import (
     remark_texts,
     sensitivity_row,
     size_text,
+    stream_text,
     why_text,
     win_text,
 )
@@ -76,6 +78,10 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield from (Fact(text, "good") for text in budget_texts(making))
     if tail_text(report.tails):
         yield Fact(tail_text(report.tails), "good")
+    if report.streamed is not None:
+        yield Fact(stream_text(report.streamed), "good")
+    if report.eights is not None:
+        yield Fact(eights_text(report.eights), "good")
     if report.wins_back is not None:
         yield Fact(win_text(report.wins_back))
     yield from portable_facts(report.portable)
@@ -89,7 +95,7 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield from map(Fact, figure_texts(report.comparison.figures))
     yield from map(Fact, part_texts(report.comparison))
     yield from (Fact(text, "warning") for text in advice_texts(report.comparison))
-    yield OnPage(lambda _view: [Section("budget", "What the budget buys", list(budget_blocks(report)))])
+    yield from budget_sections(report)
     yield outputs_section(report.comparison, judge_text(report))
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])
     yield from _runtimes(report)

@@ -22,13 +22,15 @@ from tflq.face.report.verbs.compare.texts import (
     samples_text,
 )
 from tflq.face.report.verbs.quantize.methods import left_text, methods_text
-from tflq.model.ir import TensorSpec, view
+from tflq.model.ir import TensorSpec, roots, view
 from tflq.quantization.advice import Advice
 from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
 from tflq.quantization.judge.check import Check
+from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
+from tflq.quantization.judge.streamed import Streamed
 from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Mode
@@ -93,7 +95,8 @@ def _interval(count: int, hits: int) -> str:
 
 def size_text(making: Making) -> str:
     """Return the mode, the types of inputs and outputs, and the size before and after."""
-    graph = view(making.result.model)
+    model = making.result.model
+    graph = view(model, next((root.subgraph for root in roots(model) if model.subgraphs[root.subgraph].inputs), 0))
     into, out = (", ".join(dict.fromkeys(_type(graph.tensors[t]) for t in e)) for e in (graph.inputs, graph.outputs))
     before, after = making.source.size, making.output.size
     mode = making.report.recipe.mode_word
@@ -107,6 +110,23 @@ def win_text(won: WinBack) -> str:
         f"gains most in float, of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
         f"--keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
         f"{won.gained:.1f} dB more, for {bytes_}, in this configuration"
+    )
+
+
+def eights_text(eights: Eights) -> str:
+    """Return how many operators keep weights of eight bits, what that gives, and what it costs."""
+    return (
+        f"weights of {len(eights.operators)} of {counted(eights.candidates, 'operator')} keep eight bits, because they "
+        f"lose most by four: {decibels(eights.after)} instead of {decibels(eights.before)} on held-out samples, for "
+        f"{eights.added:,} bytes more (--eight-bits 0 for four bits alone)"
+    )
+
+
+def stream_text(streamed: Streamed) -> str:
+    """Return how close a streaming model stays over steps in a row."""
+    return (
+        f"{counted(streamed.variables, 'variable')} with integer values; over {counted(streamed.steps, 'step')} in a "
+        f"row, each model from its own states: {decibels(streamed.sqnr)} (figures below: with the float model's states)"
     )
 
 
@@ -246,6 +266,8 @@ def next_step(making: Making) -> str:
     data += scaling
     if report.check.report is not None and report.check.report.verdict == Verdict.DIFFERS:
         return f"tflq verify {output}"
+    if report.streamed is not None:
+        return f"tflq verify {output} --samples 20"
     if report.recipe.split_outputs:  # the outputs are no longer those of the source
         return f"tflq verify {output}"
     if is_damaged(report.comparison) and report.recipe.mode in (Mode.INT8, Mode.INT8X4, Mode.UINT8):

@@ -1,0 +1,67 @@
+"""A streaming model after its quantization, over steps in a row: compared from its own states, and verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.comparison.verification import verify
+from tflq.engine.api.steps import Stepper
+from tflq.engine.runtimes import Step
+from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
+from tflq.model.ir import Model, input_names, output_names, rooted, view
+from tflq.quantization.judge.check import RUNTIMES, Check
+from tflq.quantization.params import codes_of, real
+from tflq.quantization.runner import Sample, executor
+from tflq.quantization.streams import Stream
+
+#: Steps in a row that the check runs.
+STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """Steps in a row, number of variables, and the worst output's signal-to-noise ratio over all steps, dB."""
+
+    steps: int
+    variables: int
+    sqnr: float
+
+
+def compare_steps(stream: Stream, made: Model, steps: Sequence[Sample], profile: str) -> Streamed:
+    """Run both models over all steps, each from the first values of its own variables."""
+    step = rooted(made, stream.root)
+    floats, integers = Stepper(stream.model, "litert-ref"), Stepper(made, executor(made, profile))
+    wide, narrow = view(stream.step), view(step)
+    names = [input_names(stream.step), output_names(stream.step)]
+    if stream.root.signature is None:
+        names = [tuple(map(str, range(len(edge)))) for edge in names]
+    signal, noise = np.zeros(len(names[1])), np.zeros(len(names[1]))
+    for sample in steps:
+        given = dict(zip(names[0], (sample[t] for t in wide.inputs), strict=True))
+        pairs = zip(names[0], wide.inputs, narrow.inputs, strict=True)
+        codes = {name: codes_of(narrow.tensors[new], sample[old]) for name, old, new in pairs}
+        one = floats.run(Step(stream.root.signature, given)).outputs
+        other = integers.run(Step(stream.root.signature, codes)).outputs
+        for k, (name, tensor) in enumerate(zip(names[1], narrow.outputs, strict=True)):
+            f, q = one[name].astype(np.float64), real(narrow.tensors[tensor], other[name])
+            signal[k] += np.square(f).sum()
+            noise[k] += np.square(f - q).sum()
+    ratios = [10 * math.log10(max(s, 1e-300) / n) if n else math.inf for s, n in zip(signal, noise, strict=True)]
+    return Streamed(len(steps), len(stream.variables), min(ratios, default=math.inf))
+
+
+def check_steps(model: Model) -> Check:
+    """Verify a model with variables over steps in a row, operator by operator."""
+    failure: TflqError | None = None
+    for runtime in RUNTIMES:
+        try:
+            return Check(verify(model, runtime, samples=STEPS))
+        except RuntimeMissing as error:
+            return Check(None, error)
+        except (RuntimeFailed, UnsupportedError) as error:
+            failure = error
+    return Check(None, failure)
