@@ -64,15 +64,22 @@ def wide_sum(rng: np.random.Generator) -> tuple[bytes, Array]:
 
 def svdf_state(rng: np.random.Generator) -> tuple[bytes, Array]:
     """Return an int8 SVDF whose 8-bit state has the zero point 40."""
-    feature = T("int8", (4, 8), 0.02, 0, 0, rng.integers(-127, 128, (4, 8)))
-    time = T("int8", (4, 3), 0.01, 0, 0, rng.integers(-127, 128, (4, 3)))
-    bias = T("int32", (4,), 0.05 * 0.01, 0, 0, rng.integers(-500, 500, 4))
-    state = T("int8", (1, 12), 0.05, 40, variable=True)
-    x, y = T("int8", (1, 8), 0.05, 3), T("int8", (1, 4), 0.06, -5)
+    feature = T("int8", (16, 8), 0.02, 0, 0, rng.integers(-127, 128, (16, 8)))
+    time = T("int8", (16, 3), 0.01, 0, 0, rng.integers(-127, 128, (16, 3)))
+    bias = T("int32", (16,), 0.05 * 0.01, 0, 0, rng.integers(-500, 500, 16))
+    state = T("int8", (1, 48), 0.05, 40, variable=True)
+    x, y = T("int8", (1, 8), 0.05, 3), T("int8", (1, 16), 0.06, -5)
     options = ("SVDFOptions", {"rank": 1, "fused_activation_function": 0})
     return build("SVDF", (x, feature, time, bias, state), (y,), options, 3), rng.integers(-128, 128, x.shape).astype(
         np.int8
     )
+
+
+def mean_of_five(rng: np.random.Generator) -> tuple[bytes, Array]:
+    """Return an int8 MEAN over the last of two axes, 5 elements each."""
+    x, axes = T("int8", (256, 5), 0.05, -3), T("int32", (1,), value=np.array([1], np.int32))
+    data = build("MEAN", (x, axes), (T("int8", (256,), 0.0325, 7),), ("ReducerOptions", {"keep_dims": False}), 2)
+    return data, rng.integers(-100, 100, x.shape).astype(np.int8)
 
 
 MODELS: dict[str, Callable[[np.random.Generator], tuple[bytes, Array]]] = {
@@ -81,6 +88,7 @@ MODELS: dict[str, Callable[[np.random.Generator], tuple[bytes, Array]]] = {
     "requantizer": requantizer,
     "wide_sum": wide_sum,
     "svdf_state": svdf_state,
+    "mean_of_five": mean_of_five,
 }
 
 

@@ -55,10 +55,22 @@ def test_a_bias_of_another_scale_is_refused() -> None:
 #: Codes of three steps of `tools/make_questions.py`'s model: its input, the input inverted, and its input.
 RECORDED = {
     # tflite-micro 0.dev20260203 and 0.dev20261023
-    "tflm": [[-3, -99, -65, -105], [-126, -59, 58, -22], [-23, 127, -70, -128]],
-    # CMSIS-NN 99f736a, arm_svdf_s8, GCC 12, with the bounds that cmsis_nn/svdf.cc gives; both roundings
-    "tflm-cmsis-nn": [[4, -128, -73, -57], [-76, 127, 56, 2], [30, -78, -70, -128]],
-    "tflm-cmsis-nn-single": [[4, -128, -73, -57], [-76, 127, 56, 2], [30, -78, -70, -128]],
+    "tflm": [
+        [-128, 82, 57, -128, -7, 113, -50, 0, -27, -61, -33, -128, -11, 97, 9, -62],
+        [-128, 21, -54, -47, -2, 94, -27, -21, -39, -128, -76, -88, -88, 127, -16, 35],
+        [-128, 67, 11, -128, 0, 101, -128, -9, 10, -121, 22, -128, 33, 127, 7, 127],
+    ],
+    # CMSIS-NN 99f736a, arm_svdf_s8, GCC 12, both builds: bounds as cmsis_nn/svdf.cc gives them, multipliers of float64
+    "tflm-cmsis-nn": [
+        [74, 13, 23, -40, 33, 97, -10, 0, -69, 53, -43, 62, -24, -128, 1, -73],
+        [-55, -8, -40, 50, 26, -58, 9, -6, -52, 20, -38, -86, -120, -82, -21, -42],
+        [32, 67, 11, -86, 0, 106, -128, -9, 10, -19, 88, 117, 54, -128, 7, 25],
+    ],
+    "tflm-cmsis-nn-single": [
+        [75, 13, 23, -40, 33, 97, -10, 0, -69, 53, -43, 62, -24, -128, 1, -73],
+        [-55, -8, -40, 50, 26, -58, 9, -6, -52, 20, -38, -86, -120, -82, -21, -42],
+        [34, 67, 11, -86, 0, 106, -128, -9, 10, -19, 88, 117, 54, -128, 7, 25],
+    ],
 }
 
 
@@ -87,7 +99,7 @@ def test_an_8_bit_state_saturates_in_spec() -> None:
     constants = [np.frombuffer(bytes(model.buffers[t.buffer].data), np.int8).reshape(t.shape) for t in tensors[1:3]]
     features, time = (c.astype(np.float64) for c in constants)
     bias = np.frombuffer(bytes(model.buffers[tensors[3].buffer].data), np.int32)
-    state = np.full((4, 3), 40.0)
+    state = np.full((16, 3), 40.0)
     for sample, made in zip((given, ~given, given), three_steps("spec"), strict=True):
         latest = np.clip(np.rint(features @ (sample[0].astype(np.float64) - 3) * 0.05 * 0.02 / 0.05) + 40, -128, 127)
         state = np.concatenate([state[:, 1:], latest[:, None]], 1)
