@@ -22,6 +22,8 @@ from support import suites
 pytestmark = pytest.mark.slow
 
 HOW_TO = suites.ROOT / "docs" / "how-to"
+INDEX = suites.ROOT / "docs" / "questions" / "README.md"
+QUESTIONS = sorted(set(INDEX.parent.glob("*.md")) - {INDEX})
 PAGES = [suites.ROOT / "docs" / "tour.md", *sorted(HOW_TO.glob("*.md"))]
 #: Pages about one difference each: they end in the one line that its reader needs.
 ANSWERS = (
@@ -91,11 +93,11 @@ def assert_printed(lines: tuple[str, ...], output: str, command: str) -> None:
         assert any(map(same, rest)), f"not printed, or not there: {line!r}\n{command}\n{output}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES + QUESTIONS, ids=lambda page: page.stem)
 def test_every_block_does_what_the_page_says(page: Path, home: Path) -> None:
     names: dict[str, Any] = {}
     executed = 0
-    if re.search(r"--against|tflq record|agree.py", page.read_text(encoding="utf-8")):
+    if re.search(r"--against|tflq record|agree.py|ai_edge_litert", page.read_text(encoding="utf-8")):
         pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     for block in blocks(page):
         if "TFLQ_SHARED" in block.text and suites.missing():
@@ -119,7 +121,7 @@ def test_an_answer_is_executed_on_golden_and_on_a_named_model_and_ends_in_one_li
     assert page.read_text(encoding="utf-8").rstrip().endswith("```")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *QUESTIONS, INDEX], ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         assert target.startswith("http") or (page.parent / target).exists(), target
@@ -128,6 +130,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_tour_leads_to_every_page() -> None:
     tour = PAGES[0].read_text(encoding="utf-8")
     assert {page.name for page in PAGES[1:]} <= set(re.findall(r"\(how-to/([^)]+)\)", tour))
+    assert "(questions/README.md)" in tour
+    assert {page.name for page in QUESTIONS} == set(
+        re.findall(r"\]\(([\w-]+\.md)\)", INDEX.read_text(encoding="utf-8"))
+    )
 
 
 # --- pages of docs/, whose commands name a reader's own files ---------------------------------------------------------

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = ("tflq", "tests/*.py", "tools")
 
 #: Pages of documents.
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/how-to/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/how-to/*.md", "docs/questions/*.md")
 #: The parts of a page that are not its prose: tables written by a tool, blocks of code, code in a line.
 NOT_PROSE = re.compile(r"<!-- (\w+): made by .*?<!-- end of \1 -->|^```.*?^```|`[^`]*`", re.DOTALL | re.MULTILINE)
 

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Pages by chapter; those of `how-to/` that no chapter names follow in a chapter of their own.
+#: Pages by chapter; those of `how-to/` and `questions/` that no chapter names follow in chapters of their own.
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "Start": ("tour.md", "how-to/command-line.md", "pages.md", "glossary.md"),
     "Check": (
@@ -63,8 +63,9 @@ def navigation(pages: dict[str, str]) -> list[Any]:
     if missing:
         raise SystemExit(f"pages are missing: {', '.join(missing)}")
     rest = sorted(set(pages) - named - {"index.md"}, key=lambda name: title(pages[name]).lower())
-    chapters = {**CHAPTERS, "How to": tuple(name for name in rest if name.startswith("how-to/"))}
-    others = tuple(name for name in rest if not name.startswith("how-to/"))
+    folders = {"How to": "how-to/", "Questions": "questions/"}
+    chapters = CHAPTERS | {c: tuple(name for name in rest if name.startswith(at)) for c, at in folders.items()}
+    others = tuple(name for name in rest if not name.startswith(tuple(folders.values())))
     if others:
         chapters["More"] = others
     return [{"tflq": "index.md"}, *({c: [{title(pages[n]): n} for n in names]} for c, names in chapters.items())]

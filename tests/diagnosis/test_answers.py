@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import make_questions
 import numpy as np
 
 from support.devices import T, one
@@ -9,6 +10,7 @@ from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.diagnosis.answers import Fault
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.why import answer
+from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.face.report.verbs.why.asked import Asked
@@ -28,4 +30,16 @@ def test_a_constant_that_a_release_is_known_for() -> None:
     assert "the bits of tf-2.5-ref" in headline(found)
     assert "a known fault of 2.5" in headline(found)
     assert "the constant -128" in headline(found)
+    assert "nothing was computed" not in headline(found)
     assert "from now on" not in advice(found, Asked())
+
+
+def test_zeros_that_a_release_is_known_for_were_computed() -> None:
+    """XNNPACK in ai-edge-litert 1.0.1 to 2.1.6 reads no tap: without a bias, all codes are zeros."""
+    content, given = make_questions.same_padding(np.random.default_rng(make_questions.SEED))
+    model = load(content)
+    sample = {0: given, 3: np.zeros((1, 2, 2, 4), np.float32)}
+    found = answer(model, Evidence((sample,), (dump_of(model, sample),)), "litert-ref")
+    assert found.fault == Fault.KNOWN
+    assert "SAME padding that is negative" in headline(found)
+    assert headline(found).endswith("; the output is the constant 0")

@@ -155,6 +155,8 @@ def test_the_document_follows_its_schema_and_a_page_is_written(tmp_path: Path) -
     jsonschema.validate(document, json.loads(data_text("court.schema.json")), jsonschema.Draft202012Validator)
     assert "Where systems with the same inputs part" in page.read_text()
     assert "the number of systems decides nothing" in page.read_text()
+    assert "those of the first sample that differs" in page.read_text()
+    assert "first sample" not in tflq(INT8, "--with", ",".join(SYSTEMS)).output
 
 
 def test_a_model_without_operators_or_inputs_that_do_not_fit(tmp_path: Path) -> None:

@@ -20,6 +20,14 @@ FAULTS = (
         "tflite-micro, 2025 to October 2026",
         "the zero point of an 8-bit state is added after saturation, so that large values of the state wrap",
         "tflite-micro svdf_common.cc EvalInt8SvdfReference",
-        (when.micro(),),
+        (when.When((when.MICRO, when.ESP_NN)),),
+    ),
+    Fault(
+        "SVDF",
+        ("int8 int8 int8 int32? int8 -> int8",),
+        "CMSIS-NN in tflite-micro, up to October 2026",
+        "the zero point of an 8-bit state is ignored, and values beyond 8 bits wrap instead of saturating",
+        "tflite-micro cmsis_nn/svdf.cc EvalIntegerSVDF gives arm_svdf_s8 bounds of 16 bits for the state",
+        (when.cmsis_nn(),),
     ),
 )

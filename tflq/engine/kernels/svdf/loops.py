@@ -76,11 +76,14 @@ def sum_features(x: Array, zero: Int, features: Array, out: Array) -> None:
             out[n, f] = np.int32(total)
 
 
-@in_pieces(lambda latest, zero, time, bias, rank, state, out: state.size, latest="n", state="n", out="n")
+@in_pieces(lambda latest, zero, offset, time, bias, rank, state, out: state.size, latest="n", state="n", out="n")
 @compiled
-def sum_moments(latest: Array, zero: Int, time: Array, bias: Array, rank: Int, state: Array, out: Array) -> None:
-    """Move `state` (N, F, M) on to `latest` (N, F) plus `zero`, which wraps; fill `out` (N, U), which wraps int32.
+def sum_moments(
+    latest: Array, zero: Int, offset: Int, time: Array, bias: Array, rank: Int, state: Array, out: Array
+) -> None:
+    """Move `state` (N, F, M) on to `latest` (N, F) plus `offset`, which wraps; fill `out` (N, U), which wraps int32.
 
+    `zero` is the state's zero point.
     Prepare guarantees: `time` is (F, M), `bias` (U) or empty, and F is U times `rank`.
     """
     memory = time.shape[1]
@@ -90,7 +93,7 @@ def sum_moments(latest: Array, zero: Int, time: Array, bias: Array, rank: Int, s
             for f in range(u * rank, (u + 1) * rank):
                 for m in range(memory - 1):
                     state[n, f, m] = state[n, f, m + 1]
-                state[n, f, memory - 1] = latest[n, f] + zero
+                state[n, f, memory - 1] = latest[n, f] + offset
                 for m in range(memory):
                     total += (np.int64(state[n, f, m]) - zero) * np.int64(time[f, m])
             out[n, u] = np.int32(total)

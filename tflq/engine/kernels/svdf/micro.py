@@ -27,15 +27,30 @@ import numpy as np
 from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.svdf import reference
-from tflq.engine.kernels.validity import micro, spec
+from tflq.engine.kernels.validity import cmsis_nn, micro, spec
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
 
 
-def prepare_int8_state(node: Node, arithmetic: Arithmetic, real: type[np.floating[Any]] = np.float64) -> Prepared:
-    """Prepare SVDF with an int8 state, which has a zero point; the int16 state has none."""
+def prepare_int8_state(
+    node: Node, arithmetic: Arithmetic, real: type[np.floating[Any]] = np.float64, is_right: bool = False
+) -> Prepared:
+    """Prepare SVDF with an int8 state, which has a zero point; the int16 state has none.
+
+    If `is_right`, the state saturates with its zero point, not before it is added.
+    """
     check_bias(node)
-    return reference.prepare_integer(node, arithmetic, np.int8, node.input(reference.STATE).zero_point, real)
+    zero = node.input(reference.STATE).zero_point
+    return reference.prepare_integer(node, arithmetic, np.int8, zero, real, 0 if is_right else zero)
+
+
+def prepare_cmsis_int8_state(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare SVDF with an int8 state as CMSIS-NN: it saturates to 16 bits, then wraps; its zero point is ignored.
+
+    Source: tflite-micro cmsis_nn/svdf.cc EvalIntegerSVDF, which gives bounds of int16; CMSIS-NN arm_svdf_s8.c.
+    """
+    check_bias(node)
+    return reference.prepare_integer(node, arithmetic, np.int16, real=np.float64)
 
 
 def prepare_int16_state(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -67,8 +82,14 @@ KERNELS = (
         Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", prepare_int8_state, (1, 4)),
         Kernel("SVDF", "int8 int8 int16 int32? int16 -> int8", prepare_int16_state, (1, 4)),
     ),
+    *valid(cmsis_nn(), Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", prepare_cmsis_int8_state, (1, 4))),
     *valid(
         spec(),
-        Kernel("SVDF", "int8 int8 int8 int32? int8 -> int8", partial(prepare_int8_state, real=np.float32), (1, 4)),
+        Kernel(
+            "SVDF",
+            "int8 int8 int8 int32? int8 -> int8",
+            partial(prepare_int8_state, real=np.float32, is_right=True),
+            (1, 4),
+        ),
     ),
 )

@@ -68,6 +68,7 @@ class IntegerData:
     rank: int
     input_zero_point: ZeroPoint  # LSB of input
     state_zero_point: ZeroPoint  # LSB of state
+    state_offset: int  # LSB of state, added after saturation
 
 
 def _shape(node: Node) -> tuple[int, int, int]:
@@ -139,10 +140,12 @@ def prepare_integer(
     state_type: DTypeLike = np.int16,
     state_zero_point: int = 0,
     real: type[np.floating[Any]] = np.float32,
+    state_offset: int = 0,
 ) -> Prepared:
     """Compute multipliers in the type `real`, left to right. 16-bit states are taken to have zero point 0.
 
-    The fused activation is ignored.
+    The state saturates to the range of `state_type`; `state_offset` is the part of its zero point that is added after
+    that, and wraps. The fused activation is ignored.
     """
     batches, filters, rank = _shape(node)
     x, features, time, state = (node.input(p) for p in (X, FEATURES, TIME, STATE))
@@ -152,11 +155,17 @@ def prepare_integer(
     x, features, time, state, y = (first_scale(operand) for operand in (x, features, time, state, y))
     data = IntegerData(
         features=np.ascontiguousarray(node.constant(FEATURES)),
-        to_state=_pipeline(arithmetic, real(x.scale) * real(features.scale) / real(state.scale), state_type, 0),
+        to_state=_pipeline(
+            arithmetic,
+            real(x.scale) * real(features.scale) / real(state.scale),
+            state_type,
+            state_zero_point - state_offset,
+        ),
         to_output=_pipeline(arithmetic, real(state.scale) * real(time.scale) / real(y.scale), np.int8, y.zero_point),
         rank=rank,
         input_zero_point=x.zero_point,
         state_zero_point=ZeroPoint(state_zero_point),
+        state_offset=state_offset,
     )
     return Prepared(((batches, filters // rank),), data, eval_integer, updates=(STATE,))
 
@@ -174,13 +183,13 @@ def _pipeline(arithmetic: Arithmetic, real: np.floating[Any], dtype: Any, zero_p
 
 @updating(_form, STATE)
 def eval_integer(data: IntegerData, outs: Sequence[Array], *inputs: Array | None) -> Call:
-    """Source: EvalIntegerSVDF. Overflow: sums wrap int32, the zero point wraps the state."""
+    """Source: EvalIntegerSVDF. Overflow: sums wrap int32, values beyond the state's type wrap."""
     x, time, bias, state = inputs[X], inputs[TIME], inputs[BIAS], inputs[STATE]
     assert x is not None
     assert time is not None
     assert state is not None
     sums, totals = np.empty((len(x), len(time)), np.int32), np.empty(outs[0].shape, np.int32)
-    latest, zero = np.empty(sums.shape, state.dtype), int(data.state_zero_point)
+    latest, zero = np.empty(sums.shape, data.to_state.dtype), int(data.state_zero_point)
     added = np.zeros(0, np.int32) if bias is None else bias
     if not sums.size:
         return partial(np.copyto, outs[0], data.to_output(np.zeros_like(totals) + added))
@@ -189,7 +198,7 @@ def eval_integer(data: IntegerData, outs: Sequence[Array], *inputs: Array | None
         [
             sum_features.bound(x, int(data.input_zero_point), data.features, sums),
             data.to_state.into(sums, latest),
-            sum_moments.bound(latest, zero, time, added, data.rank, moments, totals),
+            sum_moments.bound(latest, zero, data.state_offset, time, added, data.rank, moments, totals),
             data.to_output.into(totals, outs[0]),
         ]
     )

@@ -17,7 +17,7 @@ ROWS = (
         "tflm-cmsis-nn",
         "TensorFlow Lite Micro with CMSIS-NN's kernels as they are built by default. Plain C, the DSP extension "
         "(Cortex-M4) and MVE (Cortex-M55) give the same bits: those of the reference kernels except in CONV_2D, "
-        "FULLY_CONNECTED and UNIDIRECTIONAL_SEQUENCE_LSTM.",
+        "FULLY_CONNECTED, UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF with an 8-bit state.",
         "tflm",
         {"resolver": "CMSIS-NN 99f736a kernels", "cpu": "Cortex-M"},
         {"library": "cmsis-nn"},

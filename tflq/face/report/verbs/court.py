@@ -68,7 +68,9 @@ def _blocks(found: Hearing, name: str) -> Iterator[Block]:
         failed = [(shown(name), shown(reason)) for name, reason in found.failed.items()]
         table = Table(_FAILED, failed, most=_LISTED, rest="and {left} more (--json has all)")
         yield Section("failed", "Systems that did not run", [table])
-    yield Text(f"Groups are compared with {shown(found.reference)}; the number of systems decides nothing.", "faint")
+    counted_in = "; elements are those of the first sample that differs" if found.samples > 1 else ""
+    compared = f"Groups are compared with {shown(found.reference)}{counted_in}"
+    yield Text(f"{compared}; the number of systems decides nothing.", "faint")
 
 
 def _facts(found: Hearing) -> Iterator[tuple[str, str]]:

@@ -76,6 +76,16 @@ def fault_text(answer: Answer) -> str:
     }[answer.fault]
 
 
+def _constant_text(answer: Answer) -> str:
+    """Return that the output is a constant; a known fault that gives it is the reason, so no other is named."""
+    if answer.nothing is None:
+        return ""
+    name = answer.nothing.name
+    if answer.known_fault is not None:
+        name = name.removeprefix("nothing was computed: ").partition(",")[0].partition(":")[0]
+    return f"; {name}"
+
+
 def headline(answer: Answer) -> str:
     """Return the answer in a line."""
     if answer.mistake is not None:
@@ -92,7 +102,7 @@ def headline(answer: Answer) -> str:
     if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
         noted = answer.known_fault
         known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
-        known += "" if answer.nothing is None else f"; {answer.nothing.name}"
+        known += _constant_text(answer)
         return WORDS[answer.certainty] + _profiles_text(answer, answer.fit) + known
     if answer.defect is not None:
         where = "" if answer.located is None else f" (operator {answer.located.index} {answer.located.op})"
