@@ -16,7 +16,7 @@ from tflq.devices.conformance.targets import ProfileTarget
 from tflq.devices.learning.form import Form, requantizing
 from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.jointly_observed import causes_of_suite
-from tflq.devices.learning.scored_forms import is_in_floats
+from tflq.devices.learning.scored_forms import Kernel, is_in_floats
 from tflq.devices.learning.subjects import Subject
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.joint import Joint
@@ -41,7 +41,7 @@ def test_only_an_option_that_a_model_sets_can_be_ignored(activation: int, expect
     forms = Forms(CONV)
     for draft in CONV.drafts(0, 3):
         forms.model(activated(draft, activation))
-    ignored = [form.point["option"] for form in forms.changed([Form()], ()) if form.kind == "ignores"]
+    ignored = [f.point["option"] for f in Kernel(forms).changed([Form()], ()) if f.kind == "ignores"]
     assert ("activation" in ignored) is expected
 
 

@@ -177,7 +177,7 @@ class Forms:
                 for value in values if rows and name in fields_read(rows[0].prepare) else ():
                     yield Form(like, "arithmetic", ((name, value),))
         for like in structures:
-            for option in filter(self._is_set, self.options_ignored()):
+            for option in self.options_ignored():
                 yield Form(like, "ignores", (("option", option),))
         for kind, (operators, choices, usual) in _OWN_GRAMMARS.items():
             if self.subject.op in operators:
@@ -211,7 +211,7 @@ class Forms:
         named = [name for name, fields in ignored.DEFAULTS.items() if all(field in own for field in fields)]
         return named + [name for name in ignored.OPERANDS if self.subject.op not in EXACT_SUMS]
 
-    def _is_set(self, option: str) -> bool:
+    def is_set(self, option: str) -> bool:
         """Return whether a model that was read has another value than the default, so that a device can ignore it."""
         usual = ignored.DEFAULTS.get(option)
         return usual is None or any(own.get(n, value) != value for own in self._options() for n, value in usual.items())

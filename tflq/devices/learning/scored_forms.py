@@ -90,7 +90,7 @@ class Kernel:
     def add_rivals(self, scored: Scored) -> None:
         """Try the forms that known profiles made unnecessary: a profile may fit by chance."""
         known = self.forms.known(*(answer.draft for answer in self.few))
-        changed = (f for f in self.forms.changed(known, ()) if f.kind != "floats" or f.like == BASE)
+        changed = (f for f in self.changed(known, ()) if f.kind != "floats" or f.like == BASE)
         everything = self.forms.everything(known) if self.subject.op in EXACT_SUMS else ()
         for forms in (changed, (form for form in everything if is_in_floats(form))):
             scored.add(forms, self.few)
@@ -106,7 +106,7 @@ class Kernel:
         scored = Scored(self, {name: form for form in known for name in self.forms.alike.get(form.like, [])})
         scored.add([*(form for form in leading if form.kind), *known, *self._requantizing(known, points)], few)
         if not scored.is_whole:
-            changed = self.forms.changed(known, points)
+            changed = self.changed(known, points)
             scored.add((form for form in changed if form.kind != "floats" or form.like == BASE), few)
         if not scored.is_whole:
             best = [form for form in scored.best(_ORDERED) if form.kind == "floats"]
@@ -115,9 +115,15 @@ class Kernel:
             scored.add(self.forms.everything(known), few)
         return scored
 
+    def changed(self, known: Sequence[Form], points: Sequence[Requantizer]) -> Iterator[Form]:
+        """Yield the forms beside the known ones; without ignored options that no failing case sets."""
+        for form in self.forms.changed(known, points):
+            if form.kind != "ignores" or self.forms.is_set(form.point["option"]):
+                yield form
+
     def _requantizing(self, known: Sequence[Form], points: Sequence[Requantizer]) -> Iterator[Form]:
         if points:
-            yield from (form for form in self.forms.changed(known, points) if form.kind == "requantizer")
+            yield from (form for form in self.changed(known, points) if form.kind == "requantizer")
 
 
 def _spread(answers: Sequence[Answer], most: int) -> list[Answer]:
