@@ -11,7 +11,7 @@ import pytest
 
 from support.planted_geometry import CONDITIONS, GeometryTarget, facts_of, planted
 from tflq.devices.conformance.grids import geometric
-from tflq.devices.conformance.making import Order
+from tflq.devices.conformance.making import CONTRASTS, Order, reaching
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.exceptions import exception
 from tflq.devices.learning.findings import State
@@ -116,3 +116,18 @@ def test_an_exception_names_one_option_or_two() -> None:
     assert "except with stride 3 and padding VALID" in exception(*both)
     assert "except for sums beyond 24 bits" in exception([answer("sums beyond 24 bits")], [answer(aims[0])])
     assert Subject("CONV_2D", "int8").covering(0) == []
+
+
+def test_contractions_get_inputs_on_which_another_arithmetic_gives_other_bits() -> None:
+    draft = Subject("CONV_2D", "int8 int8 int32 -> int8").drafts(0, 1)[0]
+    more = reaching(draft, "litert-ref")
+    assert more.samples[: len(draft.samples)] == draft.samples
+    assert len(more.samples) > len(draft.samples)
+    sample = more.samples[-1]
+    found = set()
+    for name in ("litert-ref", *CONTRASTS):
+        plan = make_plan(load(draft.model()), by_name(name))
+        found.add(run(plan, dict(zip(plan.inputs, sample, strict=True))).values[plan.outputs[0]].tobytes())
+    assert len(found) > 1
+    pool = Subject("MAX_POOL_2D", "int8 -> int8").drafts(0, 1)[0]
+    assert reaching(pool, "litert-ref").samples == pool.samples

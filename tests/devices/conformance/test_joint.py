@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.devices.conformance.joint import joint_causes, refusals, unexplained
 from tflq.devices.conformance.judging import Judged, Result
 from tflq.devices.conformance.suite import Case
+from tflq.diagnosis.joint import Joint, JointCause, Reproduced
 
 
 def case(number: int, op: str, types: str = "int8 -> int8") -> Case:
@@ -38,6 +39,24 @@ def test_the_cause_of_most_groups_leads_and_a_group_counts_once() -> None:
 def test_causes_of_the_same_groups_are_named_with_the_first() -> None:
     (only,) = joint_causes([differs(1, "ADD", "a", "b"), differs(2, "MUL", "b", "a")])
     assert (only.name, only.others) == ("a", ("b",))
+
+
+def test_a_cause_that_was_compared_with_every_case_goes_before_one_that_fits_a_few() -> None:
+    cases = [differs(n, "ADD", *("near",) * (n < 2), "whole") for n in range(4)] + [differs(4, "MUL", "near")]
+    whole = JointCause("whole", (), 1, 4, ("ADD",), (), (Reproduced("ADD", "int8 -> int8", 9, 9, 4, 4),))
+    first, second = joint_causes(cases, Joint((whole,)))
+    assert (first.name, first.others, len(first.names), first.failing) == ("whole", (), 4, 4)
+    assert (second.name, second.operators, second.failing) == ("near", ("MUL",), 1)
+
+
+def test_a_cause_of_less_than_half_of_what_another_reproduces_does_not_claim_a_group() -> None:
+    cases = [differs(n, "ADD", *("few",) * (n < 1), "most") for n in range(3)]
+    cases += [differs(n, op, "few") for n, op in enumerate(("MUL", "SUB", "TANH"), 3)]
+    first, second = joint_causes(cases)
+    assert {(first.name, first.operators), (second.name, second.operators)} == {
+        ("few", ("MUL", "SUB", "TANH")),
+        ("most", ("ADD",)),
+    }
 
 
 def test_without_failing_cases_there_is_nothing() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from tflq.devices.conformance.judging import Judged, Result
@@ -51,20 +51,21 @@ def with_arithmetics(cases: Sequence[Judged], joint: Joint) -> tuple[Judged, ...
 
 
 def joint_causes(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[JointCause, ...]:
-    """Return the causes of differing cases: first the one with most groups, then that with most of the others.
+    """Return the causes of differing cases: first the one that reproduces most, then that with most of the others.
 
-    A group counts for one cause only. Ties are broken by the number of cases, then by the order in the first case.
+    A group counts for one cause only. Ties are broken by the number of groups, then by the order in the first case.
     `joint` has the evidence of causes that were compared with every case.
     """
     groups = _groups(cases)
     known = {cause.name: cause for cause in joint.causes}
-    reproduced = {key: Counter(name for one in group for name in one.causes) for key, group in groups.items()}
+    whole = {(k.op, k.types, cause.name) for cause in joint.causes for k in cause.kernels if k.is_whole}
+    reproduced = {key: _claiming(group, whole) for key, group in groups.items()}
     waiting = [key for key, names in reproduced.items() if names]
     found = []
     while waiting:
         reach: Counter[str] = Counter(name for key in waiting for name in reproduced[key])
         weight: Counter[str] = sum((reproduced[key] for key in waiting), Counter())
-        name = max(reach, key=lambda name: (reach[name], weight[name]))
+        name = max(reach, key=lambda name: (weight[name], reach[name]))
         own = [key for key in waiting if name in reproduced[key]]
         others = [o for o in reach if o != name and all(o in reproduced[key] for key in own)]
         members = [one for key in own for one in groups[key]]
@@ -77,6 +78,19 @@ def joint_causes(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[JointCau
         found.append(JointCause(name, tuple(dict.fromkeys(others)), len(own), len(members), operators, names, kernels))
         waiting = [key for key in waiting if key not in own]
     return tuple(found)
+
+
+def _claiming(group: Sequence[Judged], whole: Collection[tuple[str, str, str]]) -> Counter[str]:
+    """Return the causes of a group with the number of its cases that each reproduces.
+
+    Causes in `whole` reproduce every case of their operator and types: if there is one, others were compared with too
+    few cases to count. A cause that reproduces less than half of what another one does came near by chance.
+    """
+    counts = Counter(name for one in group for name in one.causes)
+    kernel = group[0].case
+    fitting = [name for name in counts if (kernel.op, kernel.types, name) in whole] or list(counts)
+    most = max((counts[name] for name in fitting), default=0)
+    return Counter({name: counts[name] for name in fitting if 2 * counts[name] >= most})
 
 
 def unexplained(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[Unexplained, ...]:

@@ -201,6 +201,15 @@ def _samples(
     return (*draft.samples, *witnesses.values()), names
 
 
+def reaching(draft: Draft, profile: str) -> Draft:
+    """Return a draft with inputs that reach the differences between a profile and others, if it is a contraction."""
+    others = [by_name(name) for name in CONTRASTS if name != profile]
+    try:
+        return replace(draft, samples=_samples(draft, load(draft.model()), by_name(profile), others)[0])
+    except TflqError:
+        return draft
+
+
 def _run(plan: Plan, sample: Sample) -> Sample:
     values = run(plan, dict(zip(plan.inputs, sample, strict=True))).values
     return tuple(values[tensor] for tensor in plan.outputs)

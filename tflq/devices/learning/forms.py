@@ -172,9 +172,9 @@ class Forms:
             for point in shared:
                 yield requantizing(point, like)
         for like in structures:
-            read = self._fields_read(like)
+            rows = by_name(like).kernels.get(self.subject.op, ())
             for name, values in _FIELDS.items():
-                for value in values if name in read else ():
+                for value in values if rows and name in fields_read(rows[0].prepare) else ():
                     yield Form(like, "arithmetic", ((name, value),))
         for like in structures:
             for option in self.options_ignored():
@@ -194,8 +194,7 @@ class Forms:
 
     def has(self, option: str) -> bool:
         """Return whether the operator has an option, as far as a model was read."""
-        options = next((view(model).op(0).options for _, model in self._models.values()), None)
-        return options is not None and option in options.fields
+        return any(option in own for own in self._options())
 
     def requantizing_structures(self, known: Sequence[Form]) -> list[str]:
         """Return the structures that scale by an output stage, as far as the first drafts show.
@@ -206,17 +205,20 @@ class Forms:
             return [BASE]
         return [like for like in self._structures(known) if self._makes_stages(like)]
 
-    def _fields_read(self, like: str) -> set[str]:
-        profile = self.profile(Form(like))
-        rows = () if profile is None else profile.kernels.get(self.subject.op, ())
-        return set(fields_read(rows[0].prepare)) if rows else set()
-
     def options_ignored(self) -> list[str]:
         """Return what a device may ignore: options that the operator has."""
-        options = next((view(model).op(0).options for _, model in self._models.values()), None)
-        own = {} if options is None else options.fields
+        own = next(iter(self._options()), {})
         named = [name for name, fields in ignored.DEFAULTS.items() if all(field in own for field in fields)]
         return named + [name for name in ignored.OPERANDS if self.subject.op not in EXACT_SUMS]
+
+    def is_set(self, option: str) -> bool:
+        """Return whether a model that was read has another value than the default, so that a device can ignore it."""
+        usual = ignored.DEFAULTS.get(option)
+        return usual is None or any(own.get(n, value) != value for own in self._options() for n, value in usual.items())
+
+    def _options(self) -> list[Mapping[str, Any]]:
+        found = [view(model).op(0).options for _, model in self._models.values()]
+        return [{} if options is None else options.fields for options in found]
 
     def _makes_stages(self, like: str) -> bool:
         profile = by_name(like)

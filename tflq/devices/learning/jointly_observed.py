@@ -8,7 +8,8 @@ from tflq.comparison.verification.dump import Dump
 from tflq.devices.conformance.causes import known_samples, observed_case
 from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.judging import Judged, Result
-from tflq.devices.learning.joint import Observed, name_jointly
+from tflq.devices.learning.joint import name_jointly
+from tflq.devices.learning.scored_forms import Observed
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.joint import NONE, Joint

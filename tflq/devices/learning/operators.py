@@ -9,11 +9,12 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.devices.conformance.draft import Draft
+from tflq.devices.conformance.making import reaching
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.channels import repeating_channels
 from tflq.devices.learning.exceptions import exception, holding
 from tflq.devices.learning.findings import Learned, State
-from tflq.devices.learning.form import Form
+from tflq.devices.learning.form import BASE, Form
 from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.further import further, rearranged
 from tflq.devices.learning.probes import draw, extreme
@@ -271,7 +272,7 @@ class _Course:
 
     def _ask_to_cover(self, turn: int) -> Generator[list[Draft], list[Answer], list[Answer]]:
         """Ask every geometry and extreme, or drafts of all aims; another turn has other geometries and numbers."""
-        drafts = self.subject.covering(self.effort.seed, turn)
+        drafts = [reaching(draft, BASE) for draft in self.subject.covering(self.effort.seed, turn)]
         told = [answer for answer in (yield drafts) if answer.is_answered] if drafts else []
         self.covered += len(told)
         return told
