@@ -17,6 +17,7 @@ import numpy as np
 from tflq.engine.kernels.exactness import SAME_LIBM
 from tflq.engine.kernels.families.unary import prepare_function, prepare_tabulated
 from tflq.engine.kernels.families.xnnpack_floats import applying
+from tflq.engine.kernels.families.xnnpack_tables import tabulated
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import micro, xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -47,6 +48,7 @@ ROWS = (
 KERNELS = (
     *ROWS,
     *valid(micro(), Kernel("ELU", "int8 -> int8", prepare_unclamped, (1, 1))),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), *tabulated("ELU", ("int8",), elu)),
     *valid(
         xnnpack("litert-2.1", cpu="x86-64"),
         applying("ELU", ROWS, lambda _, arithmetic: arithmetic.xnnpack_functions.elu),
