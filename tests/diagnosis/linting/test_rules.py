@@ -12,6 +12,8 @@ import pytest
 
 from support import suites
 from support.composites import attention
+from support.graphs import Graph, Op, build
+from support.single_op import T
 from tflq.comparison.verification import load_golden
 from tflq.diagnosis.linting import lint, portable
 from tflq.diagnosis.linting.checking import RULES
@@ -379,3 +381,17 @@ def test_the_document_lists_every_rule_with_its_level() -> None:
     listed = set(re.findall(r"^\| `([\w-]+)` \| (\w+) \|", page, re.MULTILINE))
     rules = (*RULES, *portable.RULES, *(rule for target in TARGETS for rule in target_rules(target)))
     assert listed == {(rule.id, rule.level.value) for rule in rules}
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_float16_bias_beside_8_bit_weights_is_refused_unless_another_operator_reads_it(beside: bool) -> None:
+    """LiteRT 2.3 refuses the one and runs the other."""
+    tensors = [T("float32", (2, 4)), T("int8", (3, 4), 0.01, value=np.ones((3, 4), np.int8))]
+    tensors += [T("float16", (3,), value=np.ones(3, np.float16)), T("float32", (3,)), T("float32", (2, 3))]
+    ops = [Op("DEQUANTIZE", [2], [3], None, 3), Op("FULLY_CONNECTED", [0, 1, 3], [4], ("FullyConnectedOptions", {}), 9)]
+    if beside:
+        tensors.append(T("float32", (3,)))
+        ops.append(Op("ABS", [3], [5]))
+    file = build(Graph(tensors, [0], [4, 5] if beside else [4], ops))
+    found = [finding for finding in lint(load(file)).findings if finding.rule == "refused"]
+    assert [finding.operator for finding in found] == ([] if beside else [1])

@@ -11,11 +11,15 @@ from functools import lru_cache, partial
 from tflq.comparison.inspection.operators import prepare_alone
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import Site
+from tflq.engine.interpreter import make_plan
+from tflq.engine.interpreter.unpacking import makers_of, unpackable_tensors
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.kernel import Operand
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import ModelError, TflqError, UndefinedResultError, UnknownNameError
-from tflq.model.ir import Root, TensorType, rooted
+from tflq.model.ir import GraphView, Model, Root, TensorType, rooted, view
 from tflq.model.ir.signatures import is_inner_call, roots
+from tflq.model.surgery.cut import cut
 
 #: Operators for which CMSIS-NN's kernels replace tflite-micro's own, none of them for uint8.
 CMSIS_NN = frozenset(
@@ -52,11 +56,31 @@ def _refusal(profiles: tuple[Profile, ...], site: Site) -> tuple[Profile, TflqEr
     is_inner = site.subgraph not in {root.subgraph for root in roots(site.model)}
     for profile in profiles:
         try:
-            prepare_alone(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
+            _prepare(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
         except TflqError as error:
             if not (is_inner and isinstance(error, ModelError)):
                 return profile, error
     return None
+
+
+def _prepare(model: Model, index: int, profile: Profile) -> None:
+    """Prepare an operator alone, or with the DEQUANTIZE of a float16 bias that XNNPACK may keep as it is."""
+    graph = view(model)
+    op = graph.op(index)
+    kept = [t for t in op.inputs[2:3] if _is_kept(graph, t, profile)]
+    if not kept:
+        prepare_alone(model, index, profile)
+        return
+    part, _ = cut(model, (*makers_of(graph, kept), index))
+    make_plan(part, profile)
+
+
+def _is_kept(graph: GraphView, tensor: int, profile: Profile) -> bool:
+    """Return whether a tensor is a float16 constant behind DEQUANTIZE that only filters and biases read."""
+    operands: dict[int, Operand] = {}
+    if not makers_of(graph, [tensor]) or tensor not in unpackable_tensors(graph, profile, operands):
+        return False
+    return operands[tensor].is_half
 
 
 def refuse(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
