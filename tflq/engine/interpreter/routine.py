@@ -11,17 +11,27 @@ is assigned to them is copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from functools import partial
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tflq.engine.interpreter.binding import failure
-from tflq.engine.interpreter.evaluation import evaluate, updates_of
+from tflq.engine.interpreter.late_calls import (
+    Reached,
+    copy_values,
+    fill_fresh,
+    find_filling,
+    is_bound_late,
+    is_call,
+    is_silent,
+    run_on_known_variable,
+    run_on_variable,
+    run_step,
+)
 from tflq.engine.interpreter.memory import size_of
 from tflq.engine.interpreter.places import is_handle, places_of
 from tflq.engine.interpreter.plan import Plan, Step
@@ -33,8 +43,8 @@ from tflq.engine.jit.machine_calls import MachineCall
 from tflq.engine.jit.pieces import at_once
 from tflq.engine.kernels.families.movement import eval_view
 from tflq.engine.kernels.families.resources import OnVariable, Table, Variable, key_of, number_of
-from tflq.engine.kernels.families.subgraph_calls import eval_call, eval_call_once, once
-from tflq.engine.kernels.filling import Call, Filling, Fillings, Updating
+from tflq.engine.kernels.families.subgraph_calls import eval_call_once, once
+from tflq.engine.kernels.filling import Call
 from tflq.engine.kernels.kernel import Prepared
 from tflq.errors import TflqError
 from tflq.typing import Array
@@ -45,23 +55,6 @@ _NOTHING: Mapping[int, Called] = MappingProxyType({})
 _COPIED = 1 << 16
 #: Outputs of the graph from this many bytes on are allocated in each run: binding again costs less than a copy.
 _LARGE = 1 << 20
-
-
-@dataclass(slots=True, eq=False)
-class _Reached:
-    """State besides arrays that the steps of a routine, and of those it calls, reach: a Session without subgraphs.
-
-    `once` are the keys of subgraphs that have to have run; `assigned` are the bytes of all values that are assigned.
-    """
-
-    resources: dict[Hashable, Any] = field(default_factory=dict)
-    memory: dict[object, Any] = field(default_factory=dict)
-    once: set[Hashable] = field(default_factory=set)
-    assigned: int = 0
-
-    def enter(self, subgraph: int) -> NoReturn:
-        """Refuse a call: no step of a routine that takes a Session makes one."""
-        raise RuntimeError(f"subgraph {subgraph} is not part of the routine")
 
 
 class Routine:
@@ -79,7 +72,7 @@ class Routine:
         crew: Crew | None,
         given: Mapping[int, Array] | None,
         called: Mapping[int, Routine],
-        reached: _Reached,
+        reached: Reached,
     ) -> None:
         self._plan, self._crew, self._given, self._called, self._reached = plan, crew, given, called, reached
         self._shared = (block, *(given or {}).values(), *(places[tensor] for tensor in plan.variables))
@@ -101,7 +94,7 @@ class Routine:
         for step in plan.steps:
             if not step.outputs or not certain.keys() >= set(step.outputs):
                 self._bind(step, places)
-        silent = all(isinstance(call, MachineCall) or _is_silent(call) for call in self._calls)
+        silent = all(isinstance(call, MachineCall) or is_silent(call) for call in self._calls)
         self._is_quiet = silent and not compiling_is_off()
         self._outputs = [(tensor, tensor in self._fixed) for tensor in sorted(plan.kept)]
         self._makers = {tensor: plan.makers[tensor] for tensor, _ in self._outputs if tensor in plan.makers}
@@ -198,13 +191,13 @@ class Routine:
                 for tensor, view in zip(step.outputs, eval_view(prepared.data, *arguments), strict=True):
                     values[tensor] = view
                 return
-            filling = _filling(step, prepared)
+            filling = find_filling(step, prepared)
             if filling is not None and all(tensor in places for tensor in step.outputs):
                 call = filling.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
                 if call is not None and self._crew is None and self._is_large_result(step, places):
                     for tensor in step.outputs:
                         values[tensor] = None
-                    self._add(step, partial(_fill, filling, prepared, step, values, arguments))
+                    self._add(step, partial(fill_fresh, filling, prepared, step, values, arguments))
                     return
                 if call is not None:
                     self._fixed.update(step.outputs)
@@ -219,11 +212,11 @@ class Routine:
         targets = [place for t in step.outputs if (place := places.get(t)) is not None and place.nbytes <= _COPIED]
         if len(targets) == len(step.outputs):
             self._fixed.update(step.outputs)
-            self._add(step, partial(_evaluate, prepared, step, values, targets))
+            self._add(step, partial(run_step, prepared, step, values, targets))
         else:
             for tensor in step.outputs:
                 values[tensor] = None
-            self._add(step, partial(_evaluate, prepared, step, values, (), self._shared))
+            self._add(step, partial(run_step, prepared, step, values, (), self._shared))
 
     def _is_large_result(self, step: Step, places: Mapping[int, Array]) -> bool:
         """Return whether the step makes large outputs of the graph that no step reads."""
@@ -234,10 +227,10 @@ class Routine:
 
     def _call(self, step: Step, places: Mapping[int, Array]) -> None:
         called = self._called[step.index]
-        self._add(step, partial(_copy, self._values, step.inputs, [place for _, place, _, _ in called._inputs]))
+        self._add(step, partial(copy_values, self._values, step.inputs, [place for _, place, _, _ in called._inputs]))
         self._steps += called._steps
         self._calls += called._calls
-        self._add(step, partial(_copy, called._values, called._plan.outputs, [places[t] for t in step.outputs]))
+        self._add(step, partial(copy_values, called._values, called._plan.outputs, [places[t] for t in step.outputs]))
         self._fixed.update(step.outputs)
 
     def _reach(self, step: Step, prepared: Prepared, evaluate: OnVariable, places: Mapping[int, Array]) -> None:
@@ -251,7 +244,7 @@ class Routine:
             self._reached.assigned += sum(
                 size_of(operand, operand.shape) for operand in step.node.inputs[1:] if operand
             )
-        general = partial(_on_variable, prepared, step, values, targets, self._reached)
+        general = partial(run_on_variable, prepared, step, values, targets, self._reached)
         handle, array = values[step.inputs[0]], values[step.inputs[1]] if step.inputs[1:] else None
         fixed = [array] if array is not None and step.inputs[1] in self._fixed else targets
         if handle is None or not fixed:
@@ -259,7 +252,7 @@ class Routine:
         else:
             quick = partial(evaluate.quick, prepared.data)
             self._add(
-                step, partial(_on_known_variable, general, quick, self._reached, key_of(number_of(handle)), *fixed)
+                step, partial(run_on_known_variable, general, quick, self._reached, key_of(number_of(handle)), *fixed)
             )
 
     def _add(self, step: Step, call: Call) -> None:
@@ -271,76 +264,6 @@ class Routine:
         self._calls.append(call)
 
 
-def _is_silent(call: Call) -> bool:
-    return isinstance(call, partial) and call.func not in (_evaluate, _fill)
-
-
-def _copy(values: Sequence[Array | None], tensors: Sequence[int], targets: Sequence[Array]) -> None:
-    for tensor, target in zip(tensors, targets, strict=True):
-        target[...] = values[tensor]
-
-
-def _fill(
-    filling: Filling | Fillings,
-    prepared: Prepared,
-    step: Step,
-    values: list[Array | None],
-    arguments: Sequence[Array | None],
-) -> None:
-    """Bind one step to fresh arrays, run it, and put them among the values."""
-    outs = [np.empty(shape or (), dtype) for shape, dtype in zip(prepared.shapes, step.dtypes, strict=True)]
-    call = filling.bound(prepared.data, outs, *arguments)
-    assert call is not None  # it was bound to places of this form
-    call()
-    for tensor, out in zip(step.outputs, outs, strict=True):
-        values[tensor] = out
-
-
-def _on_known_variable(
-    general: Call, quick: Callable[[Variable, Array], bool], reached: _Reached, key: Hashable, array: Array
-) -> None:
-    """Run one step that reads or assigns a variable with a constant handle."""
-    entry = reached.resources.get(key)
-    if not isinstance(entry, Variable) or not quick(entry, array):
-        general()
-
-
-def _on_variable(
-    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], reached: _Reached
-) -> None:
-    """Run one step that reads or assigns a variable, which keeps a copy."""
-    handle, *others = (values[tensor] for tensor in step.inputs)
-    results = evaluate(prepared, step, [handle, *(_present(value).copy() for value in others)], reached)
-    if targets:
-        targets[0][...] = results[0]
-    else:
-        for tensor, result in zip(step.outputs, results, strict=True):
-            values[tensor] = result
-
-
-def _present(value: Array | None) -> Array:
-    assert value is not None  # variables have places, and operands of variables are never left out
-    return value
-
-
-def _evaluate(
-    prepared: Prepared, step: Step, values: list[Array | None], targets: Sequence[Array], shared: Sequence[Array] = ()
-) -> None:
-    """Run one step on values by tensor; copy its results into the targets, or add them to the values.
-
-    Results among the values must not share memory with the block or with given inputs, which are soon overwritten.
-    """
-    results = evaluate(prepared, step, [values[tensor] for tensor in step.inputs])
-    if not shared:
-        for target, result in zip(targets, results):  # noqa: B905 (updates follow the outputs)
-            target[...] = result
-    else:
-        for tensor, result in zip(step.outputs, results):  # noqa: B905
-            values[tensor] = result.copy() if any(np.may_share_memory(result, x) for x in shared) else result
-    for position, result in updates_of(prepared, step, results) if prepared.updates else ():
-        np.copyto(_present(values[step.inputs[position]]), result)
-
-
 def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
     """Return the plan's routine, which uses at most `threads` threads and no more than there are processors.
 
@@ -348,16 +271,16 @@ def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = No
     arrays of known shapes, or has no memory for them.
     """
     threads = 1 if compiling_is_off() else min(threads, cores())
-    return _routine(plan, Crew(threads - 1) if threads > 1 else None, _Reached(), given)
+    return _routine(plan, Crew(threads - 1) if threads > 1 else None, Reached(), given)
 
 
 def _routine(
-    plan: Plan, crew: Crew | None, reached: _Reached, given: Mapping[int, Array] | None = None
+    plan: Plan, crew: Crew | None, reached: Reached, given: Mapping[int, Array] | None = None
 ) -> Routine | None:
-    if not plan.is_settled or any(_is_bound_late(step) for step in plan.steps):
+    if not plan.is_settled or any(is_bound_late(step) for step in plan.steps):
         return None
     placed = places_of(plan, given or {})
-    callees = {step.index: _callee(plan, step) for step in plan.steps if _is_call(step.prepared)}
+    callees = {step.index: _callee(plan, step) for step in plan.steps if is_call(step.prepared)}
     if any(callee.variables for callee in callees.values()):
         return None  # every call begins with fresh ones
     called = {index: _routine(callee, crew, reached) for index, callee in callees.items()}
@@ -371,24 +294,3 @@ def _callee(plan: Plan, step: Step) -> Plan:
     assert step.prepared is not None  # the plan is settled
     called, _ = plan.program.plan(step.prepared.data.subgraphs[0], tuple(plan.operands[t].shape for t in step.inputs))
     return called
-
-
-def _is_call(prepared: Prepared | None) -> bool:
-    return prepared is not None and prepared.eval is eval_call and not any(prepared.data.unwritten)
-
-
-def _filling(step: Step, prepared: Prepared) -> Filling | Fillings | None:
-    """Return the step's eval if it can be bound to arrays: none that it changes may be another of its inputs, too."""
-    evaluate = prepared.eval
-    if not isinstance(evaluate, Filling | Fillings):
-        return None
-    is_alone = all(step.inputs.count(step.inputs[position]) == 1 for position in prepared.updates)
-    return evaluate if is_alone and (isinstance(evaluate, Updating) or not prepared.updates) else None
-
-
-def _is_bound_late(step: Step) -> bool:
-    prepared = step.prepared
-    if prepared is None or None in prepared.shapes:
-        return True
-    is_known = prepared.alone or prepared.eval is eval_call_once or isinstance(prepared.eval, OnVariable)
-    return step.kernel.session and not (is_known or _is_call(prepared))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.kernels.geometry.windows import Axis, Window, axis, patches_into
+from tflq.engine.kernels.geometry.patches import patches_into
+from tflq.engine.kernels.geometry.windows import Axis, Window, axis
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.operands import Multiplied
 from tflq.typing import Array

@@ -7,7 +7,8 @@ import pytest
 
 from tflq.engine.kernels.depthwise_conv_2d.reference import tap_offsets
 from tflq.engine.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
-from tflq.engine.kernels.geometry.windows import Padding, Window, axis, slab_into, slab_shape
+from tflq.engine.kernels.geometry.patches import slab_into, slab_shape
+from tflq.engine.kernels.geometry.windows import Padding, Window, axis
 from tflq.engine.microkernels.lines import tap_sums
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline

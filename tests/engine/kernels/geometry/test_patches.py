@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.engine.kernels.geometry.windows import Axis, Window, axis, patches_into
+from tflq.engine.kernels.geometry.patches import patches_into
+from tflq.engine.kernels.geometry.windows import Axis, Window, axis
 
 PAIRS = [
     ("int8", "int8"),

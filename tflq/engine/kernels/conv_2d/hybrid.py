@@ -30,7 +30,8 @@ from tflq.engine.kernels.families.hybrid_sums import HybridSums
 from tflq.engine.kernels.families.operand_rows import Patches
 from tflq.engine.kernels.families.ordered_sums import finish_pixels
 from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
-from tflq.engine.kernels.geometry.windows import Window, patches_into
+from tflq.engine.kernels.geometry.patches import patches_into
+from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp, ZeroPoint

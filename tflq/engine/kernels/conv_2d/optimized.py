@@ -30,7 +30,7 @@ from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlow
 from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import Prepare, gemm, requantizing
-from tflq.engine.kernels.geometry.windows import patches_into
+from tflq.engine.kernels.geometry.patches import patches_into
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen

@@ -44,7 +44,8 @@ from tflq.engine.kernels.families.ordered_sums import convolve_depthwise
 from tflq.engine.kernels.families.vector_blocks import CHANNELS as BLOCK
 from tflq.engine.kernels.families.vector_blocks import channel_blocks, requantizing
 from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.geometry.windows import Window, slab_into, slab_shape
+from tflq.engine.kernels.geometry.patches import slab_into, slab_shape
+from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.microkernels.lines import TapSums, tap_sums

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from tflq.engine.jit.compiled import Compiled
-from tflq.engine.kernels.geometry.windows import Window, pack_patches, packed_geometry, patches_into
+from tflq.engine.kernels.geometry.patches import pack_patches, packed_geometry, patches_into
+from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.microkernels.driving import pack_rows
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.contract import centre_into

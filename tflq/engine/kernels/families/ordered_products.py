@@ -16,7 +16,8 @@ from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.compiled import Compiled, Int, Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.filling import Call
-from tflq.engine.kernels.geometry.windows import Window, patches_into
+from tflq.engine.kernels.geometry.patches import patches_into
+from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.microkernels import float_tiles, fused_tiles
 from tflq.engine.microkernels.kernel import FloatTile
 from tflq.engine.numerics.codes import NumberClamp
