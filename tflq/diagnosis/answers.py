@@ -161,7 +161,7 @@ class Answer:
     def fault(self) -> Fault:
         """The party at fault; undecided without a likely cause, unless an operator fits no profile at all."""
         if self.mistake is not None:
-            return Fault.USER
+            return Fault.OPEN if self.mistake.is_open else Fault.USER
         if self.findings is None or self.findings.verdict != Verdict.DIFFERS:
             return Fault.NONE if self.verdict in (Verdict.SAME, Verdict.CLOSE) else Fault.OPEN
         computing = self._computing(self.findings)

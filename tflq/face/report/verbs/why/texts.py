@@ -11,6 +11,7 @@ from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import RECORD
 from tflq.diagnosis.faults.defect import DefectKind
 from tflq.diagnosis.foreign import RUNTIMES
+from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Side
@@ -61,6 +62,8 @@ def fault_text(answer: Answer) -> str:
     """Return the party at fault, in one sentence."""
     if answer.mistake is not None and answer.findings is not None:
         return "the user's, and besides it the device computes otherwise than the profile"
+    if answer.mistake is not None and answer.mistake.is_open:
+        return "not decided: the device kept older results, or the program saved them one sample late"
     if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
         return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
     if _is_same_so_far(answer):
@@ -121,6 +124,12 @@ def headline(answer: Answer) -> str:
 def _constants(answer: Answer) -> list[Statement]:
     """Return the outputs that are constants."""
     return [w for w in answer.warnings if isinstance(w, Statement) and w.kind == "constant-output"]
+
+
+def notes(answer: Answer) -> list[str]:
+    """Return the warnings; without constant outputs where the headline has the reason."""
+    is_told = answer.known_fault is not None or answer.nothing is not None
+    return [w for w in answer.warnings if not (is_told and w in _constants(answer))]
 
 
 def beside_text(answer: Answer) -> str:
@@ -206,7 +215,9 @@ def leading(answer: Answer) -> tuple[Cause, ...]:
 
 def cause_names(answer: Answer) -> list[str]:
     """Return the causes that reproduce every bit; profiles that fit everything come first."""
-    names = [cause.name for cause in leading(answer)]
+    causes = leading(answer)
+    names = [cause.name for cause in causes]
+    names += [name for cause in causes if cause.kind == Kind.MISTAKE for name in cause.also]
     if answer.defect is not None:
         names = [answer.defect.name, *names]
     nearest = answer.nearest
