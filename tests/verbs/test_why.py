@@ -74,3 +74,18 @@ def test_a_constant_that_is_explained_is_not_noted() -> None:
     text = str(tflq.why(MODEL, arrays))
     assert "is the constant 5" in text.splitlines()[0]
     assert "never written, perhaps" not in text
+
+
+def test_a_constant_output_that_follows_from_its_inputs_is_not_noted() -> None:
+    """NaN early on makes the output NaN: it was written, by a right operator."""
+    floats = suites.ROOT / "golden" / "models" / "digits_mobilenet_float.tflite"
+    model = tflq.load(floats)
+    graph = view(model)
+    values = {0: np.full(graph.tensors[0].shape, 0.5, np.float32)}
+    for op in graph.ops:
+        part = part_of(model, (op.index,), values)
+        made = part.run(part.plan(REF))
+        values |= {t: np.full_like(made[t], np.nan) if op.index == 4 else np.array(made[t]) for t in op.writes}
+    text = str(tflq.why(floats, values))
+    assert "NaN" in text.splitlines()[0]
+    assert "never written, perhaps" not in text

@@ -33,7 +33,7 @@ def filled(case: Case) -> Defect | None:
             continue
         value, kind = seen[0].item(), seen.dtype
         ends = (np.iinfo(kind).min, np.iinfo(kind).max) if kind.kind in "iu" else ()
-        rival = ", or all its results saturate" if value in ends else ""
+        rival = ", or every result saturates" if value in ends else ""
         many = f" in all {len(case.observed)} samples" if len(case.observed) > 1 else ""
         holds = f"hold{'s' if len(hit) == 1 else ''} the constant {value:g}{many}"
         name = f"{_words(axis, hit, size)} {holds}: not computed, or not written{rival}"

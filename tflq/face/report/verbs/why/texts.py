@@ -127,9 +127,13 @@ def _constants(answer: Answer) -> list[Statement]:
 
 
 def notes(answer: Answer) -> list[str]:
-    """Return the warnings; without constant outputs where the headline has the reason."""
-    is_told = answer.known_fault is not None or answer.nothing is not None
-    return [w for w in answer.warnings if not (is_told and w in _constants(answer))]
+    """Return the warnings, without constant outputs that the headline explains, or that follow from their inputs."""
+    if answer.verdict != Verdict.DIFFERS or answer.findings is None:
+        return list(answer.warnings)
+    is_reason = answer.known_fault is not None or answer.nothing is not None
+    right = {t for o in answer.findings.operators for t, d in o.differences.items() if d.same}
+    follows = [w for w in _constants(answer) if is_reason or w.facts["tensor"] in right]
+    return [w for w in answer.warnings if w not in follows]
 
 
 def beside_text(answer: Answer) -> str:
