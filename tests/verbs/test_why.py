@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -89,3 +92,17 @@ def test_a_constant_output_that_follows_from_its_inputs_is_not_noted() -> None:
     text = str(tflq.why(floats, values))
     assert "NaN" in text.splitlines()[0]
     assert "never written, perhaps" not in text
+
+
+@pytest.mark.parametrize(("name", "fault"), [("openvino", Fault.RUNTIME), ("npu", Fault.OPEN)])
+def test_a_recording_that_names_a_foreign_system_is_of_that(tmp_path: Path, name: str, fault: Fault) -> None:
+    """One LSB in one output is too little evidence for any cause; the recording's own word is enough for the party."""
+    (values,), output = runs(network(), 1), view(network()).outputs[0]
+    facts = {"format": "tflq-golden/1", "samples": 1, "tensors": False, "runtime": {"name": name, "version": "1.2"}}
+    off = np.where(values[output] == values[output].max(), values[output] - 1, values[output])
+    path = tmp_path / "recording.npz"
+    provenance = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    np.savez(path, tflq_golden=provenance, s0_in0=values[0], s0_out0=off.astype(np.int8))
+    found = tflq.why(MODEL, path)
+    assert found.fault == fault
+    assert ("the arithmetic of openvino 1.2" in str(found).splitlines()[0]) == (name == "openvino")

@@ -102,6 +102,10 @@ def headline(answer: Answer) -> str:
         return "; ".join(
             [f"nothing that was compared differs from {answer.nearest or answer.base}", *_constants(answer)]
         )
+    if answer.recorded and answer.certainty == Certainty.NONE:
+        return (
+            f"the arithmetic of {answer.recorded}, which the recording names; how it differs is not known for certain"
+        )
     if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
         noted = answer.known_fault
         known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
@@ -356,7 +360,7 @@ def advice(answer: Answer, asked: Asked) -> str:
         name, scaling = answer.mistake.name, answer.mistake.scaling
         text = next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
         return f"{text}: {scaling}" if name.startswith("wrong mean") and scaling else text
-    if answer.fault == Fault.RUNTIME and answer.nearest is not None:
+    if answer.fault == Fault.RUNTIME and answer.nearest is not None and answer.certainty != Certainty.NONE:
         return f"compare with --profile {answer.nearest} from now on"
     if answer.fault == Fault.KNOWN:
         smaller = ", or smaller scales" if answer.is_overflow else ""
