@@ -58,7 +58,8 @@ class Answer:
     were compared with each other. `breach` names the rule that the model breaks in the operator that differs. `known`
     is the runtime that the evidence was recorded from, if it is known; its profile has the same name. `evidence` is the
     file, runtime or target that the answer is about. `compared` is the number
-    of samples that were enough: the others were compared with the base and with what is named; 0 for all.
+    of samples that were enough: the others were compared with the base and with what is named; 0 for all. `recorded` is
+    the foreign system without a profile that a recording names as its origin.
     """
 
     base: str
@@ -73,6 +74,7 @@ class Answer:
     known: str = ""
     evidence: str = ""
     compared: int = 0
+    recorded: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -161,7 +163,7 @@ class Answer:
     def fault(self) -> Fault:
         """The party at fault; undecided without a likely cause, unless an operator fits no profile at all."""
         if self.mistake is not None:
-            return Fault.USER
+            return Fault.OPEN if self.mistake.is_open else Fault.USER
         if self.findings is None or self.findings.verdict != Verdict.DIFFERS:
             return Fault.NONE if self.verdict in (Verdict.SAME, Verdict.CLOSE) else Fault.OPEN
         computing = self._computing(self.findings)
@@ -173,6 +175,8 @@ class Answer:
         fits = self.fit is not None and bool(self.fit.fitting)
         if fits and (self.is_overflow or self.known_fault is not None or self.nothing is not None):
             return Fault.KNOWN
+        if self.recorded and self.defect is None:
+            return Fault.RUNTIME
         if fits:
             return Fault.OPEN if self.certainty == Certainty.NONE else Fault.RUNTIME
         explanation = findings.explanation

@@ -16,7 +16,8 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.diagnosis.explanation import explain_operator, prove
-from tflq.diagnosis.faults import Defect, case_of, defect_after, shown_defect
+from tflq.diagnosis.faults import Case, Defect, case_of, defect_after, filled, shown_defect
+from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.joint import NONE, Joint
 from tflq.diagnosis.localization import BySample, localize_samples, most_telling, operator_alone, trust
 from tflq.diagnosis.outcomes import results
@@ -211,9 +212,9 @@ def _explain(
         with _note(faults, "the cause"):
             explanation = explain_operator(model, dump, index, profile, others, defect)
             explanation = replace(explanation, assumed=findings.operators[index].assumed)
-            if defect is None and not explanation.fitting:
+            if defect is None and all(cause.kind == Kind.MISTAKES for cause in explanation.fitting):
                 case = case_of(model, every, index, profile, assumed=bool(explanation.assumed))
-                explanation = replace(explanation, defect=None if case is None else defect_after(case))
+                explanation = _with_place(explanation, case)
     if explanation is not None and findings.mode == Mode.ISOLATED:
         with _note(faults, "other operators of the same kernel"):
             explanation = compare_elsewhere(explanation, model, dump, profile, findings.operators)
@@ -240,6 +241,21 @@ def _explain(
         amplification=growth,
         faults=(*findings.faults, *faults),
     )
+
+
+def _with_place(explanation: Explanation, case: Case | None) -> Explanation:
+    """Return the explanation with a fault of which only the place is known.
+
+    A constant in some places is likelier than two mistakes at once that give one.
+    """
+    if case is None:
+        return explanation
+    if not explanation.fitting:
+        return replace(explanation, defect=defect_after(case))
+    constant = filled(case)
+    if constant is None:
+        return explanation
+    return replace(explanation, causes=tuple(c for c in explanation.causes if not c.exact), defect=constant)
 
 
 @contextmanager

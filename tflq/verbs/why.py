@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.comparison.verification import record
+from tflq.comparison.verification.archive import runtime_of_archive
 from tflq.comparison.verification.evidence.inputs import given_inputs
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.goldens import check_model
@@ -29,6 +30,7 @@ from tflq.diagnosis.signatures import only_dumps
 from tflq.diagnosis.why import answer
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
+from tflq.engine.runtimes.foreign import FOREIGN
 from tflq.errors import InputWarning, OptionError, RuntimeFailed, UnsupportedError
 from tflq.model.ir import Model, only_signed, signed
 from tflq.progress import Progress, silent
@@ -101,7 +103,8 @@ def why(
     elif str(evidence).startswith(_OF_RUNTIME):
         found = _of_runtime(fed, str(evidence).removeprefix(_OF_RUNTIME))
     else:
-        found = replace(_of_file(fed, os.fspath(evidence)), evidence=os.fspath(evidence))
+        path = os.fspath(evidence)
+        found = replace(_of_file(fed, path), evidence=path, recorded=_foreign_origin(path))
     return _with_breaches(fed, found)
 
 
@@ -163,6 +166,15 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool 
         return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.progress)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.how.bgr)
     return answer(target, held, fed.profile, inputs, fed.how.scaling, progress=fed.progress)
+
+
+def _foreign_origin(path: str) -> str:
+    """Return the foreign system, with its version and settings, that a recording names; "" for other evidence."""
+    runtime = runtime_of_archive(path) if path.endswith(".npz") else {}
+    name = str(runtime.get("name", ""))
+    if name not in FOREIGN:
+        return ""
+    return " ".join(str(part) for part in (name, runtime.get("version"), runtime.get("resolver")) if part)
 
 
 def _with_breaches(fed: _Fed, found: Answer) -> Answer:

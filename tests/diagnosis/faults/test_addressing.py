@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from support.convolved import alone, defect
+from support.convolved import after_reading, alone, defect
 from tflq.diagnosis.faults import DefectKind
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -19,12 +19,19 @@ def _stride(value: np.ndarray) -> np.ndarray:
     return memory[places].reshape(value.shape)
 
 
+def _gaps(value: np.ndarray) -> np.ndarray:
+    memory = np.zeros((16, 16 * 16 + 24), np.int8)
+    memory[:, : 16 * 16] = value.reshape(16, -1)
+    return memory.reshape(-1)[: value.size].reshape(value.shape)
+
+
 CHANGES: dict[str, Change] = {
     "rows in reverse order": lambda v: v[:, ::-1],
     "1 row late, with wrap-around": lambda v: np.roll(v, 1, 1),
     "3 elements late, with wrap-around": lambda v: np.roll(v.reshape(-1), 3).reshape(v.shape),
     "blocks of 8 channels": lambda v: v.reshape(1, 256, 2, 8).transpose(0, 2, 1, 3).reshape(v.shape),
     "lie 272 apart": _stride,
+    "were written 280 apart": _gaps,
     "every second column repeats": lambda v: v[:, :, np.arange(16) // 2 * 2],
 }
 
@@ -59,3 +66,10 @@ def test_a_stuck_bit_is_named() -> None:
     found = defect(alone(lambda k, right: right[k] | np.int8(4)))
     assert found is not None
     assert "bit 2 of every result is 1" in found.name
+
+
+def test_another_order_after_the_reader_is_of_the_dump() -> None:
+    found = defect(after_reading(lambda v: np.ascontiguousarray(v[:, ::-1])))
+    assert found is not None
+    assert found.kind == DefectKind.BLOCK
+    assert "in the dump only: operator 2 read right values" in found.name

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import pytest
 
 from support.convolved import alone, defect
 from support.devices import T, dump, one
@@ -66,3 +70,24 @@ def test_padding_that_was_not_made_at_the_bottom() -> None:
     assert "padding at the bottom was not made" in explanation.defect.name
     assert "only the last row (row 7 of 8)" in explanation.defect.place
     assert "of 256 elements are right" in explanation.defect.cleared
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ((..., 5), "channel 5 of 16 holds the constant 0 in all 3 samples"),
+        ((slice(None), slice(None), 15), "the last column of 16 holds the constant 0 in all 3 samples"),
+    ],
+)
+def test_a_constant_in_one_place_is_not_computed(index: Any, words: str) -> None:
+    """Neither lost weights with an offset, nor padding, is named for it."""
+
+    def blank(k: int, right: Sequence[np.ndarray]) -> np.ndarray:
+        value = right[k].copy()
+        value[index] = 0
+        return value
+
+    found = defect(alone(blank))
+    assert found is not None
+    assert (found.kind, found.certainty) == (DefectKind.PLACE, Certainty.LIKELY)
+    assert found.name.startswith(words)

@@ -10,7 +10,7 @@
 | `orders.py`           | orders of elements that `addressing.py` compares                                 |
 | `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                            |
 | `padding.py`          | only results whose windows reach beyond one side of the image                    |
-| `places.py`           | only some rows, columns, channels, lanes or images                               |
+| `places.py`           | only some rows, columns, channels, lanes or images; a constant in them           |
 | `approximation.py`    | floats near the right ones: approximated exponentials, fewer bits inside         |
 | `nearly.py`           | floats that a hypothesis reproduces up to their rounding                         |
 
@@ -35,14 +35,24 @@ from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.faults.nearly import nearly
 from tflq.diagnosis.faults.nothing_computed import nothing_computed
 from tflq.diagnosis.faults.overflow import overflow
-from tflq.diagnosis.faults.overwritten import foreign_block, overwritten, replaced
+from tflq.diagnosis.faults.overwritten import foreign_block, in_dump_only, overwritten, replaced
 from tflq.diagnosis.faults.padding import padding
-from tflq.diagnosis.faults.places import place
+from tflq.diagnosis.faults.places import filled, place
 from tflq.diagnosis.faults.precision import precision
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model
 
-__all__ = ["RECORD", "Case", "Defect", "DefectKind", "case_of", "defect_after", "defect_before", "shown_defect"]
+__all__ = [
+    "RECORD",
+    "Case",
+    "Defect",
+    "DefectKind",
+    "case_of",
+    "defect_after",
+    "defect_before",
+    "filled",
+    "shown_defect",
+]
 
 #: How to compare every operator by itself.
 RECORD = (
@@ -57,7 +67,7 @@ Detector = Callable[[Case], "Defect | None"]
 _BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision, replaced)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (foreign_block, padding, nearly, place, approximation)
+_AFTER: tuple[Detector, ...] = (foreign_block, filled, padding, nearly, place, approximation)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
@@ -65,7 +75,8 @@ def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:
 
     The operator that is explained (`is_chosen`) is also run on its inputs in other orders.
     """
-    return _first((*_BEFORE, *(_OF_CHOSEN if is_chosen else ())), case)
+    found = _first((*_BEFORE, *(_OF_CHOSEN if is_chosen else ())), case)
+    return None if found is None else in_dump_only(case, found)
 
 
 def shown_defect(

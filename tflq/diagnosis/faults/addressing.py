@@ -129,6 +129,7 @@ def _find_rows(case: Case) -> Iterator[Order]:
             continue
         k = next((k for k, mask in enumerate(case.masks) if mask.any()), 0)
         right, rows = case.expected[k].reshape(-1), case.observed[k].reshape(count, width)
+        yield from _find_gaps(right.reshape(count, width), rows.reshape(-1))
         starts = [_find(right, row) if len(np.unique(row)) > 2 else None for row in rows[: min(count, 8)]]
         found = [(r, at) for r, at in enumerate(starts) if at is not None]
         steps = {(b - a) / (s - r) for (r, a), (s, b) in pairwise(found)}
@@ -141,6 +142,17 @@ def _find_rows(case: Case) -> Iterator[Order]:
         source = first + np.arange(count)[:, None] * int(stride) + np.arange(width)[None, :]
         source = np.where((source >= 0) & (source < right.size), source, -1).reshape(-1)
         yield Order(f"rows of {width:,} elements lie {int(stride):,} apart (wrong stride)", source)
+
+
+def _find_gaps(rows: Array, seen: Array) -> Iterator[Order]:
+    """Yield strides by which whole rows were written with gaps between them, searched by the second and third row."""
+    width = rows.shape[1]
+    stride = _find(seen, rows[1]) if len(np.unique(rows[1])) > 2 else None
+    if stride is None or not width < stride <= 2 * width or not np.array_equal(seen[:width], rows[0]):
+        return
+    row, column = np.divmod(np.arange(seen.size), stride)
+    source = np.where(column < width, row * width + column, -1)
+    yield Order(f"rows of {width:,} elements were written {stride:,} apart (wrong stride)", source)
 
 
 def _of_bytes(case: Case) -> Defect | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,6 +57,14 @@ def replaced(case: Case) -> Defect | None:
     listed = ", ".join(map(str, wrong[:8])) + (", ..." if len(wrong) > 8 else "")
     some = f"sample{'s' if len(wrong) > 1 else ''} {listed} of {len(case.masks)}"
     return Defect(DefectKind.OVERWRITTEN, name, Certainty.CERTAIN, case.tensor, f"in {some}", cleared, tell)
+
+
+def in_dump_only(case: Case, found: Defect) -> Defect:
+    """Return a fault of places as one of the dump, if the tensor's reader computed from the right values."""
+    if found.kind != DefectKind.ADDRESSING or _as_read(case) != "right":
+        return found
+    name = f"{found.name}, in the dump only: operator {_reader(case)} read right values"
+    return replace(found, kind=DefectKind.BLOCK, name=name)
 
 
 def foreign_block(case: Case) -> Defect | None:

@@ -21,6 +21,28 @@ _LANES = (2, 3, 4, 8, 16)
 _VECTORS = (64, 32, 16, 8, 4)
 
 
+def filled(case: Case) -> Defect | None:
+    """Return the rows, columns or channels that hold one value in all samples, and are all that differs."""
+    for k, axis in enumerate(AXES.get(case.apart.ndim, ())):
+        others = tuple(i for i in range(case.apart.ndim) if i != k)
+        hit, size = np.flatnonzero(case.apart.any(axis=others)), case.apart.shape[k]
+        seen = np.unique(np.concatenate([o.take(hit, k).reshape(-1) for o in case.observed]))
+        right = np.unique(np.concatenate([e.take(hit, k).reshape(-1) for e in case.expected]))
+        bits = min(case.differing, 4 * (len(right) - 1))
+        if len(hit) == size or len(seen) != 1 or certainty_of(bits) == Certainty.NONE:
+            continue
+        value, kind = seen[0].item(), seen.dtype
+        ends = (np.iinfo(kind).min, np.iinfo(kind).max) if kind.kind in "iu" else ()
+        rival = ", or every result saturates" if value in ends else ""
+        many = f" in all {len(case.observed)} samples" if len(case.observed) > 1 else ""
+        holds = f"hold{'s' if len(hit) == 1 else ''} the constant {value:g}{many}"
+        name = f"{_words(axis, hit, size)} {holds}: not computed, or not written{rival}"
+        tell = "fill the output's memory with a pattern before each run and record again: what keeps it was not written"
+        where = _list(axis, hit, size)
+        return Defect(DefectKind.PLACE, name, Certainty.LIKELY, case.tensor, where, case.equal_text(), tell)
+    return None
+
+
 def place(case: Case) -> Defect | None:
     """Return where all differences lie, if that is no chance."""
     return _slices(case) or _lanes(case) or _block(case)

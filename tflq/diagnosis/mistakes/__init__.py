@@ -15,7 +15,7 @@
 | `dynamic.py`      | the same: zero points and scales of rows and images that are quantized on the way             |
 | `narrow_operands.py` | float operators: operands or weights of a narrower float type                              |
 | `positions.py`    | resized images: which input pixel an output pixel copies                                      |
-| `results.py`      | results of one sign only                                                                      |
+| `results.py`      | results of one sign only, clamps at other codes                                               |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
 """
@@ -72,7 +72,7 @@ def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         "narrow operands": lambda: mistaken_operands(alone, profile),
         "dynamic ranges": lambda: mistaken_dynamic_ranges(alone, profile),
         "positions": lambda: mistaken_positions(alone, profile),
-        "results": lambda: mistaken_results(profile),
+        "results": lambda: mistaken_results(alone, profile),
         "channels": lambda: mistaken_channels(alone, profile),
         "layouts": lambda: mistaken_layouts(alone, unchecked(profile)),
     }

@@ -1,4 +1,4 @@
-"""Mistakes in otherwise correct results: codes of one sign only."""
+"""Mistakes in otherwise correct results: codes of one sign only, or inside narrower limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ _LIMITS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def mistaken_results(profile: Profile) -> Iterator[Mistaken]:
-    """Yield limits of the results at 0 and -1."""
+def mistaken_results(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Yield limits of the results at 0 and -1, and at the lowest and highest codes of the dump."""
     for name, limit in _LIMITS.items():
         yield name, _limit(profile, limit)
+    codes = [v for v in alone.got.values() if v.dtype.kind in "iu" and v.size]
+    if len(codes) == 1:
+        low, high = codes[0].min(), codes[0].max()
+        yield f"clamp at another code: no result below {low}", _limit(profile, lambda y: np.maximum(y, low))
+        yield f"clamp at another code: no result above {high}", _limit(profile, lambda y: np.minimum(y, high))
 
 
 def _limit(profile: Profile, limit: Callable[[Array], Array]) -> Device:

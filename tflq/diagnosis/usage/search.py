@@ -15,7 +15,7 @@ from tflq.comparison.verification.results import Located, Status, status_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.usage.inputs import mistaken, scaling_text
-from tflq.diagnosis.usage.values import correct
+from tflq.diagnosis.usage.values import STALE, correct
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
@@ -64,6 +64,11 @@ class Mistake:
     def is_known(self) -> bool:
         """True if the device's input is known, so that inputs were compared, not results."""
         return self.side == Side.INPUT and not self.dumps
+
+    @property
+    def is_open(self) -> bool:
+        """True if the device may have kept its results: a late file holds the last sample's in the first place."""
+        return self.name.endswith(STALE) and self.after > 0
 
     @property
     def is_certain(self) -> bool:

@@ -14,6 +14,8 @@ from tflq.typing import Array
 
 #: The arrays of one run, by tensor.
 Arrays = Mapping[int, Array]
+#: The rival of results that were saved one sample late.
+STALE = ", or the device kept them (stale)"
 #: Maximum distance of a value from a whole code, in LSB.
 _NEAR = 0.02
 
@@ -28,7 +30,7 @@ def correct(model: Model, samples: Sequence[Arrays]) -> Iterator[tuple[str, list
                 yield name, [dict(arrays) if one is None else one for arrays, one in zip(samples, fixed, strict=True)]
     if len(samples) > 1:
         for word, step in (("next", -1), ("one before", 1)):
-            name = f"off by one sample: results of the {word} were saved"
+            name = f"off by one sample: results of the {word} were saved{STALE if step == 1 else ''}"
             for of in (computed, set(view(model).outputs)):
                 moved = samples[step:], samples[:step]
                 others = [*moved[0], *moved[1]]

@@ -13,6 +13,7 @@ from tflq.face.report.verbs.why.texts import (
     certainty_text,
     foreign_names,
     headline,
+    notes,
     samples_statement,
 )
 from tflq.statements import facts_of
@@ -22,7 +23,7 @@ def why_document(answer: Answer, asked: Asked) -> WhyDocument:
     """Return the answer as a document."""
     mistake, weight, findings, located = answer.mistake, answer.weight, answer.findings, answer.located
     optional = (answer.breach, samples_statement(answer))
-    stated = [*(one for one in optional if one is not None), *answer.warnings]
+    stated = [*(one for one in optional if one is not None), *notes(answer)]
     return {
         "schema": "tflq/why/1",
         "model": asked.model,
@@ -55,7 +56,7 @@ def why_document(answer: Answer, asked: Asked) -> WhyDocument:
         "runtimes": None
         if answer.runtimes is None
         else {"groups": [list(group) for group in answer.runtimes.groups], "failed": dict(answer.runtimes.failed)},
-        "warnings": list(answer.warnings),
+        "warnings": notes(answer),
         "facts": facts_of(stated),
         "findings": None if findings is None else explain_document(asked.model, asked.dump, findings, asked.options),
     }

@@ -15,6 +15,7 @@ from tflq.face.report.verbs.why.texts import (
     fault_text,
     headline,
     nearest_text,
+    notes,
     operator_text,
     runtimes_text,
     samples_statement,
@@ -32,7 +33,7 @@ def why_report(answer: Answer, asked: Asked, *, verbose: bool = False) -> Report
         Brief(where_text(answer), f"Next: {advice(answer, asked)}"),
         *([] if answer.findings is None else [strip(answer.findings)]),
         Pairs(list(_pairs(answer, asked))),
-        *map(Note, answer.warnings[:2]),
+        *map(Note, notes(answer)[:2]),
     ]
     if answer.findings is not None:
         is_of_all = answer.mistake is not None or (answer.fit is not None and bool(answer.fit.fitting))

@@ -11,6 +11,7 @@ from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import RECORD
 from tflq.diagnosis.faults.defect import DefectKind
 from tflq.diagnosis.foreign import RUNTIMES
+from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Side
@@ -61,6 +62,8 @@ def fault_text(answer: Answer) -> str:
     """Return the party at fault, in one sentence."""
     if answer.mistake is not None and answer.findings is not None:
         return "the user's, and besides it the device computes otherwise than the profile"
+    if answer.mistake is not None and answer.mistake.is_open:
+        return "not decided: the device kept older results, or the program saved them one sample late"
     if answer.defect is not None and answer.fault in (Fault.OPEN, Fault.DEVICE):
         return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
     if _is_same_so_far(answer):
@@ -99,6 +102,10 @@ def headline(answer: Answer) -> str:
         return "; ".join(
             [f"nothing that was compared differs from {answer.nearest or answer.base}", *_constants(answer)]
         )
+    if answer.recorded and answer.certainty == Certainty.NONE:
+        return (
+            f"the arithmetic of {answer.recorded}, which the recording names; how it differs is not known for certain"
+        )
     if answer.fit is not None and answer.fit.fitting and not answer.is_overflow:
         noted = answer.known_fault
         known = "" if noted is None else f"; a known fault of {noted.versions}: {noted.symptom}"
@@ -121,6 +128,16 @@ def headline(answer: Answer) -> str:
 def _constants(answer: Answer) -> list[Statement]:
     """Return the outputs that are constants."""
     return [w for w in answer.warnings if isinstance(w, Statement) and w.kind == "constant-output"]
+
+
+def notes(answer: Answer) -> list[str]:
+    """Return the warnings, without constant outputs that the headline explains, or that follow from their inputs."""
+    if answer.verdict != Verdict.DIFFERS or answer.findings is None:
+        return list(answer.warnings)
+    is_reason = answer.known_fault is not None or answer.nothing is not None
+    right = {t for o in answer.findings.operators for t, d in o.differences.items() if d.same}
+    follows = [w for w in _constants(answer) if is_reason or w.facts["tensor"] in right]
+    return [w for w in answer.warnings if w not in follows]
 
 
 def beside_text(answer: Answer) -> str:
@@ -206,7 +223,9 @@ def leading(answer: Answer) -> tuple[Cause, ...]:
 
 def cause_names(answer: Answer) -> list[str]:
     """Return the causes that reproduce every bit; profiles that fit everything come first."""
-    names = [cause.name for cause in leading(answer)]
+    causes = leading(answer)
+    names = [cause.name for cause in causes]
+    names += [name for cause in causes if cause.kind == Kind.MISTAKE for name in cause.also]
     if answer.defect is not None:
         names = [answer.defect.name, *names]
     nearest = answer.nearest
@@ -341,7 +360,7 @@ def advice(answer: Answer, asked: Asked) -> str:
         name, scaling = answer.mistake.name, answer.mistake.scaling
         text = next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
         return f"{text}: {scaling}" if name.startswith("wrong mean") and scaling else text
-    if answer.fault == Fault.RUNTIME and answer.nearest is not None:
+    if answer.fault == Fault.RUNTIME and answer.nearest is not None and answer.certainty != Certainty.NONE:
         return f"compare with --profile {answer.nearest} from now on"
     if answer.fault == Fault.KNOWN:
         smaller = ", or smaller scales" if answer.is_overflow else ""
