@@ -26,8 +26,7 @@ from tflq.engine.kernels.code_limits import NARROW, code_limits
 from tflq.engine.kernels.families.unary import prepare_unary
 from tflq.engine.kernels.filling import Call, filling, in_turn
 from tflq.engine.kernels.geometry.axes import along
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
-from tflq.engine.kernels.validity import tflite
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint, ZeroPoints
 from tflq.engine.numerics.stages import OutputPipeline, type_range
@@ -124,8 +123,7 @@ def eval_requantize(data: RequantizeData, out: Array, x: Array) -> Call:
 
 KERNELS = (
     Kernel("QUANTIZE", "float32 -> int8|uint8|int16|int4|uint4", prepare_float, (1, 6)),
-    Kernel("QUANTIZE", "int8|uint8 -> int8|uint8", prepare_requantize, (1, 6)),
-    *valid(tflite("litert-2.1"), Kernel("QUANTIZE", "int8|uint8 -> int16", prepare_requantize, (1, 6))),
+    Kernel("QUANTIZE", "int8|uint8 -> int8|uint8|int16", prepare_requantize, (1, 6)),
     Kernel("QUANTIZE", "int16 -> int8|int16|int32", prepare_requantize, (1, 6)),
     Kernel("QUANTIZE", "int32 -> int8|int16", prepare_requantize, (1, 6)),
 )

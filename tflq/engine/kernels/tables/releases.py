@@ -79,6 +79,7 @@ _FORMS: Mapping[tuple[str, Signature], tuple[str, Signature | None]] = {
         ("1.4", "PRELU", "int16 int8 -> int16", ""),
         ("2.0", "QUANTIZE", "float32 -> int8|uint8|int16|int4", "float32 -> int8|uint8|int16"),
         ("2.0", "QUANTIZE", "float32 -> int8|uint8|int16|int4|uint4", "float32 -> int8|uint8|int16"),
+        ("2.0", "QUANTIZE", "int8|uint8 -> int8|uint8|int16", "int8|uint8 -> int8|uint8"),
         ("2.14", "TRANSPOSE_CONV", "int32 int8 float32 float32? -> float32", ""),
     )
 }
