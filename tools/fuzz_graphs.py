@@ -38,7 +38,7 @@ _SECONDS = 60.0
 #: Results of a comparison. The last three are findings.
 SAME, CLOSE, REFUSED, ENDED = "same", "close", "refused by both", "the runtime ended"
 DIFFERS, ACCEPTED, LEFT = "differs", "refused by the runtime only", "refused by tflq only"
-#: Words of runtimes that lack an operator, which a profile takes from the full resolver; of results without definition.
+#: Words of runtimes that lack an operator, which a profile takes from the full resolver.
 LACKS = ("Didn't find op", "unresolved")
 
 

@@ -45,6 +45,7 @@ from tflq.quantization.variables import (
     variables_of,
     with_first_values,
 )
+from tflq.quantization.weights import rewriting
 
 _OF_STATE = (HANDLE, READ, ASSIGN, INIT)
 
@@ -152,17 +153,16 @@ class Stream:
         step = Subgraph(tuple(tensors), graph.inputs[:-count], graph.outputs[:-count], operators, graph.record.name)
         buffers = [*self.step.buffers, *made.buffers]
         others = [with_first_values(self.step, k, states, buffers) for k in range(1, len(self.step.subgraphs))]
-        metadata = [(n, b + len(self.step.buffers)) for n, b in made.metadata or () if n != "min_runtime_version"]
+        metadata = tuple((n, b + len(self.step.buffers)) for n, b in made.metadata or ())
         whole = replace(
             self.step,
             operator_codes=tuple(codes),
             buffers=tuple(buffers),
             subgraphs=(step, *others),
             signature_defs=None,
-            metadata=tuple(metadata),
-            metadata_buffer=None,
+            metadata=metadata,
         )
-        whole = _without_unused_buffers(whole)
+        whole = rewriting.compact(whole)
         placed = rooted(whole, Root(None, self.root.subgraph)) if self.root.subgraph else whole
         return replace(placed, signature_defs=self._signatures(step))
 
@@ -229,16 +229,6 @@ def _narrow_output(body: list[Operator], codes: Sequence[OperatorCode], edge: in
     names = {operator.outputs: codes[operator.opcode_index].name for operator in body}
     inputs = {operator.outputs: operator.inputs for operator in body}
     return inputs[(edge,)][0] if names.get((edge,)) == "DEQUANTIZE" else edge
-
-
-def _without_unused_buffers(model: Model) -> Model:
-    used = {0, *(t.buffer for g in model.subgraphs for t in g.tensors), *(b for _, b in model.metadata or ())}
-    new = {old: number for number, old in enumerate(sorted(used))}
-    graphs = (replace(g, tensors=tuple(replace(t, buffer=new[t.buffer]) for t in g.tensors)) for g in model.subgraphs)
-    metadata = tuple((name, new[buffer]) for name, buffer in model.metadata or ())
-    return replace(
-        model, subgraphs=tuple(graphs), buffers=tuple(model.buffers[k] for k in sorted(used)), metadata=metadata or None
-    )
 
 
 def _is_alike(one: TensorSpec, other: TensorSpec) -> bool:

@@ -53,7 +53,7 @@ def test_products_in_floats_are_floats() -> None:
 
 
 def named(path: Path, forms: Mapping[str, Form]) -> Joint:
-    """What is named for a device that computes int8 of these operators by forms, and runs nothing else."""
+    """Return the causes named for a device that computes int8 of these operators by forms, and runs nothing else."""
     profile = by_name("litert-ref")
     with opened(str(path)) as archive:
         suite = read_suite(archive)

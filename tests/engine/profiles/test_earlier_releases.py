@@ -1,4 +1,4 @@
-"""What earlier releases compute, with values observed in them: forms that the recorded models do not have."""
+"""Profiles of earlier releases on forms that no recorded model has, with values observed in these releases."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from tflq.comparison.inspection.operators import prepare_alone
+from tflq.comparison.verification.localization import alone
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import Site
 from tflq.engine.interpreter import make_plan
@@ -19,7 +20,6 @@ from tflq.engine.profiles import Profile, by_name
 from tflq.errors import ModelError, TflqError, UndefinedResultError, UnknownNameError
 from tflq.model.ir import GraphView, Model, Root, TensorType, rooted, view
 from tflq.model.ir.signatures import is_inner_call, roots
-from tflq.model.surgery.cut import cut
 
 #: Operators for which CMSIS-NN's kernels replace tflite-micro's own, none of them for uint8.
 CMSIS_NN = frozenset(
@@ -66,13 +66,11 @@ def _refusal(profiles: tuple[Profile, ...], site: Site) -> tuple[Profile, TflqEr
 def _prepare(model: Model, index: int, profile: Profile) -> None:
     """Prepare an operator alone, or with the DEQUANTIZE of a float16 bias that XNNPACK may keep as it is."""
     graph = view(model)
-    op = graph.op(index)
-    kept = [t for t in op.inputs[2:3] if _is_kept(graph, t, profile)]
-    if not kept:
+    kept = [t for t in graph.op(index).inputs[2:3] if _is_kept(graph, t, profile)]
+    if kept:
+        make_plan(alone(model, index, kept).model, profile)
+    else:
         prepare_alone(model, index, profile)
-        return
-    part, _ = cut(model, (*makers_of(graph, kept), index))
-    make_plan(part, profile)
 
 
 def _is_kept(graph: GraphView, tensor: int, profile: Profile) -> bool:

@@ -207,12 +207,7 @@ def of_one_width(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
     One that another operator reads, too, counts as float32. LiteRT 1.4 to 2.1 ask for it.
     Source: CheckFilterAndBiasTypes, GetTensorType.
     """
-
-    def holds(node: Node) -> bool:
-        bias = node.optional(2)
-        return takes(node) and (bias is None or bias.is_half == node.input(1).is_half)
-
-    return holds
+    return _with_bias(takes, lambda filter_, bias: bias.is_half == filter_.is_half)
 
 
 def of_no_narrower_bias(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
@@ -220,10 +215,13 @@ def of_no_narrower_bias(takes: Callable[[Node], bool]) -> Callable[[Node], bool]
 
     LiteRT asks for it since 2.2. Source: CheckFilterAndBiasTypes, GetTensorType.
     """
+    return _with_bias(takes, lambda filter_, bias: filter_.is_half or not bias.is_half)
 
+
+def _with_bias(takes: Callable[[Node], bool], fits: Callable[[Operand, Operand], bool]) -> Callable[[Node], bool]:
     def holds(node: Node) -> bool:
         bias = node.optional(2)
-        return takes(node) and (bias is None or node.input(1).is_half or not bias.is_half)
+        return takes(node) and (bias is None or fits(node.input(1), bias))
 
     return holds
 

@@ -19,7 +19,7 @@ from tflq.face.report.verbs.quantize.portable import portable_document
 from tflq.face.report.verbs.quantize.runtimes import agreement_document
 from tflq.face.report.verbs.quantize.tails import tails_document
 from tflq.face.report.verbs.quantize.texts import Making, next_step
-from tflq.quantization.judge.budget import Trial, front
+from tflq.quantization.judge.budget import front
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.selection import Ranked
@@ -44,7 +44,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "kept_float": [fields_of(remark) for remark in report.kept_float],
         "notes": [fields_of(remark) for remark in report.notes],
         "spared": [fields_of(remark) for remark in report.spared],
-        "trials": [_trial(report, trial) for trial in report.trials],
+        "trials": _trials(report),
         "sensitivities": [fields_of(sensitivity) for sensitivity in report.sensitivities],
         "wins_back": None if report.wins_back is None else fields_of(report.wins_back),
         "eight_bits": _eight_bits(report.eights),
@@ -59,15 +59,19 @@ def quantize_document(making: Making) -> QuantizeDocument:
     }
 
 
-def _trial(report: Report, trial: Trial) -> BudgetTrialDocument:
-    return {
-        "spared": trial.spared,
-        "size": trial.size,
-        "sqnr": trial.sqnr,
-        "agreement": trial.agreement,
-        "taken": trial.spared == len(report.spared),
-        "beaten": trial not in front(report.trials),
-    }
+def _trials(report: Report) -> list[BudgetTrialDocument]:
+    best = front(report.trials)
+    return [
+        {
+            "spared": trial.spared,
+            "size": trial.size,
+            "sqnr": trial.sqnr,
+            "agreement": trial.agreement,
+            "taken": trial.spared == len(report.spared),
+            "beaten": trial not in best,
+        }
+        for trial in report.trials
+    ]
 
 
 def _eight_bits(eights: Eights | None) -> EightBitsDocument | None:
