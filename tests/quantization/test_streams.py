@@ -18,6 +18,8 @@ from tflq.errors import ModelError, OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, TensorType, view
 from tflq.model.ir.schema import enum
+from tflq.quantization.advice import advise
+from tflq.quantization.calibration import Calibration
 from tflq.quantization.draft import options
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.result import Result
@@ -25,6 +27,11 @@ from tflq.quantization.streams import stream_of
 
 STEPS, DENSE = 24, {"fused_activation_function": 0, "keep_num_dims": False}
 PLAIN = {"fused_activation_function": 0}
+RESOLVERS = [
+    ("BUILTIN_REF", "litert-ref"),
+    ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-opt"),
+    ("BUILTIN", "litert-xnnpack"),
+]
 
 
 class StreamGraph(FloatGraph):
@@ -35,6 +42,7 @@ class StreamGraph(FloatGraph):
         self.variables: dict[str, int] = {}
         self.first: list[Operator] = []
         self.last: list[Operator] = []
+        self.between: list[tuple[int, Operator]] = []  # and the number of operators before it
 
     def code(self, name: str) -> int:
         """The index of an operator's code."""
@@ -65,6 +73,17 @@ class StreamGraph(FloatGraph):
         record = Record("AssignVariableOptions", {})
         self.last.append(Operator(self.code("ASSIGN_VARIABLE"), (self.variables[name], value), (), record))
 
+    def pass_through(self, name: str, value: int) -> int:
+        """Set a variable at this place, and read it again."""
+        again = self._tensor(tuple(self.tensors[value].shape), "float32")
+        self.computed.append(again)
+        self.inputs.append(again)  # until the graph is whole
+        for code, inputs, outputs in (("ASSIGN", (value,), ()), ("READ", (), (again,))):
+            record = Record(f"{code.title()}VariableOptions", {})
+            operator = Operator(self.code(f"{code}_VARIABLE"), (self.variables[name], *inputs), outputs, record)
+            self.between.append((len(self.operators), operator))
+        return again
+
     def stream(self, outputs: list[int], firsts: dict[str, np.ndarray], signature: str | None) -> Model:
         """The model, with a signature if it has a name."""
         init = StreamGraph(0)
@@ -74,9 +93,12 @@ class StreamGraph(FloatGraph):
             init.variables[name] = init.handle(name)
             init.assign(name, constant)
         call = Operator(self.code("CALL_ONCE"), (), (), options("CallOnceOptions", init_subgraph_index=1))
-        reads = {operator.outputs[0] for operator in self.first}
+        reads = {t for operator in (*self.first, *(o for _, o in self.between)) for t in operator.outputs}
         inputs = tuple(t for t in self.inputs if t not in reads)
-        operators = (call, *self.first, *self.operators, *self.last)
+        body = list(self.operators)
+        for place, operator in reversed(self.between):
+            body.insert(place, operator)
+        operators = (call, *self.first, *body, *self.last)
         graph = Subgraph(tuple(self.tensors), inputs, tuple(outputs), operators, "main")
         inner = Subgraph(tuple(init.tensors), (), (), (*init.first, *init.last), "init")
         named = SignatureDef(signature, tuple((f"in{k}", t) for k, t in enumerate(inputs)), (("out", outputs[0]),), 0)
@@ -137,10 +159,7 @@ def quantized() -> Result:
     return tflq.quantize(gated(), walk(60), Recipe())
 
 
-@pytest.mark.parametrize(
-    ("resolver", "profile"),
-    [("BUILTIN_REF", "litert-ref"), ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-opt"), ("BUILTIN", "litert-xnnpack")],
-)
+@pytest.mark.parametrize(("resolver", "profile"), RESOLVERS)
 @pytest.mark.parametrize("mode", ["int8", "int16x8"])
 def test_litert_gives_the_same_bits_over_steps_in_a_row(
     mode: str, resolver: str, profile: str, quantized: Result, tmp_path: Path
@@ -217,19 +236,20 @@ def _never_assigned(g: StreamGraph, x: int, state: int) -> None:
     g.op("ADD", [x, state], PLAIN)
 
 
-def _assigned_unchanged(g: StreamGraph, x: int, state: int) -> None:
+def _written_alone(g: StreamGraph, x: int, state: int) -> None:
+    g.assign("state", g.op("ADD", [x, state], PLAIN)[0])
+    g.variables["other"] = g.handle("other")
+    g.assign("other", x)
+
+
+def _reset_to_a_constant(g: StreamGraph, x: int, state: int) -> None:
     g.op("ADD", [x, state], PLAIN)
-    g.assign("state", x)
-
-
-def _assigned_twice(g: StreamGraph, x: int, state: int) -> None:
-    for _ in range(2):
-        g.assign("state", g.op("ADD", [x, state], PLAIN)[0])
+    g.assign("state", g.constant(np.zeros((1, 4), np.float32)))
 
 
 @pytest.mark.parametrize(
     ("write_step", "reason"),
-    [(_never_assigned, "never assigned"), (_assigned_unchanged, "no float"), (_assigned_twice, "then assigned once")],
+    [(_never_assigned, "never assigned"), (_written_alone, "not read"), (_reset_to_a_constant, "no float")],
 )
 def test_other_uses_of_variables_are_refused(write_step: Callable[[StreamGraph, int, int], None], reason: str) -> None:
     g = StreamGraph(5)
@@ -240,7 +260,88 @@ def test_other_uses_of_variables_are_refused(write_step: Callable[[StreamGraph, 
         stream_of(model)
 
 
+def _delayed(g: StreamGraph, x: int, state: int) -> int:
+    """The input itself is the state."""
+    g.assign("state", x)
+    return g.op("FULLY_CONNECTED", [g.op("SUB", [x, state], PLAIN)[0], g.weights(5, 4), g.bias(5)], DENSE)[0]
+
+
+def _written_twice(g: StreamGraph, x: int, state: int) -> int:
+    """The value in between is read again."""
+    half = g.op("FULLY_CONNECTED", [state, g.weights(4, 4), g.bias(4)], DENSE)[0]
+    again = g.pass_through("state", half)
+    after = g.unary("TANH", g.op("ADD", [again, x], PLAIN)[0])
+    g.assign("state", after)
+    return g.op("MUL", [after, half], PLAIN)[0]
+
+
+def _exchanged(g: StreamGraph, x: int, state: int) -> int:
+    """Two states, of which one takes the other's value."""
+    other = g.state("other", 1, 4)
+    mixed = g.unary(
+        "TANH", g.op("FULLY_CONNECTED", [g.op("ADD", [x, other], PLAIN)[0], g.weights(4, 4), g.bias(4)], DENSE)[0]
+    )
+    g.assign("state", mixed)
+    g.assign("other", state)
+    return g.op("FULLY_CONNECTED", [g.op("ADD", [mixed, state], PLAIN)[0], g.weights(5, 4), g.bias(5)], DENSE)[0]
+
+
+@pytest.mark.parametrize("write_step", [_delayed, _written_twice, _exchanged])
+def test_states_are_taken_in_any_order(write_step: Callable[[StreamGraph, int, int], int], tmp_path: Path) -> None:
+    g = StreamGraph(5)
+    x, state = g.given(1, 4), g.state("state", 1, 4)
+    out = write_step(g, x, state)
+    model = g.stream([out], {name: np.zeros((1, 4), np.float32) for name in g.variables}, None)
+    result = tflq.quantize(model, walk(40), Recipe())
+    assert result.report.streamed is not None
+    assert result.report.streamed.sqnr > 20
+    graph = view(result.model)
+    assert {graph.tensors[o.outputs[0]].type for o in graph.ops if o.builtin == "READ_VARIABLE"} == {TensorType.INT8}
+    codes = codes_of_steps(result.model, walk(STEPS, seed=9))
+    for resolver, profile in RESOLVERS:
+        stepper = Stepper(result.model, profile)
+        ours = [stepper.run(Step(None, {"0": row})).outputs["0"] for row in codes]
+        np.testing.assert_array_equal(ours, in_litert(result.model, tmp_path / "made.tflite", codes, resolver))
+
+
+def test_each_sequence_begins_with_first_values() -> None:
+    rows = [np.concatenate([row for (row,) in walk(20, seed)]) for seed in range(3)]
+    made = tflq.quantize(gated(), rows, Recipe())
+    assert made.report.streamed is not None
+    assert (made.report.streamed.steps, made.report.streamed.sequences) == (60, 3)
+    stacked = tflq.quantize(gated(), np.stack(rows), Recipe())
+    assert tflq.save(stacked.model) == tflq.save(made.model)
+    joined = tflq.quantize(gated(), np.concatenate(rows), Recipe())
+    assert joined.report.streamed is not None
+    assert joined.report.streamed.sequences == 1
+    assert tflq.save(joined.model) != tflq.save(made.model), "other states, other ranges"
+
+
+def test_operators_are_named_as_in_the_model() -> None:
+    model = gated()
+    (index,) = (op.index for op in view(model).ops if op.builtin == "MUL")
+    kept = tflq.quantize(model, walk(20), Recipe(keep_float=(str(index),)))
+    assert [(remark.op, remark.index) for remark in kept.report.kept_float] == [("MUL", index)]
+    assert kept.report.recipe.keep_float == (str(index),)
+
+
+def test_advice_is_tried_over_steps() -> None:
+    recipe = Recipe()
+    samples = Calibration(gated(), walk(20))
+    result = tflq.quantize(gated(), samples, recipe)
+    advice = advise(gated(), samples, recipe, result)
+    assert any(remark.startswith("few samples: 20") for remark in advice.data)
+    assert result.report.streamed is not None
+    assert advice.written.sqnr == result.report.streamed.sqnr
+    (wider,) = (trial for trial in advice.trials if trial.options == ("--mode", "int16x8"))
+    again = tflq.quantize(gated(), samples, replace(recipe, mode="int16x8")).report.streamed
+    assert again is not None
+    assert wider.sqnr == again.sqnr > advice.written.sqnr
+
+
 def test_what_streams_do_not_take_is_refused() -> None:
+    with pytest.raises(OptionError, match="float_tail"):
+        tflq.quantize(gated(), walk(20), Recipe(float_tail="TANH"))
     with pytest.raises(OptionError, match="portable"):
         tflq.quantize(gated(), walk(20), Recipe(portable=("all",)))
     with pytest.raises(ModelError, match="stays in float"):

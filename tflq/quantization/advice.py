@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.errors import TflqError
 from tflq.model.flatbuf.writer import file_size
-from tflq.model.ir import Model, TensorType, view
+from tflq.model.ir import Model, TensorType, rooted, view
 from tflq.progress import Progress
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.judge.comparison import Comparison
@@ -23,6 +23,7 @@ from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, Mode, Recipe
 from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.streams import integer_stream
 
 #: Fewer samples than this make ranges and forecasts unsteady.
 FEW_SAMPLES = 32
@@ -111,9 +112,11 @@ def advise(
     Raises:
         CalibrationError: See `quantize`.
     """
-    data = (*remarks_about(model, samples), *_forecast_remarks(result))
+    stream = integer_stream(model, recipe)
+    step = model if stream is None else rooted(model, stream.root)
+    data = (*remarks_about(step, samples, is_stream=stream is not None), *_forecast_remarks(result))
     trials = []
-    candidates = list(_candidates(model, recipe, result, is_evaluated=evaluation is not None))
+    candidates = list(_candidates(step, recipe, result, is_evaluated=evaluation is not None))
     for number, (words, changed) in enumerate(candidates):
         tell = part_of(progress, f"trying {' '.join(words)}", number, len(candidates))
         try:
@@ -178,13 +181,13 @@ def costly_operators(model: Model, result: Result) -> list[int]:
 
 
 def _measure(options: tuple[str, ...], result: Result) -> Measured:
-    comparison = result.report.comparison
+    comparison, streamed = result.report.comparison, result.report.streamed
     agreement = comparison.agreement
     accuracies = None if agreement is None else agreement.accuracies
     floats, wides = _operators(result.model)
     return Measured(
         options,
-        comparison.leading,
+        comparison.leading if streamed is None else streamed.sqnr,
         None if accuracies is None else accuracies[1],
         None if agreement is None else agreement.rate,
         _metrics(comparison),
@@ -209,7 +212,7 @@ def _operators(model: Model) -> tuple[int, int]:
     return made.count(TensorType.FLOAT32), made.count(TensorType.INT16)
 
 
-def remarks_about(model: Model, samples: Calibration) -> Iterator[str]:
+def remarks_about(model: Model, samples: Calibration, *, is_stream: bool = False) -> Iterator[str]:
     """Yield what is wrong with calibration data: too few, repeated, one class, constant, or numbers not scaled."""
     count = sum(1 for _ in samples)
     seen = list(islice(samples, _LOOKED_AT))
@@ -222,7 +225,7 @@ def remarks_about(model: Model, samples: Calibration) -> Iterator[str]:
         yield f"repeated: {distinct} of the first {len(seen)} samples are distinct"
     for tensor in view(model).inputs:
         yield from _range_remarks(view(model).tensors[tensor].name or "input", [s[tensor] for s in seen], samples)
-    if distinct > 1:
+    if distinct > 1 and not is_stream:  # whose classes depend on states
         yield from _class_remarks(model, seen)
 
 

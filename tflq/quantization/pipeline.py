@@ -12,14 +12,14 @@ from tflq.engine.api.files import Source
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError
-from tflq.model.ir import Model, TensorSpec, TensorType, view
+from tflq.model.ir import Model, TensorSpec, view
 from tflq.model.ir.signatures import is_plain
 from tflq.model.surgery.cut import operators_named
 from tflq.progress import Progress
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
-from tflq.quantization.calibration.labelled import Evaluation, read_samples
+from tflq.quantization.calibration.labelled import Evaluation, read_samples, read_sequences
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.against_float import compare
 from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
@@ -38,17 +38,17 @@ from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
 from tflq.quantization.portable.targets import Aim, aim_of, targets, write_for
 from tflq.quantization.processes import check_jobs
-from tflq.quantization.ranges.observation import Observations, observe, outlying
-from tflq.quantization.recipe.files import read_recipe
+from tflq.quantization.ranges.observation import outlying_in
+from tflq.quantization.recipe.files import digest, read_recipe
 from tflq.quantization.recipe.presets import distinct
 from tflq.quantization.recipe.recipe import NO_TAIL, Recipe
-from tflq.quantization.recipe.stamp import finish
+from tflq.quantization.recipe.stamp import finish, stamped
 from tflq.quantization.result import Report, Result, number, remarks
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.quantization.splitting import split_outputs
-from tflq.quantization.streams import integer_stream
+from tflq.quantization.streams import Stream, integer_stream
 
 
 def quantize(
@@ -114,18 +114,9 @@ def quantize(
     floats: FloatModel | None = None
     codes: dict[int, TensorSpec] = {}
     if not requantize and (stream := integer_stream(source, recipe)) is not None:
-        steps, ranges = stream.unrolled(given := read_samples(stream.step, calibration, mean, std)[0])
-        others = None
-        if evaluation is not None:
-            others = stream.unrolled(read_samples(stream.step, evaluation, mean, std)[0])[0]
-        inner: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
-        recipe, inner["resume"] = replace(recipe, float_tail=NO_TAIL), resume
-        made = quantize(stream.stateless(ranges), steps, recipe, progress, evaluation=others, **inner)
-        figures = compare_steps(stream, whole := stream.restored(made.model), given, recipe.executor)
-        report = number(made.report, stream.origins)
-        tensors = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
-        report = replace(report, comparison=replace(report.comparison, tensors=tensors))
-        return Result(whole, replace(report, check=check_steps(whole), streamed=figures))
+        sets = [None if s is None else read_sequences(stream.step, s, mean, std) for s in (calibration, evaluation)]
+        options: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
+        return _over_steps(stream, recipe, sets[0] or [], sets[1], progress, resume=resume, **options)
     if requantize:
         integer = view(source)
         floats, recipe = requantizing(source, recipe)
@@ -145,7 +136,7 @@ def quantize(
     aim = aim_of(recipe, source)
     form = write_for(recipe, aim, source, samples)
     has_scaling = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
-    outlying_samples = _outlying(source, watch(samples, codes, has_scaling=has_scaling))
+    outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=has_scaling))
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepare(form.model)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
@@ -166,6 +157,29 @@ def quantize(
             keep_best=keep_best,
         )
     return replace(result, report=number(result.report, form.origins)) if recipe.portable else result
+
+
+def _over_steps(
+    stream: Stream,
+    recipe: Recipe,
+    fitted: Sequence[Sequence[Sample]],
+    judged: Sequence[Sequence[Sample]] | None,
+    progress: Progress | None,
+    **options: Any,
+) -> Result:
+    """Return the result for a streaming model: of its step as a function of inputs and states, with its variables."""
+    steps, ranges = stream.unrolled(fitted)
+    others = None if judged is None else stream.unrolled(judged)[0]
+    inner = replace(recipe, float_tail=NO_TAIL, keep_float=stream.named(recipe.keep_float))
+    made = quantize(stream.stateless(ranges), steps, inner, progress, evaluation=others, **options)
+    whole = stamped(stream.restored(made.model), digest(recipe))
+    figures = compare_steps(stream, whole, fitted if judged is None else judged, recipe.executor)
+    report = number(made.report, stream.origins)
+    tensors = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
+    comparison = replace(report.comparison, tensors=tensors)
+    return Result(
+        whole, replace(report, recipe=recipe, comparison=comparison, check=check_steps(whole), streamed=figures)
+    )
 
 
 def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
@@ -284,11 +298,3 @@ def _task(
     if portable:
         kept_float = {**in_float(floats, targets(recipe.portable), portable), **kept_float}
     return Task(floats, samples, recipe, candidates[0], kept_float, portable=portable, progress=progress, jobs=jobs)
-
-
-def _outlying(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
-    """Return the samples whose inputs lie far beyond the others'; bad samples are refused on the way."""
-    graph = view(model)
-    inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
-    observations = observe(model, samples, Observations.begin(inputs))
-    return tuple(sorted({k for peaks in observations.peaks.values() for k in outlying(peaks)}))

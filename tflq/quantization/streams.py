@@ -1,9 +1,9 @@
 """Streaming models: state in variables, from step to step.
 
-A model that reads each variable before it assigns it is a function of its inputs and states. It is quantized as such,
-with states as further inputs and outputs. The samples are consecutive steps, with the states that the float model has
-before each. A state's range holds all values that it has on the way, the same on both ends. The integer model gets its
-variables back, with integer values.
+A step that reads each variable before it assigns it is a function of its inputs and states. It is quantized as such,
+with states as further inputs and outputs. The samples are consecutive steps of sequences, with the states that the
+float model has before each. A state's range holds all values that it has on the way, the same on both ends. The integer
+model gets its variables back, with integer values.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tflq.model.ir import (
     view,
 )
 from tflq.model.ir.schema import enum
-from tflq.model.surgery.cut import compact
+from tflq.model.surgery.cut import compact, operators_named
 from tflq.quantization.draft import options
-from tflq.quantization.recipe.recipe import TYPES, Recipe
+from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Recipe
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import stored_params
 from tflq.quantization.variables import (
@@ -42,6 +42,7 @@ from tflq.quantization.variables import (
     Key,
     Variable,
     refuse_inner,
+    straighten,
     variables_of,
     with_first_values,
 )
@@ -52,40 +53,57 @@ _OF_STATE = (HANDLE, READ, ASSIGN, INIT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """A streaming model. `step` is the model with the subgraph first that callers run at each step."""
+    """A streaming model. `step` is the model with the subgraph first that callers run at each step, straightened.
+
+    `indices` are its operators' in the model.
+    """
 
     model: Model
     root: Root
     step: Model
     variables: tuple[Variable, ...]
+    indices: tuple[int, ...]
 
-    def unrolled(self, steps: Iterable[Sample]) -> tuple[list[Sample], dict[Key, tuple[float, float]]]:
-        """Return the stateless model's samples for consecutive steps from the first values on, and states' ranges."""
-        stepper, graph = Stepper(self.model, "litert-ref"), view(self.step)
-        names = {t: str(number) for number, t in enumerate(graph.inputs)}
-        for signature in self.step.signature_defs or ():
-            names = {t: name for name, t in signature.inputs}
-        if not any(op.builtin == INIT for op in graph.ops):
+    def begin(self, model: Model, profile: str) -> Stepper:
+        """Return a model, this or the integer one, with the first values of its variables."""
+        stepper = Stepper(model, profile)
+        if not any(op.builtin == INIT for op in view(self.step).ops):
             for other in roots(self.model):
                 if other != self.root:
                     stepper.run(Step(other.signature))
+        return stepper
+
+    def unrolled(self, sequences: Iterable[Iterable[Sample]]) -> tuple[list[Sample], dict[Key, tuple[float, float]]]:
+        """Return the stateless model's samples for consecutive steps of each sequence, and states' ranges."""
+        graph = view(self.step)
+        names = {t: str(number) for number, t in enumerate(graph.inputs)}
+        for signature in self.step.signature_defs or ():
+            names = {t: name for name, t in signature.inputs}
         found, ranges = list[Sample](), dict[Key, tuple[float, float]]()
-        for sample in steps:
-            inputs = {names[t]: sample[t] for t in graph.inputs}
-            values = stepper.run(Step(self.root.signature, inputs), keep_all=True).tensors
-            found.append({**sample, **{v.read: values[v.read].copy() for v in self.variables}})
-            for variable in self.variables:
-                low, high = ranges.get(variable.key, (0.0, 0.0))
-                both = values[variable.read], values[variable.assigned]
-                least, most = min(float(v.min()) for v in both), max(float(v.max()) for v in both)
-                ranges[variable.key] = min(low, least), max(high, most)
+        for steps in sequences:
+            stepper = self.begin(self.model, "litert-ref")
+            for sample in steps:
+                inputs = {names[t]: sample[t] for t in graph.inputs}
+                values = stepper.run(Step(self.root.signature, inputs), keep_all=True).tensors
+                found.append({**sample, **{v.read: values[v.read].copy() for v in self.variables}})
+                for variable in self.variables:
+                    low, high = ranges.get(variable.key, (0.0, 0.0))
+                    both = values[variable.read], values[variable.assigned]
+                    least, most = min(float(v.min()) for v in both), max(float(v.max()) for v in both)
+                    ranges[variable.key] = min(low, least), max(high, most)
         return found, ranges
 
     @property
     def origins(self) -> tuple[int, ...]:
-        """The operators of the stateless model, by their indices in the step; -1 for those that it adds."""
+        """The operators of the stateless model, by their indices in the model's step; -1 for those that it adds."""
         added = (-1,) * len(self.variables)
-        return (*added, *(op.index for op in view(self.step).ops if op.builtin not in _OF_STATE), *added)
+        kept = (self.indices[op.index] for op in view(self.step).ops if op.builtin not in _OF_STATE)
+        return (*added, *kept, *added)
+
+    def named(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return the words for operators of the model's step as indices in the stateless model."""
+        wanted = operators_named(rooted(self.model, self.root), words)
+        return tuple(str(k) for k, index in enumerate(self.origins) if index in wanted)
 
     def stateless(self, ranges: Mapping[Key, tuple[float, float]]) -> Model:
         """Return the step with states as further inputs and outputs, whose ranges FAKE_QUANT prescribes."""
@@ -148,8 +166,12 @@ class Stream:
             first.append(Operator(_add(codes, READ), (handle,), (read,), Record("ReadVariableOptions")))
             last.append(Operator(_add(codes, ASSIGN), (handle, value), (), Record("AssignVariableOptions")))
             states[variable.key] = spec
-        needed = {*graph.outputs[:-count], *(t for op in (*body, *last) for t in op.inputs)}
-        operators = (*first, *(op for op in body if needed.intersection(op.outputs)), *last)
+        needed, kept = {*graph.outputs[:-count], *(t for op in last for t in op.inputs)}, list[Operator]()
+        for operator in reversed(body):
+            if needed.intersection(operator.outputs):
+                kept.insert(0, operator)
+                needed.update(operator.inputs)
+        operators = (*first, *kept, *last)
         step = Subgraph(tuple(tensors), graph.inputs[:-count], graph.outputs[:-count], operators, graph.record.name)
         buffers = [*self.step.buffers, *made.buffers]
         others = [with_first_values(self.step, k, states, buffers) for k in range(1, len(self.step.subgraphs))]
@@ -187,7 +209,8 @@ def stream_of(model: Model) -> Stream | None:
     """Return the model as a stream; None if it has no step with variables, or callers run several with inputs.
 
     Raises:
-        ModelError: A variable is not read once and then assigned once at each step, by the step itself.
+        ModelError: The step assigns a variable without reading it, or no float that it computes, or reads one without
+            assigning it, or leaves that to a subgraph.
     """
     every = roots(model)
     steps = [root for root in every if model.subgraphs[root.subgraph].inputs]
@@ -198,7 +221,8 @@ def stream_of(model: Model) -> Stream | None:
     if not any(op.builtin in (READ, ASSIGN) for op in view(step).ops):
         return None
     refuse_inner(step)
-    return Stream(model, root, step, variables_of(view(step)))
+    step, indices = straighten(step)
+    return Stream(model, root, step, variables_of(view(step)), indices)
 
 
 def integer_stream(model: Model, recipe: Recipe) -> Stream | None:
@@ -209,8 +233,10 @@ def integer_stream(model: Model, recipe: Recipe) -> Stream | None:
         ModelError: See `stream_of`.
     """
     stream = None if TYPES[recipe.mode].data is None else stream_of(model)
-    if stream is not None and (recipe.portable or recipe.split_outputs):
-        raise OptionError(f"a streaming model takes no {'portable' if recipe.portable else 'split_outputs'}")
+    has_tail = recipe.float_tail not in (AUTO, NO_TAIL)
+    asked = {"portable": recipe.portable, "split_outputs": recipe.split_outputs, "float_tail": has_tail}
+    if stream is not None and any(asked.values()):
+        raise OptionError(f"a streaming model takes no {next(name for name, value in asked.items() if value)}")
     return stream
 
 
@@ -226,9 +252,11 @@ def _narrow_input(body: list[Operator], codes: Sequence[OperatorCode], edge: int
 
 def _narrow_output(body: list[Operator], codes: Sequence[OperatorCode], edge: int) -> int:
     """Return the codes from which DEQUANTIZE makes a float output; the output itself if another operator does."""
-    names = {operator.outputs: codes[operator.opcode_index].name for operator in body}
-    inputs = {operator.outputs: operator.inputs for operator in body}
-    return inputs[(edge,)][0] if names.get((edge,)) == "DEQUANTIZE" else edge
+    makers = {operator.outputs: (codes[operator.opcode_index].name, (*operator.inputs, edge)[0]) for operator in body}
+    name, given = makers.get((edge,), ("", edge))
+    if name == "FAKE_QUANT":  # as of an input, which is no operator's to prescribe
+        name, given = makers.get((given,), ("", edge))
+    return given if name == "DEQUANTIZE" else edge
 
 
 def _is_alike(one: TensorSpec, other: TensorSpec) -> bool:

@@ -27,10 +27,38 @@ class Variable:
     assigned: int
 
 
+def straighten(step: Model) -> tuple[Model, tuple[int, ...]]:
+    """Return the step with each variable read once and then assigned once, and its operators' indices before.
+
+    What is read after an assignment is the assigned value; what is read twice is the same.
+    """
+    graph = view(step)
+    handles = {op.outputs[0]: _key(op) for op in graph.ops if op.builtin == HANDLE}
+    latest, same, last = dict[Key, int](), dict[int, int](), dict[Key, tuple[int, Operator]]()
+    kept = list[tuple[int, Operator]]()
+    for op in graph.ops:
+        given = tuple(same.get(t, t) for t in op.inputs)
+        key = handles.get(given[0]) if op.builtin in (READ, ASSIGN) else None
+        if key is None:
+            kept.append((op.index, replace(op.record, inputs=given)))
+        elif op.builtin == ASSIGN:
+            latest[key], last[key] = given[1], (op.index, replace(op.record, inputs=given))
+        elif key in latest:
+            same[op.outputs[0]] = latest[key]
+        else:
+            latest[key] = op.outputs[0]
+            kept.append((op.index, op.record))
+    kept += last.values()
+    outputs = tuple(same.get(t, t) for t in graph.outputs)
+    operators = tuple(operator for _, operator in kept)
+    made = replace(graph.record, outputs=outputs, operators=operators)
+    return replace(step, subgraphs=(made, *step.subgraphs[1:])), tuple(index for index, _ in kept)
+
+
 def variables_of(graph: GraphView) -> tuple[Variable, ...]:
-    """Return the variables of a step, in the order of their assignment; see `stream_of` for errors."""
+    """Return the variables of a straightened step, in the order of their assignment; see `stream_of` for errors."""
     handles, reads, found = dict[int, Key](), dict[Key, int](), dict[Key, Variable]()
-    plain = {t for op in graph.ops if op.builtin not in (READ, HANDLE) for t in op.outputs}
+    constants = dict(graph.constants())
     for op in graph.ops:
         if op.builtin == HANDLE:
             handles[op.outputs[0]] = _key(op)
@@ -38,14 +66,12 @@ def variables_of(graph: GraphView) -> tuple[Variable, ...]:
         if op.builtin not in (READ, ASSIGN):
             continue
         key = handles.get(op.inputs[0])
-        if key is None or key in found or (op.builtin == READ) == (key in reads):
+        if key is None or (op.builtin == ASSIGN and key not in reads):
             name = "" if key is None else f" {key[1]!r}"
-            raise ModelError(
-                f"a stream's variable{name} must be read once and then assigned once", op=op.builtin, index=op.index
-            )
+            raise ModelError(f"a stream's variable{name} is not read by the step", op=op.builtin, index=op.index)
         if op.builtin == READ:
             reads[key] = op.outputs[0]
-        elif op.inputs[1] not in plain or graph.tensors[op.inputs[1]].type != TensorType.FLOAT32:
+        elif op.inputs[1] in constants or graph.tensors[op.inputs[1]].type != TensorType.FLOAT32:
             raise ModelError(f"variable {key[1]!r} takes no float that the step computes", op=ASSIGN, index=op.index)
         else:
             found[key] = Variable(key, reads[key], op.inputs[1])

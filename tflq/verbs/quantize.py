@@ -183,8 +183,6 @@ def quantize_files(
     if advice and more.get("requantize"):
         raise OptionError("--advise is for float models; --requantize takes an integer one")
     stream = None if more.get("requantize") else integer_stream(model, recipe)
-    if advice and stream is not None:
-        raise OptionError("--advise does not apply to streaming models")
     source, model = model, model if stream is None else stream.step  # whose inputs samples are
     samples = Calibration(model, files.calibration, files.scaling, bgr=files.bgr)
     labelled = files.calibration if files.evaluate is None else files.evaluate
@@ -198,7 +196,7 @@ def quantize_files(
     result = quantize(source, samples, recipe, progress, resume=resume, **same, **more)
     if not advice or result.report.interrupted:
         return result, None
-    return result, advise(model, samples, recipe, result, progress, **same)
+    return result, advise(source, samples, recipe, result, progress, **same)
 
 
 def _warn_of_plain_images(calibration: str) -> None:

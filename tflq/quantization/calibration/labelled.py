@@ -44,11 +44,27 @@ def read_samples(
     Raises:
         InputError: The number of labels differs from the number of samples.
     """
-    scaling = None
-    if mean is not None or std is not None:
-        scaling = Scaling.of(0.0 if mean is None else mean, 1.0 if std is None else std)
-    samples = Kept(Calibration(model, source, scaling))
+    samples = Kept(_scaled(model, source, mean, std))
     known = None if labels is None else list(labels)
     if known is not None and len(known) != len(samples):
         raise InputError("number of labels", expected=len(samples), got=len(known))
     return samples, known
+
+
+def read_sequences(
+    model: Model, source: CalibrationSource | Calibration, mean: Numbers = None, std: Numbers = None
+) -> list[list[Sample]]:
+    """Return the samples for a streaming model's step, as `read_samples`, by sequence (`Calibration.follow`)."""
+    sequences = list[list[Sample]]()
+    for sample, begins in _scaled(model, source, mean, std).follow():
+        if begins:
+            sequences.append([])
+        sequences[-1].append(sample)
+    return sequences
+
+
+def _scaled(model: Model, source: CalibrationSource | Calibration, mean: Numbers, std: Numbers) -> Calibration:
+    scaling = None
+    if mean is not None or std is not None:
+        scaling = Scaling.of(0.0 if mean is None else mean, 1.0 if std is None else std)
+    return Calibration(model, source, scaling)

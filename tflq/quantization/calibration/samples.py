@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -34,10 +33,11 @@ CalibrationSource: TypeAlias = (
 class Calibration:
     """Samples for the first subgraph of a model: by tensor index, one after another, as often as needed.
 
-    Stacked arrays (a path, one array, or a dict of arrays) hold a sample in each row along axis 0. If a sample of an
-    iterable holds several rows and the model takes one, each row is a sample. The samples of a one-shot iterator are
-    kept in a temporary file. `scaling` applies to float inputs; without it their data must be floats. With `bgr`,
-    channels of images are in the order blue, green, red.
+    Stacked arrays (a path, one array, or a dict of arrays) hold an element in each row along axis 0; an iterable and a
+    folder give elements one by one. An element is a sample, or, if it holds several rows and the model takes one,
+    a sequence: each row is a sample. The elements of a one-shot iterator are kept in a temporary file. `scaling`
+    applies to float inputs; without it their data must be floats. With `bgr`, channels of images are in the order
+    blue, green, red.
 
     Iterating raises CalibrationError, naming sample and tensor: number of inputs, names, shapes, types, NaN or infinite
     values, no samples at all.
@@ -60,11 +60,11 @@ class Calibration:
     ) -> None:
         self._names = InputNames.of(model)
         self._scaling = scaling
-        self._samples: Callable[[], Iterator[tuple[Array, ...]]]
+        self._elements: Callable[[], Iterator[tuple[Array, ...]]]
         if isinstance(source, Calibration):
-            self._samples, self._scaling = source._samples, scaling or source._scaling
+            self._elements, self._scaling = source._elements, scaling or source._scaling
         else:
-            self._samples = self._open(source, bgr)
+            self._elements = self._open(source, bgr)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -77,44 +77,43 @@ class Calibration:
         return self._scaling
 
     def __iter__(self) -> Iterator[dict[int, Array]]:
-        number = -1
-        for number, sample in enumerate(self._samples()):
-            yield {
-                tensor: self._check(spec, array, number)
-                for tensor, spec, array in zip(self._names.tensors, self._names.specs, sample, strict=True)
-            }
-        if number < 0:
+        return (sample for sample, _ in self.follow())
+
+    def follow(self) -> Iterator[tuple[dict[int, Array], bool]]:
+        """Yield the samples, each with whether a sequence begins there: at the first one, and around sequences."""
+        number, is_apart = 0, True
+        for arrays in self._elements():
+            is_sequence = self._holds_rows(arrays)
+            begins = is_sequence or is_apart
+            for row in zip(*arrays, strict=True) if is_sequence else (arrays,):
+                sample = zip(self._names.tensors, self._names.specs, self._whole(row, number), strict=True)
+                yield {tensor: self._check(spec, array, number) for tensor, spec, array in sample}, begins
+                number, begins = number + 1, False
+            is_apart = is_sequence
+        if not number:
             raise CalibrationError("there are no samples")
 
     def _open(self, source: CalibrationSource, bgr: bool) -> Callable[[], Iterator[tuple[Array, ...]]]:
-        """Return a function that yields all samples from the first on, arrays in input order."""
+        """Return a function that yields all elements from the first on, arrays in input order."""
         names = self._names
         if isinstance(source, (str, os.PathLike)):
             path = source
-            return lambda: (self._whole(row, k) for k, row in enumerate(opened(path, names, bgr=bgr)))
+            return lambda: opened(path, names, bgr=bgr)
         if isinstance(source, Mapping):
             stacked = names.ordered(source, None)
-            return lambda: (self._whole(row, k) for k, row in enumerate(_side_by_side(stacked)))
+            return lambda: _side_by_side(stacked)
         if isinstance(source, np.ndarray):
             names.check_count(1, None)
-            return lambda: (self._whole((row,), k) for k, row in enumerate(source))
+            return lambda: ((row,) for row in source)
         if callable(source):
-            return lambda: self._separate(source())
+            return lambda: self._ordered(source())
         if iter(source) is source:
-            spool = Spool(self._separate(source))
+            spool = Spool(self._ordered(source))
             return lambda: iter(spool)
-        return lambda: self._separate(source)
+        return lambda: self._ordered(source)
 
-    def _separate(self, samples: Iterable[SampleSource]) -> Iterator[tuple[Array, ...]]:
-        """Yield the samples of an iterable; those that hold several rows are split."""
-        number = count()
-        for sample in samples:
-            k = next(number)
-            arrays = self._arrays(sample, k)
-            if self._holds_rows(arrays):
-                yield from (self._whole(row, k) for row in zip(*arrays, strict=True))
-            else:
-                yield self._whole(arrays, k)
+    def _ordered(self, elements: Iterable[SampleSource]) -> Iterator[tuple[Array, ...]]:
+        return (self._arrays(element, number) for number, element in enumerate(elements))
 
     def _arrays(self, sample: SampleSource, number: int) -> tuple[Array, ...]:
         if isinstance(sample, Mapping):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.comparison.verification import verify
-from tflq.engine.api.steps import Stepper
 from tflq.engine.runtimes import Step
 from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
 from tflq.model.ir import Model, input_names, output_names, rooted, view
@@ -24,23 +23,25 @@ STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """Steps in a row, number of variables, and the worst output's signal-to-noise ratio over all steps, dB."""
+    """Steps in a row, of how many sequences, number of variables, and the worst output's ratio over all steps, dB."""
 
     steps: int
+    sequences: int
     variables: int
     sqnr: float
 
 
-def compare_steps(stream: Stream, made: Model, steps: Sequence[Sample], profile: str) -> Streamed:
-    """Run both models over all steps, each from the first values of its own variables."""
+def compare_steps(stream: Stream, made: Model, sequences: Sequence[Sequence[Sample]], profile: str) -> Streamed:
+    """Run both models over all steps, in each sequence from the first values of their own variables."""
     step = rooted(made, stream.root)
-    floats, integers = Stepper(stream.model, "litert-ref"), Stepper(made, executor(made, profile))
     wide, narrow = view(stream.step), view(step)
     names = [input_names(stream.step), output_names(stream.step)]
     if stream.root.signature is None:
         names = [tuple(map(str, range(len(edge)))) for edge in names]
     signal, noise = np.zeros(len(names[1])), np.zeros(len(names[1]))
-    for sample in steps:
+    for sample, begins in ((sample, not k) for steps in sequences for k, sample in enumerate(steps)):
+        if begins:
+            floats, integers = stream.begin(stream.model, "litert-ref"), stream.begin(made, executor(made, profile))
         given = dict(zip(names[0], (sample[t] for t in wide.inputs), strict=True))
         pairs = zip(names[0], wide.inputs, narrow.inputs, strict=True)
         codes = {name: codes_of(narrow.tensors[new], sample[old]) for name, old, new in pairs}
@@ -51,7 +52,7 @@ def compare_steps(stream: Stream, made: Model, steps: Sequence[Sample], profile:
             signal[k] += np.square(f).sum()
             noise[k] += np.square(f - q).sum()
     ratios = [10 * math.log10(max(s, 1e-300) / n) if n else math.inf for s, n in zip(signal, noise, strict=True)]
-    return Streamed(len(steps), len(stream.variables), min(ratios, default=math.inf))
+    return Streamed(sum(map(len, sequences)), len(sequences), len(stream.variables), min(ratios, default=math.inf))
 
 
 def check_steps(model: Model) -> Check:

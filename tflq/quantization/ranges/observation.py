@@ -10,7 +10,7 @@ from itertools import chain, islice
 import numpy as np
 
 from tflq.errors import CalibrationError, InputError
-from tflq.model.ir import Model, view
+from tflq.model.ir import Model, TensorType, view
 from tflq.model.storage.archive import opened, write_arrays
 from tflq.progress import Progress
 from tflq.quantization.ranges.observers import Observer
@@ -133,3 +133,11 @@ def check_finite(value: Array, name: str, before: int) -> None:
         row = int(np.argmin(np.isfinite(value).reshape(len(value), -1).all(axis=1)))
         bad = value[row][~np.isfinite(value[row])][0]
         raise CalibrationError(f"the float model computes {bad}", sample=before + row, name=name)
+
+
+def outlying_in(model: Model, samples: Iterable[Sample]) -> tuple[int, ...]:
+    """Return the samples whose inputs lie far beyond the others'; bad samples are refused on the way."""
+    graph = view(model)
+    inputs = [t for t in graph.inputs if graph.tensors[t].type == TensorType.FLOAT32]
+    observations = observe(model, samples, Observations.begin(inputs))
+    return tuple(sorted({k for peaks in observations.peaks.values() for k in outlying(peaks)}))

@@ -117,7 +117,8 @@ class TrialDocument(TypedDict):
 
 
 class StreamedDocument(TypedDict):
-    steps: Annotated[int, "in a row"]
+    steps: Annotated[int, "of all sequences"]
+    sequences: Annotated[int, "each begins with the first values of variables"]
     variables: int
     sqnr: Annotated[float | NotFinite, "of the worst output, each model from its own states, dB"]
 

@@ -124,9 +124,12 @@ def eights_text(eights: Eights) -> str:
 
 def stream_text(streamed: Streamed) -> str:
     """Return how close a streaming model stays over steps in a row."""
+    one = streamed.sequences == 1
     return (
-        f"{counted(streamed.variables, 'variable')} with integer values; over {counted(streamed.steps, 'step')} in a "
-        f"row, each model from its own states: {decibels(streamed.sqnr)} (figures below: with the float model's states)"
+        f"{counted(streamed.variables, 'variable')} with integer values; over {counted(streamed.steps, 'step')} "
+        f"{'in a row' if one else f'of {streamed.sequences} sequences'}, each model from its own states: "
+        f"{decibels(streamed.sqnr)} (other figures: with the float model's states; "
+        "outputs are counted first, then variables)"
     )
 
 
