@@ -195,11 +195,9 @@ class InputError(TflqError, ValueError):
     def __init__(self, reason: str, *, name: str = "", expected: object = None, got: object = None) -> None:
         self.reason, self.name, self.expected, self.got = reason, name, expected, got
         text = f"{shown(name)}: {reason}" if name else reason
-        if expected is not None:
-            text += f": expected {expected}, got {got}"
-        elif got is not None:
-            text += f": got {got}"
-        super().__init__(text)
+        told = (("expected", expected), ("got", got))
+        parts = ", ".join(f"{word} {value}" for word, value in told if value is not None)
+        super().__init__(f"{text}: {parts}" if parts else text)
 
 
 class InputWarning(UserWarning):

@@ -11,10 +11,12 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.comparison.verification import Verdict
+from tflq.errors import OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Quantization, TensorType, view
 from tflq.model.ir.schema import enum
 from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepare
@@ -136,6 +138,32 @@ def test_channels_with_prescribed_ranges_are_not_equalized() -> None:
         graph.op("FULLY_CONNECTED", [tensor, graph.weights(4, 8), graph.bias(4)], DENSE)
     assert channel_groups(prepare(read(write(plain.model()))))
     assert not channel_groups(prepare(read(write(g.model()))))
+
+
+def test_weights_that_training_rounded_keep_their_codes_unless_asked() -> None:
+    g = FloatGraph(5)
+    x = g.op("FULLY_CONNECTED", [g.given(1, 6), g.weights(8, 6), g.bias(8)], DENSE)[0]
+    coarse, rounded = paired(g, x, "int8", 0.4, 0), paired(g, g.weights(8, 8), "int8", 0.004, 0)
+    g.op("FULLY_CONNECTED", [coarse, rounded, g.bias(8)], DENSE)
+    model = read(write(g.model()))
+    gptq = Methods(refining=Refining(Rounding.GPTQ, BiasCorrection.EMPIRICAL, match_inputs=True))
+
+    def codes(recipe: Recipe) -> list[int]:
+        graph = view(tflq.quantize(model, rows(), recipe).model)
+        values = graph.constant(graph.op(1).inputs[1])
+        assert values is not None
+        return [int(v) for v in values.reshape(-1)]
+
+    plain = codes(Recipe())
+    assert codes(Recipe(candidates=(gptq,))) == plain
+    assert codes(Recipe(candidates=(gptq,), refine_trained=True)) != plain
+
+
+def test_only_trained_weights_can_be_refined_again() -> None:
+    g = FloatGraph(5)
+    g.op("FULLY_CONNECTED", [g.given(1, 6), g.weights(8, 6), g.bias(8)], DENSE)
+    with pytest.raises(OptionError, match="no weights that training has rounded"):
+        tflq.quantize(read(write(g.model())), rows(), Recipe(refine_trained=True))
 
 
 def scales_of(model: Model) -> set[tuple[float, int]]:

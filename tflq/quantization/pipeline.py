@@ -111,8 +111,7 @@ def quantize(
     check_jobs(jobs)
     source = float_model(model, python)
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-    floats: FloatModel | None = None
-    codes: dict[int, TensorSpec] = {}
+    floats, codes = None, dict[int, TensorSpec]()
     if not requantize and (stream := integer_stream(source, recipe)) is not None:
         sets = [None if s is None else read_sequences(stream.step, s, mean, std) for s in (calibration, evaluation)]
         options: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
@@ -135,10 +134,11 @@ def quantize(
         proof = Evaluation(judged, None if known is None else truths_from(known))
     aim = aim_of(recipe, source)
     form = write_for(recipe, aim, source, samples)
-    has_scaling = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
-    outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=has_scaling))
+    scaled = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
+    outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=scaled))
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepare(form.model)
+    recipe.check_against(floats.trained)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
     portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in aim.operators)
     task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)

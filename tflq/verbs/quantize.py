@@ -52,6 +52,7 @@ class RecipeWords:
     float_tail: str | None = None
     split_outputs: bool = False
     eight_bits: float | None = None
+    refine_trained: bool = False
     block: str | None = None
     layers: tuple[str, ...] = ()
 
@@ -92,6 +93,8 @@ def recipe_of(words: RecipeWords) -> Recipe:
         changed["float_tail"] = words.float_tail
     if words.split_outputs:
         changed["split_outputs"] = True
+    if words.refine_trained:
+        changed["refine_trained"] = True
     if words.eight_bits is not None:
         if recipe.mode is not Mode.INT8X4:
             raise OptionError(f"--eight-bits is for weights of four bits, not for mode {recipe.mode.value}")

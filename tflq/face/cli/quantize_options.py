@@ -127,6 +127,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="With int4 weights: this share of the bytes that they save goes to operators that lose most, which keep "
         "eight bits; 0 for four bits alone. [default: the recipe's, 0.2]",
     ),
+    click.option(
+        "--refine-trained",
+        is_flag=True,
+        help="Round weights again that training with rounding has rounded; they keep its codes otherwise.",
+    ),
     click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone."),
     click.option(
         "--evaluate",

@@ -177,7 +177,8 @@ def _refine(
     if methods.changes_nothing:
         return Refinements(weights)
     integer, _ = _written(_assignment(task, plan, activations, Refinements(weights)), task)
-    subject = Subject(plan, activations, weights, integer, task.recipe.executor, task.shared)
+    kept = frozenset() if task.recipe.refine_trained else plan.model.trained
+    subject = Subject(plan, activations, weights, integer, task.recipe.executor, kept, task.shared)
     return refined(subject, methods, task.samples, _float_sums(task, plan), task.progress)
 
 

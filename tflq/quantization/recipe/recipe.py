@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -144,7 +145,8 @@ class Recipe:
     `float_tail` is the operator from which on everything stays in float, in the words of `keep_float`; AUTO finds the
     cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
     the parts of such outputs become outputs of their own. Mode int8x4 without a budget gives `eight_bits`, a share of
-    the bytes that four bits save, back to the operators that lose most by them.
+    the bytes that four bits save, back to the operators that lose most by them. Weights that training has rounded keep
+    its codes, unless `refine_trained` lets refinement round them again.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -169,6 +171,7 @@ class Recipe:
     float_tail: str = AUTO
     split_outputs: bool = False
     eight_bits: float = 0.2
+    refine_trained: bool = False
     candidates: tuple[Methods, ...] = (Methods(),)
 
     def __init__(
@@ -189,6 +192,7 @@ class Recipe:
         float_tail: str = AUTO,
         split_outputs: bool = False,
         eight_bits: float = 0.2,
+        refine_trained: bool = False,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
         if mode == FLOAT16:
@@ -210,6 +214,7 @@ class Recipe:
             "float_tail": float_tail,
             "split_outputs": split_outputs,
             "eight_bits": eight_bits,
+            "refine_trained": refine_trained,
             "candidates": candidates,
         }
         for name, value in values.items():
@@ -237,6 +242,11 @@ class Recipe:
         if self.budget is not None and self.budget.spared is not None:
             return self.budget.spared
         return Spared.INT8 if self.mode is Mode.INT8X4 else Spared.INT16X8
+
+    def check_against(self, trained: Collection[int]) -> None:
+        """Refuse `refine_trained` if a model has no weights that training has rounded."""
+        if self.refine_trained and not trained:
+            raise OptionError("refine_trained: the model has no weights that training has rounded")
 
     def _check(self) -> None:
         for name in (self.profile, *self.runtimes, *(name for name in self.portable if name != ALL)):

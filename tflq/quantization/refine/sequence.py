@@ -76,8 +76,8 @@ class Refinements:
 class Subject:
     """The subject of refinement: a scheme with parameters for all activations and weights, and its integer model.
 
-    The integer model runs under `profile`. The number of samples that run together is the same for models of one
-    scheme: `shared` holds it.
+    The integer model runs under `profile`. Weights in `kept`, by tensor, are rounded to nearest. The number of samples
+    that run together is the same for models of one scheme: `shared` holds it.
     """
 
     scheme: Scheme
@@ -85,6 +85,7 @@ class Subject:
     weights: Mapping[Slot, Params]
     integer: IntegerModel
     profile: str
+    kept: frozenset[int] = frozenset()
     shared: Shared = field(default_factory=Shared)
 
 
@@ -111,7 +112,10 @@ def refined(
         for done, product in enumerate(products):
             unit, inputs = walk.inputs(product)
             statistics = moments(product, inputs, unit, sums[product.multiplied.operator], needed)
-            refinements = _with(subject.scheme, refinements, product, statistics, methods)
+            own = methods
+            if product.multiplied.tensor in subject.kept:
+                own = Refining(bias=methods.bias, samples=methods.samples)
+            refinements = _with(subject.scheme, refinements, product, statistics, own)
             walk.replace(product, refinements)
             if progress is not None:
                 progress("refining operator", done + 1, len(products))

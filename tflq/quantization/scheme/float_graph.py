@@ -60,6 +60,11 @@ class FloatModel:
         """The view of its first subgraph."""
         return view(self.model)
 
+    @property
+    def trained(self) -> frozenset[int]:
+        """Constants whose codes or ranges are prescribed, as by training that rounds them."""
+        return frozenset({*self.params, *self.ranges}.intersection(self.constants))
+
     def is_float(self, tensor: int) -> bool:
         """Return whether a tensor holds float32; False for an absent one."""
         return tensor >= 0 and self.graph.tensors[tensor].type == TensorType.FLOAT32
