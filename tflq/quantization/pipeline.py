@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tflq.comparison.verification.outside import watch
@@ -21,6 +22,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import Evaluation, read_samples, read_sequences
 from tflq.quantization.calibration.quarters import parted
+from tflq.quantization.detours import fit_bodies, quantize_stream
 from tflq.quantization.judge.against_float import compare
 from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
 from tflq.quantization.judge.check import check
@@ -29,26 +31,26 @@ from tflq.quantization.judge.eights import find_eights
 from tflq.quantization.judge.journal import Journal, run_facts
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
-from tflq.quantization.judge.streamed import check_steps, compare_steps
 from tflq.quantization.judge.tails import find_tails, with_tail
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.judge.win_back import win_back
+from tflq.quantization.loops import with_integer_loops
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
 from tflq.quantization.portable.targets import Aim, aim_of, targets, write_for
 from tflq.quantization.processes import check_jobs
 from tflq.quantization.ranges.observation import outlying_in
-from tflq.quantization.recipe.files import digest, read_recipe
+from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.presets import distinct
-from tflq.quantization.recipe.recipe import NO_TAIL, Recipe
-from tflq.quantization.recipe.stamp import finish, stamped
+from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.result import Report, Result, number, remarks
 from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.quantization.source import float_model, refuse_integers, requantizing
 from tflq.quantization.splitting import split_outputs
-from tflq.quantization.streams import Stream, integer_stream
+from tflq.quantization.streams import integer_stream
 
 
 def quantize(
@@ -115,7 +117,8 @@ def quantize(
     if not requantize and (stream := integer_stream(source, recipe)) is not None:
         sets = [None if s is None else read_sequences(stream.step, s, mean, std) for s in (calibration, evaluation)]
         options: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
-        return _over_steps(stream, recipe, sets[0] or [], sets[1], progress, resume=resume, **options)
+        fit = partial(quantize, progress=progress, resume=resume, **options)
+        return quantize_stream(stream, recipe, sets[0] or [], sets[1], fit)
     if requantize:
         integer = view(source)
         floats, recipe = requantizing(source, recipe)
@@ -134,14 +137,22 @@ def quantize(
         proof = Evaluation(judged, None if known is None else truths_from(known))
     aim = aim_of(recipe, source)
     form = write_for(recipe, aim, source, samples)
+    looped = with_integer_loops(source, samples, recipe, fit_bodies(recipe, progress, partial(quantize, jobs=jobs)))
+    if looped is not None:
+        form, progress = Rewritten(looped.model, (), looped.origins), looped.rest(progress)
     scaled = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
     outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=scaled))
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepare(form.model)
     recipe.check_against(floats.trained)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
+    if looped is not None:
+        kept_float |= {
+            i: looped.refused[k] for i, o in enumerate(floats.origins) if (k := form.origins[o]) in looped.refused
+        }
     portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in aim.operators)
     task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
+    task = task if looped is None else replace(task, reference=source)
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
         result = _made(
@@ -156,30 +167,9 @@ def quantize(
             sensitivity=sensitivity,
             keep_best=keep_best,
         )
+    if looped is not None:  # the comparison is with the source
+        return replace(result, report=replace(number(result.report, form.origins), comparison=result.report.comparison))
     return replace(result, report=number(result.report, form.origins)) if recipe.portable else result
-
-
-def _over_steps(
-    stream: Stream,
-    recipe: Recipe,
-    fitted: Sequence[Sequence[Sample]],
-    judged: Sequence[Sequence[Sample]] | None,
-    progress: Progress | None,
-    **options: Any,
-) -> Result:
-    """Return the result for a streaming model: of its step as a function of inputs and states, with its variables."""
-    steps, ranges = stream.unrolled(fitted)
-    others = None if judged is None else stream.unrolled(judged)[0]
-    inner = replace(recipe, float_tail=NO_TAIL, keep_float=stream.named(recipe.keep_float))
-    made = quantize(stream.stateless(ranges), steps, inner, progress, evaluation=others, **options)
-    whole = stamped(stream.restored(made.model), digest(recipe))
-    figures = compare_steps(stream, whole, fitted if judged is None else judged, recipe.executor)
-    report = number(made.report, stream.origins)
-    tensors = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
-    comparison = replace(report.comparison, tensors=tensors)
-    return Result(
-        whole, replace(report, recipe=recipe, comparison=comparison, check=check_steps(whole), streamed=figures)
-    )
 
 
 def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
@@ -234,7 +224,9 @@ def _made(
     assert built is not None  # within the budget, or without one
     built, agreement = agreed(task, built)
     result = finish(built.integer.model, recipe)
-    comparison = compare(source, built, result, *proof.on(judging), task.progress)
+    reference = source if recipe.portable else original  # loops of `source` are integer
+    origins = range(len(view(source).ops)) if recipe.portable else form.origins
+    comparison = compare(reference, built, result, *proof.on(judging), task.progress, origins)
     floats = task.floats
     is_bound = recipe.budget is not None or recipe.portable or agreement is not None
     report = Report(
@@ -253,7 +245,7 @@ def _made(
         portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
         tails=tails,
         eights=None if eights is None else eights.numbered(floats.origins),
-        wins_back=None if is_bound else win_back(source, task, result, comparison, judging, costs),
+        wins_back=None if is_bound else win_back(reference, task, result, comparison, judging, costs),
     )
     return Result(result, report)
 

@@ -8,16 +8,15 @@ model gets its variables back, with integer values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tflq.engine.api.steps import Stepper
 from tflq.engine.runtimes import Step
-from tflq.errors import ModelError, OptionError
+from tflq.errors import OptionError
 from tflq.model.ir import (
     Model,
     Operator,
-    OperatorCode,
     Record,
     Root,
     SignatureDef,
@@ -28,12 +27,11 @@ from tflq.model.ir import (
     roots,
     view,
 )
-from tflq.model.ir.schema import enum
-from tflq.model.surgery.cut import compact, operators_named
+from tflq.model.surgery.cut import operators_named
 from tflq.quantization.draft import options
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Recipe
 from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.float_graph import stored_params
+from tflq.quantization.states import State, bounded, code_of, narrowed
 from tflq.quantization.variables import (
     ASSIGN,
     HANDLE,
@@ -73,25 +71,21 @@ class Stream:
                     stepper.run(Step(other.signature))
         return stepper
 
-    def unrolled(self, sequences: Iterable[Iterable[Sample]]) -> tuple[list[Sample], dict[Key, tuple[float, float]]]:
-        """Return the stateless model's samples for consecutive steps of each sequence, and states' ranges."""
+    def unrolled(self, sequences: Iterable[Iterable[Sample]]) -> tuple[list[Sample], list[State]]:
+        """Return the stateless model's samples for consecutive steps of each sequence, and its bounded states."""
         graph = view(self.step)
         names = {t: str(number) for number, t in enumerate(graph.inputs)}
         for signature in self.step.signature_defs or ():
             names = {t: name for name, t in signature.inputs}
-        found, ranges = list[Sample](), dict[Key, tuple[float, float]]()
+        found, states = list[Sample](), [State(v.read, v.assigned) for v in self.variables]
         for steps in sequences:
             stepper = self.begin(self.model, "litert-ref")
             for sample in steps:
                 inputs = {names[t]: sample[t] for t in graph.inputs}
                 values = stepper.run(Step(self.root.signature, inputs), keep_all=True).tensors
                 found.append({**sample, **{v.read: values[v.read].copy() for v in self.variables}})
-                for variable in self.variables:
-                    low, high = ranges.get(variable.key, (0.0, 0.0))
-                    both = values[variable.read], values[variable.assigned]
-                    least, most = min(float(v.min()) for v in both), max(float(v.max()) for v in both)
-                    ranges[variable.key] = min(low, least), max(high, most)
-        return found, ranges
+                states = [state.seen(values) for state in states]
+        return found, states
 
     @property
     def origins(self) -> tuple[int, ...]:
@@ -105,30 +99,11 @@ class Stream:
         wanted = operators_named(rooted(self.model, self.root), words)
         return tuple(str(k) for k, index in enumerate(self.origins) if index in wanted)
 
-    def stateless(self, ranges: Mapping[Key, tuple[float, float]]) -> Model:
+    def stateless(self, states: Sequence[State]) -> Model:
         """Return the step with states as further inputs and outputs, whose ranges FAKE_QUANT prescribes."""
         graph = view(self.step)
-        tensors, first, last = list(graph.tensors), list[Operator](), list[Operator]()
-        codes = [*self.step.operator_codes]
-        renamed, states, outputs = dict[int, int](), list[int](), list(graph.outputs)
-        for variable in self.variables:
-            low, high = ranges[variable.key]
-            fields = {"min": low, "max": max(high, low + 1e-6), "num_bits": 16, "narrow_range": False}
-            for tensor, operators in ((variable.read, first), (variable.assigned, last)):
-                tensors.append(replace(tensors[tensor], name=f"{tensors[tensor].name}/state"))
-                record = options("FakeQuantOptions", **fields)
-                operators.append(Operator(_add(codes, "FAKE_QUANT"), (tensor,), (len(tensors) - 1,), record))
-            renamed[variable.read] = first[-1].outputs[0]
-            states.append(last[-1].outputs[0])
-            outputs = [states[-1] if t == variable.assigned else t for t in outputs]
-        body = [
-            replace(op.record, inputs=tuple(renamed.get(t, t) for t in op.inputs))
-            for op in graph.ops
-            if op.builtin not in _OF_STATE
-        ]
-        inputs = (*graph.inputs, *(variable.read for variable in self.variables))
-        made = Subgraph(tuple(tensors), inputs, (*outputs, *states), (*first, *body, *last), graph.record.name)
-        return compact(replace(self.step, operator_codes=tuple(codes), subgraphs=(made,), signature_defs=None))
+        body = (op.record for op in graph.ops if op.builtin not in _OF_STATE)
+        return bounded(self.step, states, body, graph.outputs, graph.inputs)
 
     def restored(self, made: Model) -> Model:
         """Return the integer model with its variables.
@@ -136,49 +111,29 @@ class Stream:
         Raises:
             ModelError: A state is not integer.
         """
-        graph, count = view(made), len(self.variables)
-        codes = [*self.step.operator_codes, *made.operator_codes]
-        tensors = [replace(t, buffer=t.buffer + len(self.step.buffers)) for t in graph.tensors]
-        body = [
-            replace(o.record, opcode_index=o.record.opcode_index + len(self.step.operator_codes)) for o in graph.ops
-        ]
-        first = [op.record for op in view(self.step).ops if op.builtin == INIT]
-        last, states = list[Operator](), dict[Key, TensorSpec]()
-        for variable, read, value in zip(self.variables, graph.inputs[-count:], graph.outputs[-count:], strict=True):
-            if tensors[read].type == TensorType.FLOAT32:
-                read, body = _narrow_input(body, codes, read)
-            if tensors[value].type == TensorType.FLOAT32:
-                value = _narrow_output(body, codes, value)
-            spec, other = tensors[read], tensors[value]
-            if stored_params(spec.type, spec.quantization) is None or spec.type != other.type:
-                raise ModelError(
-                    f"variable {variable.key[1]!r} stays in float, as an operator at it does; keep_float may name none"
-                )
+        graph = view(self.step)
+        narrow = narrowed(made, self.step, [f"variable {variable.key[1]!r}" for variable in self.variables])
+        first = [op.record for op in graph.ops if op.builtin == INIT]
+        last, specs = list[Operator](), dict[Key, TensorSpec]()
+        for variable, (read, value) in zip(self.variables, narrow.states, strict=True):
             container, name = variable.key
-            tensors.append(TensorSpec(name or "variable", TensorType.RESOURCE, ()))
-            handle = len(tensors) - 1
-            if not _is_alike(spec, other):  # such as the fixed scale of a TANH
-                tensors.append(replace(spec, name=f"{spec.name}/next"))
-                value, given = len(tensors) - 1, value
-                last.append(Operator(_add(codes, "QUANTIZE"), (given,), (value,), Record("QuantizeOptions")))
+            narrow.tensors.append(TensorSpec(name or "variable", TensorType.RESOURCE, ()))
+            handle = len(narrow.tensors) - 1
             record = options("VarHandleOptions", container=container, shared_name=name)
-            first.append(Operator(_add(codes, HANDLE), (), (handle,), record))
-            first.append(Operator(_add(codes, READ), (handle,), (read,), Record("ReadVariableOptions")))
-            last.append(Operator(_add(codes, ASSIGN), (handle, value), (), Record("AssignVariableOptions")))
-            states[variable.key] = spec
-        needed, kept = {*graph.outputs[:-count], *(t for op in last for t in op.inputs)}, list[Operator]()
-        for operator in reversed(body):
-            if needed.intersection(operator.outputs):
-                kept.insert(0, operator)
-                needed.update(operator.inputs)
-        operators = (*first, *kept, *last)
-        step = Subgraph(tuple(tensors), graph.inputs[:-count], graph.outputs[:-count], operators, graph.record.name)
+            first.append(Operator(code_of(narrow.codes, HANDLE), (), (handle,), record))
+            first.append(Operator(code_of(narrow.codes, READ), (handle,), (read,), Record("ReadVariableOptions")))
+            record = Record("AssignVariableOptions")
+            last.append(Operator(code_of(narrow.codes, ASSIGN), (handle, value), (), record))
+            specs[variable.key] = narrow.tensors[read]
+        body = narrow.live((*narrow.outputs, *(after for _, after in narrow.states)))
+        operators = (*first, *body, *last)
+        step = Subgraph(tuple(narrow.tensors), narrow.inputs, narrow.outputs, operators, view(made).record.name)
         buffers = [*self.step.buffers, *made.buffers]
-        others = [with_first_values(self.step, k, states, buffers) for k in range(1, len(self.step.subgraphs))]
+        others = [with_first_values(self.step, k, specs, buffers) for k in range(1, len(self.step.subgraphs))]
         metadata = tuple((n, b + len(self.step.buffers)) for n, b in made.metadata or ())
         whole = replace(
             self.step,
-            operator_codes=tuple(codes),
+            operator_codes=tuple(narrow.codes),
             buffers=tuple(buffers),
             subgraphs=(step, *others),
             signature_defs=None,
@@ -238,35 +193,3 @@ def integer_stream(model: Model, recipe: Recipe) -> Stream | None:
     if stream is not None and any(asked.values()):
         raise OptionError(f"a streaming model takes no {next(name for name, value in asked.items() if value)}")
     return stream
-
-
-def _narrow_input(body: list[Operator], codes: Sequence[OperatorCode], edge: int) -> tuple[int, list[Operator]]:
-    """Return the codes that QUANTIZE computes from a float input, and the operators with these as the input."""
-    for number, operator in enumerate(body):
-        if codes[operator.opcode_index].name == "QUANTIZE" and operator.inputs[0] == edge:
-            made = operator.outputs[0]
-            others = [*body[:number], *body[number + 1 :]]
-            return made, [replace(o, inputs=tuple(made if t == edge else t for t in o.inputs)) for o in others]
-    return edge, body
-
-
-def _narrow_output(body: list[Operator], codes: Sequence[OperatorCode], edge: int) -> int:
-    """Return the codes from which DEQUANTIZE makes a float output; the output itself if another operator does."""
-    makers = {operator.outputs: (codes[operator.opcode_index].name, (*operator.inputs, edge)[0]) for operator in body}
-    name, given = makers.get((edge,), ("", edge))
-    if name == "FAKE_QUANT":  # as of an input, which is no operator's to prescribe
-        name, given = makers.get((given,), ("", edge))
-    return given if name == "DEQUANTIZE" else edge
-
-
-def _is_alike(one: TensorSpec, other: TensorSpec) -> bool:
-    a, b = stored_params(one.type, one.quantization), stored_params(other.type, other.quantization)
-    return a is not None and b is not None and a.scale[0] == b.scale[0] and a.zero_point[0] == b.zero_point[0]
-
-
-def _add(codes: list[OperatorCode], name: str) -> int:
-    """Return the index of an operator's code of version 1, added if it is missing."""
-    code = OperatorCode(enum("BuiltinOperator")[name], name, 2 if name == "QUANTIZE" else 1)
-    if code not in codes:
-        codes.append(code)
-    return codes.index(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tflq.model.ir import Model
 from tflq.progress import Progress
 from tflq.quantization.ranges.watching import Watching
 from tflq.quantization.recipe.recipe import Methods, Recipe
@@ -20,7 +21,8 @@ class Task:
     `kept_float` gives the reason, by index, why operators stay in float. `wide` operators compute in the wider mode of
     the recipe's budget, if they can; `portable` ones give the same bits on the runtimes that it is portable to. Up to
     `jobs` processes work on the task at the same time. Tasks of the same float model have `shared` in common, and its
-    observations in `watching`.
+    observations in `watching`. `reference` computes the scores to be kept, if it is another model with the same tensors
+    than `floats`, whose loops are then integer.
     """
 
     floats: FloatModel
@@ -32,6 +34,7 @@ class Task:
     portable: frozenset[int] = frozenset()
     progress: Progress | None = None
     jobs: int = 1
+    reference: Model | None = None
     shared: Shared = field(default_factory=Shared)
     watching: Watching = field(init=False)
 

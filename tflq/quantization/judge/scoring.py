@@ -141,7 +141,7 @@ def _reference(task: Task, tensors: Sequence[int], part: Part) -> list[Row]:
     """Return the float model's values of the tensors for each sample of a part, flat."""
 
     def made() -> list[Row]:
-        runs = Runner(task.floats.model, tensors).each(part)
+        runs = Runner(task.reference or task.floats.model, tensors).each(part)
         return [[f[tensor].astype(np.float64).reshape(-1) for tensor in tensors] for f in runs]
 
     return task.shared.once(("scores", tuple(tensors), part.quarters), made)

@@ -1,0 +1,203 @@
+"""Loops (WHILE) whose bodies become integer: their float variables are states, from iteration to iteration.
+
+A body is quantized as a model of its own, on the iterations that the float model's loop makes for the calibration
+samples. The loop then runs on codes between QUANTIZE and DEQUANTIZE, as operators that the model prescribes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from tflq.errors import ModelError, TflqError
+from tflq.model.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Record, TensorSpec, TensorType, view
+from tflq.model.ir.signatures import call
+from tflq.model.surgery.cut import compact, operators_named
+from tflq.progress import Progress
+from tflq.quantization.progress import part_of
+from tflq.quantization.recipe.recipe import TYPES, Recipe
+from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.states import State, bounded, code_of, narrowed
+from tflq.quantization.variables import ASSIGN, READ
+from tflq.typing import Array
+
+#: Iterations to which a body is fitted, spread over the samples.
+ITERATIONS = 256
+
+
+class Fit(Protocol):
+    """The quantization of a body, as a model, on samples, given the number of the loop and that of all loops."""
+
+    def __call__(self, body: Model, samples: Sequence[Sample], *, number: int, count: int) -> Model:
+        """Return the integer body."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looped:
+    """A model with integer loops. `origins` are its operators' indices in the float model, `made` those of the loops.
+
+    `refused` are reasons by the index of loops that stay in float.
+    """
+
+    model: Model
+    origins: tuple[int, ...]
+    made: tuple[int, ...]
+    refused: dict[int, str]
+
+    def rest(self, progress: Progress | None) -> Progress | None:
+        """Return the progress of the model after that of its loops."""
+        count = len(self.made) + len(self.refused)
+        return part_of(progress, "after loops", count, count + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    operator: OperatorView
+    cond: GraphView
+    body: GraphView
+    floats: tuple[int, ...]  # positions of the variables that are float
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """The positions of float variables that change."""
+        return tuple(p for p in self.floats if self.body.outputs[p] != self.body.inputs[p])
+
+
+def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, fit: Fit) -> Looped | None:
+    """Return the model with integer loops as far as they can be; None if it has no loop with float variables.
+
+    A budget, and a model that is portable, keep loops in float.
+    """
+    graph = view(model)
+    wanted = [loop for op in graph.ops if op.builtin == "WHILE" and (loop := _loop(model, op)).floats]
+    if not wanted or TYPES[recipe.mode].data is None or recipe.budget is not None or recipe.portable:
+        return None
+    kept = operators_named(model, recipe.keep_float)
+    changed, placed, refused = model, dict[int, tuple[TensorSpec | None, ...]](), dict[int, str]()
+    for number, loop in enumerate(wanted):
+        index = loop.operator.index
+        try:
+            if index in kept:
+                raise ModelError("asked for")
+            _refuse(model, loop)
+            own = partial(fit, number=number, count=len(wanted))
+            changed, placed[index] = _with_loop(model, changed, loop, samples, own)
+        except TflqError as error:
+            refused[index] = str(error)
+    tensors, codes, operators = list(graph.tensors), list(changed.operator_codes), list[tuple[int, Operator]]()
+    for op in graph.ops:
+        around = _converted(op, placed[op.index], tensors, codes) if op.index in placed else (op.record,)
+        operators += [(op.index, record) for record in around]
+    main = replace(graph.record, tensors=tuple(tensors), operators=tuple(record for _, record in operators))
+    whole = replace(changed, operator_codes=tuple(codes), subgraphs=(main, *changed.subgraphs[1:]))
+    return Looped(whole, tuple(index for index, _ in operators), tuple(placed), refused)
+
+
+def _loop(model: Model, op: OperatorView) -> _Loop:
+    cond, body = (view(model, k) for k in call(op.record))
+    floats = tuple(p for p, t in enumerate(body.inputs) if body.tensors[t].type == TensorType.FLOAT32)
+    return _Loop(op, cond, body, floats)
+
+
+def _refuse(model: Model, loop: _Loop) -> None:
+    """Refuse loops whose conditions read floats, and whose subgraphs run others or use variables of the model."""
+    if any(tuple(call(op.record)) for graph in (loop.cond, loop.body) for op in graph.ops):
+        raise ModelError("its subgraphs run others")
+    if any(op.builtin in (READ, ASSIGN) for op in loop.body.ops):
+        raise ModelError("its body uses variables of the model")
+    read = {t for op in loop.cond.ops for t in op.inputs}
+    if any(loop.cond.inputs[p] in read for p in loop.floats):
+        raise ModelError("its condition reads floats")
+
+
+def _alone(model: Model, graph: GraphView) -> Model:
+    return compact(replace(model, subgraphs=(graph.record,), signature_defs=None))
+
+
+def _iterate(model: Model, loop: _Loop, samples: Sequence[Sample]) -> Iterator[tuple[int, int, Sample, Sample]]:
+    """Yield the numbers of sample and iteration, the variables before, and all of them by tensor, before and after."""
+    cond = Runner(_alone(model, loop.cond), loop.cond.outputs)
+    body = Runner(_alone(model, loop.body), loop.body.outputs)
+    given = Runner(model, tuple(dict.fromkeys(loop.operator.inputs)))
+    for number, values in enumerate(given.each(samples)):
+        now: list[Array] = [values[t] for t in loop.operator.inputs]
+        iteration = 0
+        while bool(cond.one(dict(zip(loop.cond.inputs, now, strict=True)))[loop.cond.outputs[0]].all()):
+            before = dict(zip(loop.body.inputs, now, strict=True))
+            after = body.one(before)
+            yield number, iteration, before, {**after, **before}
+            now = [after[t] for t in loop.body.outputs]
+            iteration += 1
+
+
+def _with_loop(
+    source: Model, host: Model, loop: _Loop, samples: Sequence[Sample], fit: Callable[[Model, list[Sample]], Model]
+) -> tuple[Model, tuple[TensorSpec | None, ...]]:
+    """Return the host with the loop's subgraphs in integers, and the variables' integer forms, None for others."""
+    body = loop.body
+    states = [State(body.inputs[p], body.outputs[p]) for p in loop.moving]
+    count = sum(1 for _ in _iterate(source, loop, samples[:1]))
+    stride = max(1, -(-count * len(samples) // ITERATIONS))
+    fitted = list[Sample]()
+    for number, iteration, before, every in _iterate(source, loop, samples):
+        states = [state.seen(every) for state in states]
+        if (number + iteration) % stride == 0:
+            fitted.append(before)
+    if not fitted:
+        raise ModelError("it makes no iteration for these samples")
+    still = [p for p in range(len(body.inputs)) if p not in loop.moving]
+    counted = [p for p in still if body.outputs[p] not in body.inputs]
+    inputs, outputs = [body.inputs[p] for p in still], [body.outputs[p] for p in counted]
+    alone = _alone(source, body)
+    model = bounded(alone, states, (op.record for op in view(alone).ops), outputs, inputs)
+    order = view(model).inputs
+    made = fit(model, [{t: sample[t] for t in order} for sample in fitted])
+    narrow = narrowed(made, host, [f"variable {p} of the loop" for p in loop.moving])
+    firsts = {**dict(zip(still, narrow.inputs, strict=True)), **_pairs(loop.moving, narrow.states, 0)}
+    lasts = {**firsts, **dict(zip(counted, narrow.outputs, strict=True)), **_pairs(loop.moving, narrow.states, 1)}
+    for p in still:
+        if p not in counted:  # another variable's value, or its own
+            lasts[p] = firsts[body.inputs.index(body.outputs[p])]
+    first, last = (tuple(side[p] for p in range(len(firsts))) for side in (firsts, lasts))
+    tensors = tuple(narrow.tensors)
+    record = replace(body.record, tensors=tensors, inputs=first, outputs=last, operators=narrow.live(last))
+    forms = tuple(tensors[t] if p in loop.floats else None for p, t in enumerate(first))
+    asked = list(loop.cond.tensors)
+    for t, form in zip(loop.cond.inputs, forms, strict=True):
+        if form is not None:
+            asked[t] = replace(asked[t], type=form.type, quantization=form.quantization)
+    cond, place = replace(loop.cond.record, tensors=tuple(asked)), tuple(call(loop.operator.record))
+    graphs = list(host.subgraphs)
+    graphs[place[0]], graphs[place[1]] = cond, record
+    buffers = (*host.buffers, *made.buffers)
+    return replace(host, operator_codes=tuple(narrow.codes), buffers=buffers, subgraphs=tuple(graphs)), forms
+
+
+def _pairs(positions: Sequence[int], states: Sequence[tuple[int, int]], side: int) -> dict[int, int]:
+    return {p: state[side] for p, state in zip(positions, states, strict=True)}
+
+
+def _converted(
+    op: OperatorView, forms: Sequence[TensorSpec | None], tensors: list[TensorSpec], codes: list[OperatorCode]
+) -> Iterator[Operator]:
+    """Yield a loop on codes, with the conversions around it; new tensors and codes are appended."""
+    edges, last = [list(op.inputs), list(op.outputs)], list[Operator]()
+    uses, outputs = op.graph.uses(), op.graph.outputs
+    for p, form in enumerate(forms):
+        if form is None or form.type == TensorType.FLOAT32:
+            continue
+        wide = [edge[p] for edge in edges]
+        for edge in edges:
+            spec = tensors[edge[p]]
+            like = replace(spec, type=form.type, quantization=form.quantization, buffer=0)
+            tensors.append(replace(like, name=f"{spec.name}/codes"))
+            edge[p] = len(tensors) - 1
+        narrow = code_of(codes, "QUANTIZE", 2)
+        yield Operator(narrow, (wide[0],), (edges[0][p],), Record("QuantizeOptions"))
+        if uses[wide[1]] or wide[1] in outputs:
+            back = code_of(codes, "DEQUANTIZE", 3 if form.type == TensorType.INT16 else 2)
+            last.append(Operator(back, (edges[1][p],), (wide[1],), Record("DequantizeOptions")))
+    yield replace(op.record, inputs=tuple(edges[0]), outputs=tuple(edges[1]))
+    yield from last
