@@ -168,7 +168,10 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "raw.rgb").write_bytes(values.tobytes())
     np.savez(tmp_path / "named.npz", image=values[0])
     np.savez(tmp_path / "numbered.npz", **{f"s{k}_in0": values[k] for k in range(3)})
+    np.savez(tmp_path / "only.npz", pictures=values)
+    np.savez(tmp_path / "x.npz", x=values, labels=np.arange(3))
     counts = {"one.npy": 1, "stacked.npy": 3, "batch.npy": 3, "raw.rgb": 3, "named.npz": 1, "numbered.npz": 3}
+    counts |= {"only.npz": 3, "x.npz": 3}
     for name, count in counts.items():
         made = make_inputs(model(IMAGE), tmp_path / name)
         assert [s[0].tobytes() for s in made.samples] == [v.tobytes() for v in values[:count]], name

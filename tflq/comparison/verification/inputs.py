@@ -45,8 +45,8 @@ def make_inputs(
     """Return inputs for the first subgraph of `model`; `how` prepares values that do not come from a generator.
 
     A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an image, or a folder of images. For a
-    model with one input, it may also be an `.npy` or a file of raw little-endian elements, both with one or more
-    samples. A `.log` or `.txt` is what a board printed.
+    model with one input, it may also be an `.npz` with one array or one named `x`, an `.npy` or a file of raw
+    little-endian elements, each with one or more samples. A `.log` or `.txt` is what a board printed.
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
@@ -173,7 +173,17 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
         count = len(numbered(archive))
         if count:
             return tuple(_number_sample(specs, archive, k, path, how) for k in range(count))
+        name = only_array(tuple(archive), (*input_names(model), *(spec.name for spec in specs)))
+        if len(specs) == 1 and name is not None:
+            return tuple((sample,) for sample in _split(specs[0], archive[name], how))
         return (_by_name(model, archive, how),)
+
+
+def only_array(present: Sequence[str], names: Sequence[str | None]) -> str | None:
+    """Return the array for a model's only input: one of its names, else the only array, or `x`; None if none is."""
+    if len(present) == 1:
+        return present[0]
+    return "x" if "x" in present and not set(present).intersection(names) else None
 
 
 def numbered(names: Iterable[str]) -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.comparison.verification.inputs import numbered
+from tflq.comparison.verification.inputs import numbered, only_array
 from tflq.comparison.verification.pictures import SUFFIXES, read_image
 from tflq.errors import CalibrationError, FileAccessError, TflqError
 from tflq.model.ir import TensorType
@@ -59,9 +59,8 @@ def _number(archive: archives.Archive, sample: int, names: InputNames) -> tuple[
 
 def _stack(present: tuple[str, ...], names: InputNames) -> tuple[str, ...]:
     """Return the names of the arrays that hold the samples, in input order."""
-    if len(names.specs) == 1 and not set(present) & set(names.positions):
-        return (present if len(present) == 1 else tuple(n for n in present if n == "x")) or names.order(present)
-    return names.order(present)
+    name = only_array(present, [name for name in names.positions if isinstance(name, str)])
+    return (name,) if len(names.specs) == 1 and name is not None else names.order(present)
 
 
 def _side_by_side(stacked: Sequence[Iterator[Array]], source: str) -> Iterator[tuple[Array, ...]]:
