@@ -243,7 +243,8 @@ def nearest_text(answer: Answer) -> str:
         return none if answer.mistake is None else f"{answer.base}, without the mistake"
     if fit.fitting:
         others = len(fit.fitting) - 1
-        more = f", as {others} others do (tflq fit lists them)" if others else ""
+        do = "does" if others == 1 else "do"
+        more = f", as {counted(others, 'other')} {do} (tflq fit lists them)" if others else ""
         return f"{answer.nearest} reproduces everything{more}"
     parts = [f"{name} for {', '.join(ops)}" for name, ops in list(fit.parts.items())[:2]]
     unknown = sorted({fit.operators[i] for i in fit.unknown})
