@@ -47,6 +47,6 @@ def fit_bodies(recipe: Recipe, progress: Progress | None, fit: Callable[..., Res
     inner = replace(recipe, float_tail=NO_TAIL, keep_float=(), runtimes=(), input_type=None, output_type=None)
 
     def fit_body(body: Model, samples: Sequence[Sample], *, number: int, count: int) -> Model:
-        return fit(body, samples, inner, part_of(progress, "loop", number, count + 1)).model
+        return fit(body, samples, inner, part_of(progress, f"loop {number + 1} of {count}", number, count)).model
 
     return fit_body

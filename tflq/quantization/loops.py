@@ -15,8 +15,6 @@ from tflq.errors import ModelError, TflqError
 from tflq.model.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Record, TensorSpec, TensorType, view
 from tflq.model.ir.signatures import call
 from tflq.model.surgery.cut import compact, operators_named
-from tflq.progress import Progress
-from tflq.quantization.progress import part_of
 from tflq.quantization.recipe.recipe import TYPES, Recipe
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.states import State, bounded, code_of, narrowed
@@ -36,20 +34,14 @@ class Fit(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looped:
-    """A model with integer loops. `origins` are its operators' indices in the float model, `made` those of the loops.
+    """A model with integer loops. `origins` are its operators' indices in the float model.
 
     `refused` are reasons by the index of loops that stay in float.
     """
 
     model: Model
     origins: tuple[int, ...]
-    made: tuple[int, ...]
     refused: dict[int, str]
-
-    def rest(self, progress: Progress | None) -> Progress | None:
-        """Return the progress of the model after that of its loops."""
-        count = len(self.made) + len(self.refused)
-        return part_of(progress, "after loops", count, count + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +84,7 @@ def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, 
         operators += [(op.index, record) for record in around]
     main = replace(graph.record, tensors=tuple(tensors), operators=tuple(record for _, record in operators))
     whole = replace(changed, operator_codes=tuple(codes), subgraphs=(main, *changed.subgraphs[1:]))
-    return Looped(whole, tuple(index for index, _ in operators), tuple(placed), refused)
+    return Looped(whole, tuple(index for index, _ in operators), refused)
 
 
 def _loop(model: Model, op: OperatorView) -> _Loop:

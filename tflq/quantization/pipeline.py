@@ -139,7 +139,7 @@ def quantize(
     form = write_for(recipe, aim, source, samples)
     looped = with_integer_loops(source, samples, recipe, fit_bodies(recipe, progress, partial(quantize, jobs=jobs)))
     if looped is not None:
-        form, progress = Rewritten(looped.model, (), looped.origins), looped.rest(progress)
+        form = Rewritten(looped.model, (), looped.origins)
     scaled = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
     outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=scaled))
     kept = operators_named(source, recipe.keep_float)
