@@ -18,8 +18,9 @@ from tflq.face.cli.main import cli
 from tflq.face.report.verbs.quantize.advice import conclusion_text
 from tflq.model.ir import TensorType, view
 from tflq.model.ir.schema import data_text
-from tflq.quantization.advice import Advice, Measured, costly_operators, remarks_about
+from tflq.quantization.advice import Advice, Measured, advise, costly_operators
 from tflq.quantization.calibration import Calibration
+from tflq.quantization.calibration.remarks import remarks_about
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.recipe.recipe import Recipe
 
@@ -115,16 +116,28 @@ def test_the_best_trial_leads_and_small_gains_do_not_count() -> None:
         (np.repeat(digits(1), 40, 0), ["constant"]),
         (np.concatenate([digits(10)] * 4), ["repeated"]),
         (np.clip(np.rint(digits(40) * 255), 0, 255), ["range"]),
-        (np.float32(0.3) + digits(40) * np.float32(1e-3), ["one class"]),
     ],
-    ids=["good", "few", "constant", "repeated", "pixels", "one class"],
+    ids=["good", "few", "constant", "repeated", "pixels"],
 )
 def test_calibration_data_are_judged(rows: NDArray[np.float32], kinds: list[str]) -> None:
     model = tflq.load(FLOAT)
-    found = [text.partition(":")[0] for text in remarks_about(model, Calibration(model, rows))]
-    assert [kind for kind in found if kind in kinds] == kinds
-    if not kinds:
-        assert found == []
+    samples = list(Calibration(model, rows))
+    assert [text.partition(":")[0] for text in remarks_about(model, samples)] == kinds
+    assert not [text for text in remarks_about(model, samples, has_scaling=True) if text.startswith("range")]
+
+
+def test_every_run_states_what_is_wrong_with_the_data(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", digits(5))
+    made = quantize(FLOAT, "--calibration", tmp_path / "x.npy", "--recipe", "fast", "-o", tmp_path / "o.tflite")
+    assert made.exit_code in (0, 5), made.output
+    assert "calibration data: few samples: 5; 32 or more" in made.output
+
+
+def test_one_class_is_remarked_by_advice() -> None:
+    model = tflq.load(FLOAT)
+    samples = Calibration(model, np.float32(0.3) + digits(40) * np.float32(1e-3))
+    result = tflq.quantize(model, samples, Recipe())
+    assert [text for text in advise(model, samples, Recipe(), result).data if text.startswith("one class")]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tflq.model.flatbuf.writer import file_size
 from tflq.model.ir import Model, TensorType, rooted, view
 from tflq.progress import Progress
 from tflq.quantization.calibration import Calibration
+from tflq.quantization.calibration.remarks import LOOKED_AT
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.truths import Truth
 from tflq.quantization.pipeline import quantize
@@ -25,16 +26,10 @@ from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.streams import integer_stream
 
-#: Fewer samples than this make ranges and forecasts unsteady.
-FEW_SAMPLES = 32
 #: A forecast whose lower bound is further away than this, in dB, needs more samples.
 UNSURE = 1.0
-#: Samples that are looked at for repeats, ranges and classes.
-_LOOKED_AT = 256
 #: Operators that are tried in float together, and samples from which on one class is a remark.
 _TOGETHER, _CLASSES_FROM = 3, 8
-#: Whole numbers up to at least this one are probably pixels.
-_BRIGHT = 128.0
 #: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
 _BUDGET, _MOST_MEASURED = "share<=0.1", 100
 #: The share of the bytes that four bits save to try for operators that keep eight.
@@ -113,9 +108,9 @@ def advise(
         CalibrationError: See `quantize`.
     """
     stream = integer_stream(model, recipe)
-    step = model if stream is None else rooted(model, stream.root)
-    data = (*remarks_about(step, samples, is_stream=stream is not None), *_forecast_remarks(result))
-    trials = []
+    classes = _class_remarks(model, samples) if stream is None else ()  # else classes depend on states
+    data = (*result.report.data, *classes, *_forecast_remarks(result))
+    step, trials = model if stream is None else rooted(model, stream.root), []
     candidates = list(_candidates(step, recipe, result, is_evaluated=evaluation is not None))
     for number, (words, changed) in enumerate(candidates):
         tell = part_of(progress, f"trying {' '.join(words)}", number, len(candidates))
@@ -212,23 +207,6 @@ def _operators(model: Model) -> tuple[int, int]:
     return made.count(TensorType.FLOAT32), made.count(TensorType.INT16)
 
 
-def remarks_about(model: Model, samples: Calibration, *, is_stream: bool = False) -> Iterator[str]:
-    """Yield what is wrong with calibration data: too few, repeated, one class, constant, or numbers not scaled."""
-    count = sum(1 for _ in samples)
-    seen = list(islice(samples, _LOOKED_AT))
-    if count < FEW_SAMPLES:
-        yield f"few samples: {count}; {FEW_SAMPLES} or more make ranges and forecasts steady, 100 to 500 are usual"
-    distinct = len({tuple(sample[t].tobytes() for t in sorted(sample)) for sample in seen})
-    if distinct == 1 and len(seen) > 1:
-        yield f"constant: all of the first {len(seen)} samples are equal"
-    elif 2 * distinct <= len(seen):
-        yield f"repeated: {distinct} of the first {len(seen)} samples are distinct"
-    for tensor in view(model).inputs:
-        yield from _range_remarks(view(model).tensors[tensor].name or "input", [s[tensor] for s in seen], samples)
-    if distinct > 1 and not is_stream:  # whose classes depend on states
-        yield from _class_remarks(model, seen)
-
-
 def _forecast_remarks(result: Result) -> Iterator[str]:
     """Yield that the forecast for other samples is unsure, if two standard errors are more than UNSURE dB."""
     best = result.report.ranking[0]
@@ -239,22 +217,10 @@ def _forecast_remarks(result: Result) -> Iterator[str]:
         )
 
 
-def _range_remarks(name: str, values: Sequence[Any], samples: Calibration) -> Iterator[str]:
-    """Yield that an input is 0 to 255 as pixels are, or far beyond, without a mean and a standard deviation."""
-    if not values or values[0].dtype != np.float32 or samples.scaling is not None:
-        return
-    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
-    if low >= 0 and _BRIGHT <= high <= 255 and all(bool(np.all(v == np.rint(v))) for v in values):
-        yield (
-            f"range: {name} holds whole numbers {low:g} to {high:g}, as pixels do; unless the model was trained on "
-            "these, give its --mean and --std (--std 255 for 0 to 1, --mean 127.5 --std 127.5 for -1 to 1)"
-        )
-
-
-def _class_remarks(model: Model, seen: Iterable[Sample]) -> Iterator[str]:
+def _class_remarks(model: Model, samples: Iterable[Sample]) -> Iterator[str]:
     """Yield that the float model gives all samples one class."""
     output = view(model).outputs[0]
-    rows = [values[output] for values in Runner(model, (output,)).each(seen)]
+    rows = [values[output] for values in Runner(model, (output,)).each(islice(samples, LOOKED_AT))]
     is_row = bool(rows) and rows[0].ndim == 2 and rows[0].shape[0] == 1 and rows[0].shape[1] >= 2
     if is_row and len(rows) >= _CLASSES_FROM:
         classes = {int(row.argmax()) for row in rows}

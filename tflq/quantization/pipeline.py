@@ -22,6 +22,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import Evaluation, read_samples, read_sequences
 from tflq.quantization.calibration.quarters import parted
+from tflq.quantization.calibration.remarks import remarks_about
 from tflq.quantization.detours import fit_bodies, quantize_stream
 from tflq.quantization.judge.against_float import compare
 from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
@@ -141,6 +142,7 @@ def quantize(
     if looped is not None:
         form = Rewritten(looped.model, (), looped.origins)
     scaled = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
+    remarked = tuple(remarks_about(source, samples, has_scaling=scaled))
     outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=scaled))
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepare(form.model)
@@ -167,6 +169,7 @@ def quantize(
             sensitivity=sensitivity,
             keep_best=keep_best,
         )
+    result = replace(result, report=replace(result.report, data=remarked))
     if looped is not None:  # the comparison is with the source
         return replace(result, report=replace(number(result.report, form.origins), comparison=result.report.comparison))
     return replace(result, report=number(result.report, form.origins)) if recipe.portable else result

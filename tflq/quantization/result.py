@@ -56,6 +56,7 @@ class Report:
     spared: tuple[Remark, ...]
     sensitivities: tuple[Sensitivity, ...]
     outlying: tuple[int, ...]
+    data: tuple[str, ...] = ()  # remarks about the calibration data
     interrupted: bool = False
     agreed: Agreed | None = None  # on the recipe's several runtimes; None for a single one
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares

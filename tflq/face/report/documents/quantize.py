@@ -44,6 +44,7 @@ class QuantizeDocument(Printed):
     ]
     interrupted: Annotated[bool, "whether the search was ended by an interrupt; `ranking` is the best until then"]
     outlying: Annotated[list[int], "samples far beyond the others"]
+    data: Annotated[list[str], "remarks about the calibration data"]
     next: str
     runtimes: RuntimesDocument | None
     portable: PortableDocument | None

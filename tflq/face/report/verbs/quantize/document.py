@@ -51,6 +51,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "streamed": None if report.streamed is None else fields_of(report.streamed),
         "tails": tails_document(report.tails),
         "outlying": list(report.outlying),
+        "data": list(report.data),
         "interrupted": report.interrupted,
         "runtimes": None if report.agreed is None else agreement_document(report.agreed),
         "portable": portable_document(report.portable),

@@ -75,6 +75,8 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield Fact(size_text(making))
     yield from map(Fact, converter_texts(making.source))
     yield Fact(check_text(report.check), check_style(report.check))
+    if making.advice is None:  # which has them among its own
+        yield from (Fact(f"calibration data: {text}", "warning") for text in report.data)
     yield from (Fact(text, "good") for text in budget_texts(making))
     if tail_text(report.tails):
         yield Fact(tail_text(report.tails), "good")
