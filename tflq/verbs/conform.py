@@ -51,7 +51,7 @@ def make_suite(
 
     Example:
         >>> len(tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400)).suite.cases)
-        3
+        4
     """
     return make(os.fspath(output), Order(profile, level, seed, shard=shard), jobs, progress)
 
@@ -157,7 +157,7 @@ def pack_suite(
     Example:
         >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
         >>> tflq.pack_suite("smoke.npz", "carried")
-        3
+        4
     """
     return pack(os.fspath(suite), folder, level, shard)
 
