@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.grids import (
@@ -12,6 +12,7 @@ from tflq.devices.conformance.grids import (
     extremes,
     functions,
     geometric,
+    layout,
     moving,
     rearranging,
     recurrent,
@@ -26,6 +27,8 @@ LEVELS = {"smoke": 1, "standard": 1, "exhaustive": 4}
 BASIC = (contracting, elementwise, summing, moving, refused, extremes, directed, geometric)
 #: Families of operators that only the level `full` asks for.
 FURTHER = (rearranging, functions, recurrent)
+#: Grids that a suite can have in place of all families.
+FOCUSES: Mapping[str, Callable[[int], Iterator[Draft]]] = {"layout": layout.drafts}
 
 
 def drafts(seed: int, level: str) -> Iterator[Draft]:

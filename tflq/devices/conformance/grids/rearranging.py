@@ -29,6 +29,7 @@ class Codes:
 
 #: A shape (data), a list or number (an int32 constant), or one of the above.
 Operand: TypeAlias = "tuple[int, ...] | list[Any] | int | Fed | Codes | T"
+#: An operator, its aim, operands, outputs and options.
 Row: TypeAlias = "tuple[str, str, Sequence[Operand], Sequence[tuple[int, ...] | T], dict[str, Any]]"
 
 _NOTHING: dict[str, Any] = {}
@@ -122,10 +123,11 @@ def drafts(seed: int) -> Iterator[Draft]:
     rng = np.random.default_rng([seed, 9])
     for row in ROWS:
         for kind in kinds(row[0]):
-            yield _draft(rng, kind, row)
+            yield draft_of(rng, kind, row)
 
 
-def _draft(rng: np.random.Generator, kind: str, row: Row) -> Draft:
+def draft_of(rng: np.random.Generator, kind: str, row: Row) -> Draft:
+    """Return the case of a row, with scale and zero point at random."""
     op, aim, operands, outputs, options = row
     scale, zero = float(np.float32(rng.uniform(0.01, 0.1))), zero_point(rng, kind)
 
