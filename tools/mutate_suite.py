@@ -7,6 +7,7 @@ operator and type reveals it.
     tflq conform make -o standard.npz --jobs 2
     python tools/mutate_suite.py standard.npz
     python tools/mutate_suite.py standard.npz --level smoke --least 0.9 --missed
+    python tools/mutate_suite.py layout.npz --layout       mistakes of layout (tools/device/layouts.py), for all types
 
 Exit status: 0 the score is at least --least; 1 it is not.
 """
@@ -21,11 +22,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from device.description import RIGHT
+from device.layouts import caught_in, plants
 from device.mistakes import MISTAKES
 from device.operators import compute, has
 from device.site import site_of
+from tflq.devices.conformance.grids.kinds import kind_of
 from tflq.devices.conformance.suite import arrays, model_of, read_suite
 from tflq.engine.api.files import load
+from tflq.engine.interpreter import make_plan
+from tflq.engine.profiles import by_name
 from tflq.model.ir import view
 from tflq.model.storage.archive import Archive, opened
 
@@ -58,6 +63,22 @@ def caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
     return found
 
 
+def layouts_caught_by(archive: Archive, level: str) -> dict[Plant, bool]:
+    """Return every mistake of layout, by operator and type, and whether some case reveals it."""
+    found = dict.fromkeys(plants(), False)
+    suite = read_suite(archive).part(level)
+    profile = by_name(suite.profile)
+    for case in suite.cases:
+        kind = kind_of(case.types)
+        if case.is_refused or kind is None:
+            continue
+        plan = make_plan(load(model_of(archive, case)), profile)
+        for given, expected in zip(case.samples, case.expected, strict=True):
+            for name in caught_in(case.op, case.types, plan, arrays(archive, given), arrays(archive, expected)):
+                found[case.op, kind, name] = True
+    return found
+
+
 def _agrees(site: Any, device: Any, samples: list[dict[int, Any]], expected: list[Any]) -> bool:
     return all(np.array_equal(compute(site, device, s), e) for s, e in zip(samples, expected, strict=True))
 
@@ -79,9 +100,10 @@ def main() -> int:
     parser.add_argument("--level", default="standard", help="cases up to this level (default: standard)")
     parser.add_argument("--least", type=float, default=1.0, help="the least share of caught mistakes (default: 1)")
     parser.add_argument("--missed", action="store_true", help="list mistakes that no case reveals")
+    parser.add_argument("--layout", action="store_true", help="plant mistakes of layout instead")
     args = parser.parse_args()
     with opened(args.suite) as archive:
-        found = caught_by(archive, args.level)
+        found = (layouts_caught_by if args.layout else caught_by)(archive, args.level)
     print("\n".join(lines(found, missed=args.missed)))
     return 0 if sum(found.values()) >= args.least * len(found) else 1
 

@@ -28,7 +28,8 @@ def make_suite(
     output: str | os.PathLike[str],
     profile: str = "litert-ref",
     *,
-    level: str = "standard",
+    level: str | None = None,
+    focus: str | None = None,
     seed: int = 0,
     shard: Shard = WHOLE,
     jobs: int = 1,
@@ -39,7 +40,8 @@ def make_suite(
     Args:
         output: The .npz file to write; one that exists is replaced.
         profile: The arithmetic, by name or the path of a profile's file.
-        level: Cases up to this level: "smoke", "standard" or "exhaustive".
+        level: Cases up to this level: "smoke", "standard" (the default) or "exhaustive".
+        focus: Only the cases of one question, which has no levels: "layout".
         seed: The seed of scales, weights and inputs.
         shard: Only the i-th of n parts.
         jobs: Worker processes.
@@ -47,13 +49,17 @@ def make_suite(
 
     Raises:
         FileAccessError: The path cannot be written.
-        UnknownNameError: No profile has that name.
+        OptionError: Both a level and a focus are given.
+        UnknownNameError: No profile or focus has that name.
 
     Example:
         >>> len(tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400)).suite.cases)
-        3
+        4
     """
-    return make(os.fspath(output), Order(profile, level, seed, shard=shard), jobs, progress)
+    if focus is not None and level is not None:
+        raise OptionError(f"a focus has no levels: leave {level!r:.40} out, or the focus")
+    chosen = level or ("standard" if focus is None else "smoke")
+    return make(os.fspath(output), Order(profile, chosen, seed, shard=shard, focus=focus), jobs, progress)
 
 
 def conform(
@@ -157,7 +163,7 @@ def pack_suite(
     Example:
         >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
         >>> tflq.pack_suite("smoke.npz", "carried")
-        3
+        4
     """
     return pack(os.fspath(suite), folder, level, shard)
 

@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tflq.devices.conformance import requirements as subject
+from tflq.devices.conformance.grids import drafts
+from tflq.devices.conformance.grids.kinds import kind_of
 from tflq.devices.conformance.judging import Judged, Result, Verdicts
 from tflq.devices.conformance.suite import Case
 from tflq.face.cli.main import cli
@@ -23,13 +25,29 @@ def case(op: str, types: str, aim: str, *, tells: tuple[str, ...] = (), refused:
     return Case(f"00001-{op.lower()}", op, types, "smoke", aim, tells, "m", (("s",),), expected)
 
 
-def test_the_levels_of_version_1_are_what_is_generated() -> None:
+def test_the_levels_of_version_2_are_what_is_generated() -> None:
     frozen = subject.levels()
     found = list(subject.requirements())
     assert len({name for name, _ in found}) == len(found) > 600
-    assert frozen["version"] == 1
+    assert frozen["version"] == 2
     for level in subject.LEVELS:
         assert frozen["levels"][level] == [name for name, own in found if own == level]
+
+
+def test_every_operator_and_type_has_a_case() -> None:
+    asked = {f"{draft.op}/{kind_of(draft.types)}/computes" for draft in drafts(0, "smoke")}
+    wanted = {name for name, _ in subject.requirements() if name.endswith("/computes")}
+    assert len(wanted) > 200
+    assert not wanted - asked
+
+
+def test_types_of_weights_states_and_indices_are_no_requirements() -> None:
+    names = {name for name, _ in subject.requirements()}
+    assert {"SVDF/int8/computes", "LSTM/uint8/computes", "RESHAPE/int16/computes", "ARG_MAX/uint8/computes"} <= names
+    wrong = {"SVDF/int16/computes", "UNIDIRECTIONAL_SEQUENCE_LSTM/uint8/computes"}  # time weights; weights of floats
+    wrong |= {"SUM/int16/computes"}  # half of the output is not written
+    wrong |= {"ELU/int8/computes"}  # the reference resolver does not register it
+    assert not names & wrong
 
 
 def test_a_case_covers_its_options_and_rounding() -> None:

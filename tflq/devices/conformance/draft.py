@@ -29,10 +29,11 @@ class Draft:
     samples: tuple[Sample, ...]
     options: tuple[str, Mapping[str, Any]] | None = None
     version: int = 1
+    intermediates: tuple[T, ...] = ()
 
     def model(self) -> bytes:
         """Return the `.tflite` file."""
-        return build(self.op, self.inputs, self.outputs, self.options, self.version)
+        return build(self.op, self.inputs, self.outputs, self.options, self.version, self.intermediates)
 
     @property
     def types(self) -> str:
@@ -43,7 +44,7 @@ class Draft:
 
 def feed(inputs: Sequence[T | None]) -> list[T]:
     """Return the operands that are inputs of the model."""
-    return [t for t in inputs if t is not None and t.value is None]
+    return [t for t in inputs if t is not None and t.value is None and not t.variable]
 
 
 def samples_of(rng: np.random.Generator, inputs: Sequence[T | None]) -> tuple[Sample, ...]:
@@ -55,6 +56,8 @@ def _values(rng: np.random.Generator, tensor: T, ends: bool) -> Array:
     dtype = CARRIER[TensorType[tensor.type.upper()]]
     if dtype.kind == "f":
         return np.asarray(rng.normal(0, 50 if ends else 1, tensor.shape), dtype)
+    if dtype.kind == "b":
+        return rng.random(tensor.shape) < 0.5
     low, high = CODES.get(tensor.type, (-1000, 1000))
     if ends:
         return np.asarray(rng.choice([low, int(np.max(tensor.zero_point)), high], tensor.shape), dtype)

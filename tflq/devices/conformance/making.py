@@ -14,13 +14,13 @@ from multiprocessing import get_context
 import numpy as np
 
 from tflq.devices.conformance.draft import Draft, Sample
-from tflq.devices.conformance.grids import drafts
+from tflq.devices.conformance.grids import FOCUSES, drafts
 from tflq.devices.conformance.grids.refused import REFUSED
 from tflq.devices.conformance.suite import Case, Suite, arrays
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import Plan, make_plan, run
 from tflq.engine.profiles import Profile, by_name
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UnknownNameError
 from tflq.model.ir import Model, view
 from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
@@ -51,7 +51,7 @@ class SuiteData:
 class Order:
     """The specification of a suite. `every` = n takes every n-th draft, from the second on; 1 takes all.
 
-    `shard` (i, n) takes every n-th case of the level, from the i-th on.
+    `shard` (i, n) takes every n-th case of the level, from the i-th on. A `focus` has one level and cases of its own.
     """
 
     profile: str = "litert-ref"
@@ -59,13 +59,17 @@ class Order:
     seed: int = 0
     every: int = 1
     shard: tuple[int, int] = (1, 1)
+    focus: str | None = None
 
     def drafts(self) -> Iterator[tuple[int, Draft, str]]:
         """Yield number, draft and level of each case.
 
         The first case of its operator, types and aim, with any activation, belongs to smoke.
         """
-        yield from islice(self._all(), self.shard[0] - 1, None, self.shard[1])
+        found = self._all()
+        if self.focus is not None:
+            found = ((number, draft, "smoke") for number, draft in enumerate(FOCUSES[self.focus](self.seed)))
+        yield from islice(found, self.shard[0] - 1, None, self.shard[1])
 
     def _all(self) -> Iterator[tuple[int, Draft, str]]:
         covered: set[tuple[str, ...]] = set()
@@ -81,8 +85,10 @@ def make(order: Order, jobs: int = 1, tell: Progress = silent) -> SuiteData:
     """Build a suite of a profile's results in `jobs` processes, whose number changes no byte of it.
 
     Raises:
-        UnknownNameError: No profile has that name.
+        UnknownNameError: No profile or focus has that name.
     """
+    if order.focus is not None and order.focus not in FOCUSES:
+        raise UnknownNameError("focus", order.focus, tuple(FOCUSES))
     chosen = by_name(order.profile)
     data: dict[str, Array] = {}
     cases: list[Case] = []

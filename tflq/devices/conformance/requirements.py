@@ -2,11 +2,8 @@
 
 An identifier is OPERATOR/TYPE/ASPECT: `computes`; `OPTION=VALUE`, for the values that the grids of geometries have;
 `rounding`, which only cases cover on which profiles of other rounding rules differ. Requirements come from the kernel
-tables, the facts of operators and the grids. A level is a frozen list of identifiers (made by `tools/make_levels.py`:
-`schemas/conformance_levels.json`); another list is another version.
-from the kernel tables, the
-facts of operators and the grids. A level is a frozen list of identifiers (`schemas/conformance_levels.json`, made by
-`tools/make_levels.py`); another list is another version.
+tables, the facts of operators and the grids. A level is a frozen list of identifiers, which `tools/make_levels.py`
+writes to `schemas/conformance_levels.json`; another list is another version.
 """
 
 from __future__ import annotations
@@ -19,57 +16,56 @@ from datetime import date
 from functools import cache
 from typing import Any
 
-from tflq.devices.conformance.grids.geometric import TYPES, choice_of, spaces
+from tflq.devices.conformance.grids import BASIC
+from tflq.devices.conformance.grids.geometric import choice_of, spaces
+from tflq.devices.conformance.grids.kinds import PROFILE, RELEASE, kind_of, kinds
 from tflq.devices.conformance.judging import Judged, Result, Verdicts
 from tflq.devices.conformance.suite import Case
 from tflq.display import display_by
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError
-from tflq.model.ir import TensorType
 from tflq.model.ir.schema import data_text
 from tflq.model.storage.documents import read_document
 
 LEVELS = ("smoke", "standard", "full")
 COMPUTES, ROUNDING = "computes", "rounding"
-#: The profile whose tables give the operators and types.
-_PROFILE = "litert-ref"
 #: Extents of images, which are no options of the operator.
 _EXTENTS = ("height", "width", "rows")
 _ACTIVATIONS = ("RELU", "RELU_N1_TO_1", "RELU6")
 
 
 def requirements() -> Iterator[tuple[str, str]]:
-    """Yield every identifier with the lowest level that asks for it."""
-    for op, rows in sorted(by_name(_PROFILE).kernels.items()):
+    """Yield every identifier with the lowest level that asks for it.
+
+    Operators that the reference resolver does not register have none: no run of the reference could meet them.
+    """
+    for op in sorted(by_name(PROFILE).kernels):
         fact = OPERATORS.get(op)
-        if fact is None or fact.quantize is None:
+        if fact is None or fact.quantize is None or not fact.highest(RELEASE, optimized=False):
             continue
-        for kind in TYPES:
-            type_ = TensorType[kind.upper()]
-            slots = [slot.types for row in rows for slot in row.signature.inputs if slot.types is not None]
-            if not any(type_ in types for types in slots):
-                continue
-            yield f"{op}/{kind}/{COMPUTES}", "smoke" if op in _test(kind) else "full"
+        for kind in kinds(op):
             space = spaces(kind).get(op)
+            yield f"{op}/{kind}/{COMPUTES}", _level_of(op, kind)
             for name, values in {} if space is None else space.options.items():
                 yield from ((f"{op}/{kind}/{name}={value}", "smoke") for value in values if name not in _EXTENTS)
             if fact.products is not None and kind != "int16":  # int16 rounds once in every runtime
                 yield f"{op}/{kind}/{ROUNDING}", "standard" if op in spaces(kind) else "full"
 
 
-@cache
-def _test(kind: str) -> frozenset[str]:
-    """Return the operators that the grids ask about with codes of a type."""
-    from tflq.devices.conformance.grids import drafts
+def _level_of(op: str, kind: str) -> str:
+    return "smoke" if (op, kind) in _basic() else "full"
 
-    return frozenset(draft.op for draft in drafts(0, "smoke") if kind in draft.types.split())
+
+@cache
+def _basic() -> frozenset[tuple[str, str | None]]:
+    """Return the operators and types that the basic grids ask about."""
+    return frozenset((draft.op, kind_of(draft.types)) for family in BASIC for draft in family.drafts(0))
 
 
 def cover_by(case: Case) -> Iterator[str]:
     """Yield the identifiers that a case covers; none if a target must refuse it."""
-    words = case.types.split()
-    kind = next((word for word in (words[-1], *words) if word in TYPES), None)  # weights may come before the data
+    kind = kind_of(case.types)
     if kind is None or case.is_refused:
         return
     start = f"{case.op}/{kind}/"

@@ -88,7 +88,7 @@ def answer_of(parts: Sequence[Part]) -> tuple[Subject, Answer] | None:
         len(a) < len(b) for a, b in zip(got, outputs, strict=True)
     ):
         return None
-    draft = Dumped(op.name, "a dump", (_Key(),), (), given, None, 1, write(first.model))  # type: ignore[arg-type]
+    draft = Dumped(op.name, "a dump", (_Key(),), (), given, file=write(first.model))  # type: ignore[arg-type]
     return Subject(op.name, f"{left} -> {right}"), Answer(draft, got)
 
 

@@ -10,11 +10,14 @@ import click
 from tflq.face.cli.conform_results import claim_command, diff_command, merge_command
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option
-from tflq.face.cli.judged import check_reports, level_option, report_options, report_verdicts, shard_option
+from tflq.face.cli.judged import LEVELS, check_reports, level_option, report_options, report_verdicts, shard_option
 from tflq.face.cli.options import json_option, profile_option, python_option
 from tflq.face.cli.output import is_quiet, say, say_document, say_written
 from tflq.face.cli.start import Group
 from tflq.face.cli.targets import target_option, timeout_option
+
+#: Cases of one question, in place of all.
+FOCUSES = ("layout",)
 
 
 @click.group("conform", cls=Group)
@@ -35,7 +38,8 @@ def conform_command() -> None:
 @conform_command.command("make")
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(), help="The suite to write (.npz).")
 @force_option
-@level_option
+@click.option("--level", type=click.Choice(LEVELS), help="Cases up to this level.  [default: standard]")
+@click.option("--focus", type=click.Choice(FOCUSES), help="Only cases that ask what kernels get wrong by layout.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of scales, weights and inputs."
 )
@@ -50,11 +54,21 @@ def conform_command() -> None:
 @profile_option
 @json_option
 def make_command(
-    output: str, force: bool, level: str, seed: int, shard: tuple[int, int], jobs: int, profile: str, as_json: bool
+    output: str,
+    force: bool,
+    level: str | None,
+    focus: str | None,
+    seed: int,
+    shard: tuple[int, int],
+    jobs: int,
+    profile: str,
+    as_json: bool,
 ) -> int:
     """Make a suite under a profile: single-operator models, their inputs, and the expected outputs.
 
     Equal options give equal bytes. With --shard, each machine makes a part and runs it; `merge` joins the results.
+    --focus layout makes a suite of its own, without levels: tails behind vectors of 2 to 16 lanes, few channels,
+    several images, operands at odd addresses.
     """
     from tflq.face.report.progress import progress_bar
     from tflq.face.report.verbs.conform.report import suite_report
@@ -62,7 +76,9 @@ def make_command(
 
     check_files([output], [], force=force)
     with progress_bar(lines=True, quiet=is_quiet()) as progress:
-        written = make_suite(output, profile, level=level, seed=seed, shard=shard, jobs=jobs, progress=progress)
+        written = make_suite(
+            output, profile, level=level, focus=focus, seed=seed, shard=shard, jobs=jobs, progress=progress
+        )
     if as_json:
         cases = len(written.suite.cases)
         say_document({"schema": "tflq/conform-make/1", "output": output, "cases": cases, "left_out": written.left_out})

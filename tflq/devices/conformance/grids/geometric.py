@@ -92,7 +92,12 @@ def drafts(seed: int, turn: int = 0, only: str = "") -> Iterator[Draft]:
             if only not in ("", op):
                 continue
             for choice in covering(op, kind, turn):
-                yield _MAKERS[op](Scales(rng, _SPREAD, kind), op, dict(choice))
+                yield draft_of(rng, op, kind, dict(choice))
+
+
+def draft_of(rng: np.random.Generator, op: str, kind: str, choice: Choice) -> Draft:
+    """Return the case of a choice of every option."""
+    return _MAKERS[op](Scales(rng, _SPREAD, kind), op, choice)
 
 
 @cache
