@@ -27,6 +27,7 @@ from tflq.quantization.judge.check import check
 from tflq.quantization.judge.contest import Leader, choose
 from tflq.quantization.judge.eights import find_eights
 from tflq.quantization.judge.journal import Journal, run_facts
+from tflq.quantization.judge.norms import widen_norms
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
 from tflq.quantization.judge.streamed import check_steps, compare_steps
@@ -41,7 +42,7 @@ from tflq.quantization.processes import check_jobs
 from tflq.quantization.ranges.observation import Observations, observe, outlying
 from tflq.quantization.recipe.files import read_recipe
 from tflq.quantization.recipe.presets import distinct
-from tflq.quantization.recipe.recipe import NO_TAIL, Recipe
+from tflq.quantization.recipe.recipe import NO_TAIL, Norms, Recipe
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.result import Report, Result, number, remarks
 from tflq.quantization.runner import Sample
@@ -119,7 +120,7 @@ def quantize(
         if evaluation is not None:
             others = stream.unrolled(read_samples(stream.step, evaluation, mean, std)[0])[0]
         inner: dict[str, Any] = {"sensitivity": sensitivity, "keep_best": keep_best, "jobs": jobs, "labels": labels}
-        recipe, inner["resume"] = replace(recipe, float_tail=NO_TAIL), resume
+        recipe, inner["resume"] = replace(recipe, float_tail=NO_TAIL, norms=Norms.INT8), resume
         made = quantize(stream.stateless(ranges), steps, recipe, progress, evaluation=others, **inner)
         figures = compare_steps(stream, whole := stream.restored(made.model), given, recipe.executor)
         report = number(made.report, stream.origins)
@@ -153,7 +154,7 @@ def quantize(
     task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
-        result = _made(
+        return _made(
             source,
             aim,
             form,
@@ -165,7 +166,6 @@ def quantize(
             sensitivity=sensitivity,
             keep_best=keep_best,
         )
-    return replace(result, report=number(result.report, form.origins)) if recipe.portable else result
 
 
 def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
@@ -195,6 +195,8 @@ def _made(
         tails = find_tails(source, task, notes)
         if tails is not None and tails.operators:
             task = with_tail(task, tails.operators)
+        form, task, norms = widen_norms(form, task, notes)
+        source = form.model
         eights = find_eights(task, notes)
         task = task if eights is None else replace(task, wide=eights.operators)
         ranking = choose(task, leader, notes)
@@ -206,7 +208,8 @@ def _made(
             raise
         notes.kept = True
         task = replace(task, methods=leader.ranked.methods)
-        return _interrupt(source, task, recipe, leader, outlying_samples, proof)
+        kept = _interrupt(source, task, recipe, leader, outlying_samples, proof)
+        return replace(kept, report=number(kept.report, form.origins))
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -239,9 +242,10 @@ def _made(
         portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
         tails=tails,
         eights=None if eights is None else eights.numbered(floats.origins),
+        norms=norms,
         wins_back=None if is_bound else win_back(source, task, result, comparison, judging, costs),
     )
-    return Result(result, report)
+    return Result(result, number(report, form.origins))
 
 
 def _interrupt(

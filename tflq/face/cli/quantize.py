@@ -33,6 +33,7 @@ _NOT_OF_DECODERS = (
     "float_tail",
     "split_outputs",
     "eight_bits",
+    "norms",
     "sensitivity",
     "advise",
     "evaluate",

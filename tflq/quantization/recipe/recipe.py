@@ -99,6 +99,16 @@ class Spared(Enum):
     INT16X8 = "int16x8"
 
 
+class Norms(Enum):
+    """The form of normalizations, such as layer norms, in modes int8 and int8x4."""
+
+    AUTO = "auto"
+    """INT16 if that reduces the loss by a third, else INT8."""
+    INT8 = "int8"
+    INT16 = "int16"
+    FLOAT = "float"
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Bounds within which the most sensitive operators are spared the recipe's mode. None: no bound.
@@ -144,7 +154,7 @@ class Recipe:
     `float_tail` is the operator from which on everything stays in float, in the words of `keep_float`; AUTO finds the
     cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
     the parts of such outputs become outputs of their own. Mode int8x4 without a budget gives `eight_bits`, a share of
-    the bytes that four bits save, back to the operators that lose most by them.
+    the bytes that four bits save, back to the operators that lose most by them. `norms` is the form of normalizations.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -169,6 +179,7 @@ class Recipe:
     float_tail: str = AUTO
     split_outputs: bool = False
     eight_bits: float = 0.2
+    norms: Norms = Norms.AUTO
     candidates: tuple[Methods, ...] = (Methods(),)
 
     def __init__(
@@ -189,6 +200,7 @@ class Recipe:
         float_tail: str = AUTO,
         split_outputs: bool = False,
         eight_bits: float = 0.2,
+        norms: Norms | str = Norms.AUTO,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
         if mode == FLOAT16:
@@ -210,6 +222,7 @@ class Recipe:
             "float_tail": float_tail,
             "split_outputs": split_outputs,
             "eight_bits": eight_bits,
+            "norms": _norms(norms),
             "candidates": candidates,
         }
         for name, value in values.items():
@@ -268,6 +281,13 @@ def _mode(word: Mode | str) -> Mode:
     words = {mode.value: mode for mode in Mode}
     if isinstance(word, str) and word not in words:
         raise UnknownNameError("mode", word, (*words, FLOAT16))
+    return words[word] if isinstance(word, str) else word
+
+
+def _norms(word: Norms | str) -> Norms:
+    words = {norms.value: norms for norms in Norms}
+    if isinstance(word, str) and word not in words:
+        raise UnknownNameError("norms", word, tuple(words))
     return words[word] if isinstance(word, str) else word
 
 
