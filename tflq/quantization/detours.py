@@ -14,7 +14,7 @@ from tflq.quantization.judge.streamed import check_steps, compare_steps
 from tflq.quantization.loops import Fit
 from tflq.quantization.progress import part_of
 from tflq.quantization.recipe.files import digest
-from tflq.quantization.recipe.recipe import NO_TAIL, Recipe
+from tflq.quantization.recipe.recipe import NO_TAIL, Norms, Recipe
 from tflq.quantization.recipe.stamp import stamped
 from tflq.quantization.result import Result, number
 from tflq.quantization.runner import Sample
@@ -31,7 +31,7 @@ def quantize_stream(
     """Return the result for a streaming model: of its step as a function of inputs and states, with its variables."""
     steps, states = stream.unrolled(fitted)
     others = None if judged is None else stream.unrolled(judged)[0]
-    inner = replace(recipe, float_tail=NO_TAIL, keep_float=stream.named(recipe.keep_float))
+    inner = replace(recipe, float_tail=NO_TAIL, norms=Norms.INT8, keep_float=stream.named(recipe.keep_float))
     made = fit(stream.stateless(states), steps, inner, evaluation=others)
     whole = stamped(stream.restored(made.model), digest(recipe))
     figures = compare_steps(stream, whole, fitted if judged is None else judged, recipe.executor)

@@ -30,6 +30,7 @@ from tflq.quantization.judge.check import check
 from tflq.quantization.judge.contest import Leader, choose
 from tflq.quantization.judge.eights import find_eights
 from tflq.quantization.judge.journal import Journal, run_facts
+from tflq.quantization.judge.norms import widen_norms
 from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
 from tflq.quantization.judge.several_runtimes import agreed
 from tflq.quantization.judge.tails import find_tails, with_tail
@@ -169,10 +170,7 @@ def quantize(
             sensitivity=sensitivity,
             keep_best=keep_best,
         )
-    result = replace(result, report=replace(result.report, data=remarked))
-    if looped is not None:  # the comparison is with the source
-        return replace(result, report=replace(number(result.report, form.origins), comparison=result.report.comparison))
-    return replace(result, report=number(result.report, form.origins)) if recipe.portable else result
+    return replace(result, report=replace(result.report, data=remarked))
 
 
 def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
@@ -202,6 +200,8 @@ def _made(
         tails = find_tails(source, task, notes)
         if tails is not None and tails.operators:
             task = with_tail(task, tails.operators)
+        form, task, norms = widen_norms(form, task, notes)
+        source = form.model
         eights = find_eights(task, notes)
         task = task if eights is None else replace(task, wide=eights.operators)
         ranking = choose(task, leader, notes)
@@ -213,7 +213,7 @@ def _made(
             raise
         notes.kept = True
         task = replace(task, methods=leader.ranked.methods)
-        return _interrupt(source, task, recipe, leader, outlying_samples, proof)
+        return _interrupt(original, form, task, recipe, leader, outlying_samples, proof)
     fitting, judging = parted(samples) if recipe.budget is not None else (samples, samples)
     costs: tuple[Sensitivity, ...] = ()
     spared: dict[int, str] = {}
@@ -227,10 +227,8 @@ def _made(
     assert built is not None  # within the budget, or without one
     built, agreement = agreed(task, built)
     result = finish(built.integer.model, recipe)
-    reference = source if recipe.portable else original  # loops of `source` are integer
-    origins = range(len(view(source).ops)) if recipe.portable else form.origins
-    comparison = compare(reference, built, result, *proof.on(judging), task.progress, origins)
-    floats = task.floats
+    floats, reference = task.floats, source if recipe.portable else original  # loops of `source` are integer
+    comparison = compare(reference, form, built, result, *proof.on(judging), task.progress)
     is_bound = recipe.budget is not None or recipe.portable or agreement is not None
     report = Report(
         recipe,
@@ -248,26 +246,34 @@ def _made(
         portable=_outcome(original, result, aim, form, task, built) if recipe.portable else None,
         tails=tails,
         eights=None if eights is None else eights.numbered(floats.origins),
+        norms=norms,
         wins_back=None if is_bound else win_back(reference, task, result, comparison, judging, costs),
     )
-    return Result(result, report)
+    return Result(result, replace(number(report, form.origins), comparison=comparison))
 
 
 def _interrupt(
-    source: Model, task: Task, recipe: Recipe, leader: Leader, outlying_samples: tuple[int, ...], proof: Evaluation
+    original: Model,
+    form: Rewritten,
+    task: Task,
+    recipe: Recipe,
+    leader: Leader,
+    outlying_samples: tuple[int, ...],
+    proof: Evaluation,
 ) -> Result:
     """Return the best candidate when the search was interrupted, compared on held-back samples."""
     fitting, judging = parted(task.samples)
     assert leader.ranked is not None  # the caller checked it
     built = leader.built or build(replace(task, samples=fitting))  # the journal holds no models
     result = finish(built.integer.model, recipe)
-    comparison = compare(source, built, result, *proof.on(judging), None)
+    reference = form.model if recipe.portable else original
+    comparison = compare(reference, form, built, result, *proof.on(judging))
     report = Report(
         recipe,
         (replace(leader.ranked, left=None),),
         comparison,
         0 if judging is task.samples and proof.samples is None else comparison.samples,
-        check(result, source, judging),
+        check(result, original, judging),
         remarks(task.floats, built.kept_float),
         remarks(task.floats, built.assignment.notes),
         (),
@@ -275,7 +281,7 @@ def _interrupt(
         outlying_samples,
         interrupted=True,
     )
-    return Result(result, report)
+    return Result(result, replace(number(report, form.origins), comparison=comparison))
 
 
 def _task(

@@ -13,6 +13,7 @@ from tflq.quantization.judge.budget import Trial
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.eights import Eights
+from tflq.quantization.judge.norms import WideNorms
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.several_runtimes import Agreed
@@ -62,6 +63,7 @@ class Report:
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
     portable: Outcome | None = None  # None if the recipe does not ask for it
     tails: Tails | None = None  # treatments of outputs of several parts; None if there is nothing to treat
+    norms: WideNorms | None = None  # normalizations with activations of 16 bits, or in float; None if there are none
     eights: Eights | None = None  # operators of mode int8x4 with weights of eight bits; None if there are none
     streamed: Streamed | None = None  # of a streaming model, over steps in a row
     wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
@@ -87,10 +89,9 @@ def number(report: Report, origins: Sequence[int]) -> Report:
         return tuple(replace(remark, index=origins[remark.index]) for remark in remarks)
 
     won = report.wins_back
-    tensors = tuple(replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in report.comparison.tensors)
     return replace(
         report,
-        comparison=replace(report.comparison, tensors=tensors),
+        comparison=report.comparison.numbered(origins),
         kept_float=moved(report.kept_float),
         notes=moved(report.notes),
         spared=moved(report.spared),

@@ -13,7 +13,7 @@ from tflq.model.ir.structure import check_structure
 from tflq.model.surgery.batch import with_open_reshapes
 from tflq.quantization.converted import wrong_text
 from tflq.quantization.portable.forms.shapes import with_shapes_folded
-from tflq.quantization.recipe.recipe import NO_TAIL, Methods, Recipe
+from tflq.quantization.recipe.recipe import NO_TAIL, Methods, Norms, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.scheme.widening import widen
@@ -83,6 +83,8 @@ def requantizing(source: Model, recipe: Recipe) -> tuple[FloatModel, Recipe]:
         for edge in (graph.inputs, graph.outputs)
     )
     candidates = (Methods(), Methods(refining=Refining(bias=BiasCorrection.EMPIRICAL)))
-    recipe = replace(recipe, budget=None, float_tail=NO_TAIL, split_outputs=False)  # operators stay as they are
+    recipe = replace(
+        recipe, budget=None, float_tail=NO_TAIL, split_outputs=False, norms=Norms.INT8
+    )  # operators stay as they are
     changed = replace(recipe, mode=mode, input_type=given, output_type=taken, candidates=candidates)
     return floats, changed

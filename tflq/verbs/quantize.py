@@ -53,6 +53,7 @@ class RecipeWords:
     split_outputs: bool = False
     eight_bits: float | None = None
     refine_trained: bool = False
+    norms: str | None = None
     block: str | None = None
     layers: tuple[str, ...] = ()
 
@@ -99,6 +100,8 @@ def recipe_of(words: RecipeWords) -> Recipe:
         if recipe.mode is not Mode.INT8X4:
             raise OptionError(f"--eight-bits is for weights of four bits, not for mode {recipe.mode.value}")
         changed["eight_bits"] = words.eight_bits
+    if words.norms is not None:
+        changed["norms"] = words.norms
     return replace(recipe, **changed)
 
 

@@ -34,6 +34,7 @@ _NOT_OF_DECODERS = (
     "split_outputs",
     "eight_bits",
     "refine_trained",
+    "norms",
     "sensitivity",
     "advise",
     "evaluate",

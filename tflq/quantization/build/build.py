@@ -123,9 +123,10 @@ def _modes(
 ) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
     """Return each operator's mode, and the reason why an operator stays in float."""
     modes, reasons = modes_of(floats, task.recipe.mode, kept_float)
-    if task.wide:
-        wider, _ = modes_of(floats, Mode(task.recipe.spared.value), kept_float)
-        modes = tuple(wider[i] or mode if i in task.wide else mode for i, mode in enumerate(modes))
+    for chosen, wide in ((task.norms, Mode.INT16X8), (task.wide, Mode(task.recipe.spared.value))):
+        if chosen:
+            wider, _ = modes_of(floats, wide, kept_float)
+            modes = tuple(wider[i] or mode if i in chosen else mode for i, mode in enumerate(modes))
     return modes, reasons
 
 

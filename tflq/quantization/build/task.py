@@ -19,7 +19,8 @@ class Task:
     """A float model to be quantized by the `methods` of a recipe on calibration samples.
 
     `kept_float` gives the reason, by index, why operators stay in float. `wide` operators compute in the wider mode of
-    the recipe's budget, if they can; `portable` ones give the same bits on the runtimes that it is portable to. Up to
+    the recipe's budget, if they can, and `norms` with activations of 16 bits; `portable` ones give the same bits on the
+    runtimes that it is portable to. Up to
     `jobs` processes work on the task at the same time. Tasks of the same float model have `shared` in common, and its
     observations in `watching`. `reference` computes the scores to be kept, if it is another model with the same tensors
     than `floats`, whose loops are then integer.
@@ -31,6 +32,7 @@ class Task:
     methods: Methods
     kept_float: Mapping[int, str] = field(default_factory=dict)
     wide: frozenset[int] = frozenset()
+    norms: frozenset[int] = frozenset()
     portable: frozenset[int] = frozenset()
     progress: Progress | None = None
     jobs: int = 1

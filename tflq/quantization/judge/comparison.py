@@ -6,7 +6,7 @@ It works for any two models with the same inputs and outputs: usually a float mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import tee
 
 import numpy as np
@@ -69,6 +69,11 @@ class Comparison:
             *whole,
         ]
         return min(every, key=lambda one: one[:2])[2] if every else None
+
+    def numbered(self, origins: Sequence[int]) -> Comparison:
+        """Return the comparison with the operators of a rewritten reference numbered as in its source."""
+        tensors = (replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in self.tensors)
+        return replace(self, tensors=tuple(tensors))
 
     @property
     def wide(self) -> tuple[Span, ...]:

@@ -79,7 +79,9 @@ def _try(task: Task, judging: Sequence[Sample]) -> Eights | None:
     before, after = (judged(task, built, judging) for built in (four, mixed))
     if is_far_behind(after, before, 1.0):
         return None
-    return Eights(chosen, len(errors), _ratio(before), _ratio(after), _size(mixed, task) - _size(four, task))
+    return Eights(
+        chosen, len(errors), outputs_ratio(before), outputs_ratio(after), _size(mixed, task) - _size(four, task)
+    )
 
 
 def costliest(floats: FloatModel, errors: Mapping[int, float], share: float) -> frozenset[int]:
@@ -97,5 +99,6 @@ def _size(built: Built, task: Task) -> int:
     return file_size(finish(built.integer.model, task.recipe))
 
 
-def _ratio(score: Score) -> float:
+def outputs_ratio(score: Score) -> float:
+    """Return the signal-to-noise ratio of the judged outputs, dB."""
     return 10 * math.log10(max(score.signal, 1e-300) / max(score.noise, 1e-300))

@@ -100,6 +100,16 @@ class Spared(Enum):
     INT16X8 = "int16x8"
 
 
+class Norms(Enum):
+    """The form of normalizations, such as layer norms, in modes int8 and int8x4."""
+
+    AUTO = "auto"
+    """INT16 if that reduces the loss by a third, else INT8."""
+    INT8 = "int8"
+    INT16 = "int16"
+    FLOAT = "float"
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Bounds within which the most sensitive operators are spared the recipe's mode. None: no bound.
@@ -146,7 +156,7 @@ class Recipe:
     cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
     the parts of such outputs become outputs of their own. Mode int8x4 without a budget gives `eight_bits`, a share of
     the bytes that four bits save, back to the operators that lose most by them. Weights that training has rounded keep
-    its codes, unless `refine_trained` lets refinement round them again.
+    its codes, unless `refine_trained` lets refinement round them again. `norms` is the form of normalizations.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -172,6 +182,7 @@ class Recipe:
     split_outputs: bool = False
     eight_bits: float = 0.2
     refine_trained: bool = False
+    norms: Norms = Norms.AUTO
     candidates: tuple[Methods, ...] = (Methods(),)
 
     def __init__(
@@ -193,6 +204,7 @@ class Recipe:
         split_outputs: bool = False,
         eight_bits: float = 0.2,
         refine_trained: bool = False,
+        norms: Norms | str = Norms.AUTO,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
         if mode == FLOAT16:
@@ -215,6 +227,7 @@ class Recipe:
             "split_outputs": split_outputs,
             "eight_bits": eight_bits,
             "refine_trained": refine_trained,
+            "norms": _norms(norms),
             "candidates": candidates,
         }
         for name, value in values.items():
@@ -278,6 +291,13 @@ def _mode(word: Mode | str) -> Mode:
     words = {mode.value: mode for mode in Mode}
     if isinstance(word, str) and word not in words:
         raise UnknownNameError("mode", word, (*words, FLOAT16))
+    return words[word] if isinstance(word, str) else word
+
+
+def _norms(word: Norms | str) -> Norms:
+    words = {norms.value: norms for norms in Norms}
+    if isinstance(word, str) and word not in words:
+        raise UnknownNameError("norms", word, tuple(words))
     return words[word] if isinstance(word, str) else word
 
 

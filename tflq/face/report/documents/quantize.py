@@ -34,6 +34,9 @@ class QuantizeDocument(Printed):
         "what one operator in float gives, as measured; null without --sensitivity, or if that is little",
     ]
     advice: Annotated[AdviceDocument | None, "options that may win losses back, as tried; null without --advise"]
+    norms: Annotated[
+        NormsDocument | None, "normalizations with activations of 16 bits, or in float; null if there are none"
+    ]
     eight_bits: Annotated[
         EightBitsDocument | None, "weights of mode int8x4 that keep eight bits; null if there are none"
     ]
@@ -122,6 +125,14 @@ class StreamedDocument(TypedDict):
     sequences: Annotated[int, "each begins with the first values of variables"]
     variables: int
     sqnr: Annotated[float | NotFinite, "of the worst output, each model from its own states, dB"]
+
+
+class NormsDocument(TypedDict):
+    operators: Annotated[list[int], "by index in the model"]
+    form: Literal["int16", "float"]
+    before: Annotated[float | NotFinite, "signal-to-noise ratio on held-out samples with 8 bits, dB"]
+    after: Annotated[float | NotFinite, "the same in this form"]
+    added: Annotated[int, "bytes that the file has more"]
 
 
 class EightBitsDocument(TypedDict):

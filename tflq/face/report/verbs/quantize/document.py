@@ -7,6 +7,7 @@ import math
 from tflq.face.report.documents.quantize import (
     BudgetTrialDocument,
     EightBitsDocument,
+    NormsDocument,
     QuantizeDocument,
     RankingDocument,
 )
@@ -22,8 +23,10 @@ from tflq.face.report.verbs.quantize.texts import Making, next_step
 from tflq.quantization.judge.budget import front
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.eights import Eights
+from tflq.quantization.judge.norms import WideNorms
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.recipe.files import digest, document_of, plain
+from tflq.quantization.recipe.recipe import Norms
 from tflq.quantization.result import Report
 
 
@@ -47,6 +50,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "trials": _trials(report),
         "sensitivities": [fields_of(sensitivity) for sensitivity in report.sensitivities],
         "wins_back": None if report.wins_back is None else fields_of(report.wins_back),
+        "norms": _norms(report.norms),
         "eight_bits": _eight_bits(report.eights),
         "streamed": None if report.streamed is None else fields_of(report.streamed),
         "tails": tails_document(report.tails),
@@ -73,6 +77,18 @@ def _trials(report: Report) -> list[BudgetTrialDocument]:
         }
         for trial in report.trials
     ]
+
+
+def _norms(norms: WideNorms | None) -> NormsDocument | None:
+    if norms is None:
+        return None
+    return {
+        "operators": list(norms.operators),
+        "form": "float" if norms.form is Norms.FLOAT else "int16",
+        "before": norms.before,
+        "after": norms.after,
+        "added": norms.added,
+    }
 
 
 def _eight_bits(eights: Eights | None) -> EightBitsDocument | None:

@@ -45,6 +45,7 @@ from tflq.face.report.verbs.quantize.texts import (
     headline,
     judge_text,
     next_step,
+    norms_text,
     ranking_row,
     remark_texts,
     sensitivity_row,
@@ -82,6 +83,8 @@ def _blocks(making: Making) -> Iterator[Block]:
         yield Fact(tail_text(report.tails), "good")
     if report.streamed is not None:
         yield Fact(stream_text(report.streamed), "good")
+    if report.norms is not None:
+        yield Fact(norms_text(report.norms), "good" if report.norms.after > report.norms.before else "")
     if report.eights is not None:
         yield Fact(eights_text(report.eights), "good")
     if report.wins_back is not None:

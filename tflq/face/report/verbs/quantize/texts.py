@@ -28,12 +28,13 @@ from tflq.quantization.calibration import Scaling
 from tflq.quantization.calibration.quarters import FEW
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.eights import Eights
+from tflq.quantization.judge.norms import WideNorms
 from tflq.quantization.judge.selection import Ranked
 from tflq.quantization.judge.sensitivity import Sensitivity
 from tflq.quantization.judge.streamed import Streamed
 from tflq.quantization.judge.win_back import WinBack
 from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import Mode
+from tflq.quantization.recipe.recipe import Mode, Norms
 from tflq.quantization.result import Remark, Report, Result
 
 #: The samples of the next step: calibration data would judge a model by what it was fitted to.
@@ -110,6 +111,18 @@ def win_text(won: WinBack) -> str:
         f"gains most in float, of {counted(won.tried, 'operator')} tried: {won.operator} {won.op}; "
         f"--keep-float {won.operator} gives outputs of {decibels(won.sqnr)}, "
         f"{won.gained:.1f} dB more, for {bytes_}, in this configuration"
+    )
+
+
+def norms_text(norms: WideNorms) -> str:
+    """Return what normalizations in another form than 8 bits give, and what they cost."""
+    is_float = norms.form is Norms.FLOAT
+    form = "are in float" if is_float else "have activations of 16 bits"
+    others = "int16 keeps them integer" if is_float else "float is faster on CPUs"
+    return (
+        f"{counted(len(norms.operators), 'operator')} of normalizations {form}: {decibels(norms.after)} instead of "
+        f"{decibels(norms.before)} on held-out samples, for {norms.added:,} bytes more (--norms {others}, int8 "
+        "for 8 bits)"
     )
 
 
