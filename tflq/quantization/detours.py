@@ -50,3 +50,8 @@ def fit_bodies(recipe: Recipe, progress: Progress | None, fit: Callable[..., Res
         return fit(body, samples, inner, part_of(progress, f"loop {number + 1} of {count}", number, count)).model
 
     return fit_body
+
+
+def without_auto_norms(recipe: Recipe) -> Recipe:
+    """Return a recipe for a model with integer loops: 16 bits change the tensors that its `Task.reference` shares."""
+    return replace(recipe, norms=Norms.INT8) if recipe.norms is Norms.AUTO else recipe

@@ -43,6 +43,11 @@ class Looped:
     origins: tuple[int, ...]
     refused: dict[int, str]
 
+    def reasons(self, origins: Sequence[int]) -> dict[int, str]:
+        """Return the reasons by the indices of operators that come from those of `model`."""
+        sources = {i: self.origins[origin] for i, origin in enumerate(origins)}
+        return {i: self.refused[source] for i, source in sources.items() if source in self.refused}
+
 
 @dataclass(frozen=True, slots=True)
 class _Loop:

@@ -23,7 +23,7 @@ from tflq.quantization.calibration import Calibration, CalibrationSource
 from tflq.quantization.calibration.labelled import Evaluation, read_samples, read_sequences
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.calibration.remarks import remarks_about
-from tflq.quantization.detours import fit_bodies, quantize_stream
+from tflq.quantization.detours import fit_bodies, quantize_stream, without_auto_norms
 from tflq.quantization.judge.against_float import compare
 from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
 from tflq.quantization.judge.check import check
@@ -150,12 +150,11 @@ def quantize(
     recipe.check_against(floats.trained)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
     if looped is not None:
-        kept_float |= {
-            i: looped.refused[k] for i, o in enumerate(floats.origins) if (k := form.origins[o]) in looped.refused
-        }
+        kept_float |= looped.reasons(floats.origins)
     portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in aim.operators)
     task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
-    task = task if looped is None else replace(task, reference=source)
+    if looped is not None:
+        task = replace(task, reference=source, recipe=without_auto_norms(task.recipe))
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
         result = _made(
