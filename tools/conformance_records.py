@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from tflq.devices.conformance.records import suite_mark
+from tflq.devices.conformance.suite import kept, read_suite, write_suite
+from tflq.model.storage.archive import opened
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "golden" / "conformance"
@@ -60,7 +64,7 @@ def recorded(
     found: dict[str, dict[str, list[str]]] = {}
     for case in document["cases"]:
         if not case["must_be_refused"]:
-            word = (case["outputs"] or "")[:DIGITS] or (REFUSED if case["result"] == REFUSED else ENDED)
+            word = (case["outputs"] or "")[:DIGITS] or _missing(case)
             word = word if outputs[case["digest"]] == 1 else UNDEFINED
             found.setdefault(case["op"], {}).setdefault(case["types"], []).append(word)
     results = {op: " ".join(" ".join(words) for words in kinds.values()) for op, kinds in sorted(found.items())}
@@ -74,6 +78,54 @@ def seconds_of(work: Path) -> float:
     given = [path.stat().st_mtime for path in work.glob("*/case.txt")]
     answers = [path.stat().st_mtime for name in ("out*.bin", "refused.txt") for path in work.glob(f"*/{name}")]
     return max(answers) - min(given)
+
+
+def rest_of(suite: str, key: str, output: str, folder: Path = RECORDS) -> int:
+    """Write a suite of the cases that a record lacks, and return their number.
+
+    A case is known by the digest of its model and inputs, so that a record with the results of both is whole.
+    """
+    row = _read(folder / f"{key}.json", SCHEMA)
+    known = {name for names in _cases(folder, row["suite"]).values() for name in names}
+    with opened(suite) as archive:
+        whole = read_suite(archive)
+        cases = tuple(c for c in whole.cases if not c.is_refused and c.digest[:CASE_DIGITS] not in known)
+        write_suite(output, replace(whole, cases=cases), kept(cases, archive))
+    return len(cases)
+
+
+def join(document: Mapping[str, Any], work: Path, key: str, suite: str, folder: Path = RECORDS) -> None:
+    """Write a record on a suite: its own results, and those of a run of the cases that it lacked.
+
+    Raises:
+        SystemExit: Some case of the suite has neither.
+    """
+    with opened(suite) as archive:
+        mark, whole = suite_mark(archive), read_suite(archive)
+    cases = [{"must_be_refused": c.is_refused, "op": c.op, "types": c.types, "digest": c.digest} for c in whole.cases]
+    listed = cases_of({"suite": mark, "cases": cases})
+    row = _read(folder / f"{key}.json", SCHEMA)
+    given: dict[str, str] = {}
+    for op, names in _cases(folder, row["suite"]).items():
+        given |= dict(zip(names, row["results"][op].split(), strict=True))
+    for case in document["cases"]:
+        given[case["digest"][:CASE_DIGITS]] = (case["outputs"] or "")[:DIGITS] or _missing(case)
+    lacking = sum(name not in given for kinds in listed["cases"].values() for name in _words(kinds))
+    if lacking:
+        raise SystemExit(f"{key}: {lacking} cases are in neither")
+    results = {op: " ".join(given[name] for name in _words(kinds)) for op, kinds in listed["cases"].items()}
+    seconds = round(row["seconds"] + seconds_of(work), 1)
+    made = {**row, "suite": mark, "seconds": seconds, "results": results}
+    for path, value in ((folder / "cases" / f"{mark[:SUITE_DIGITS]}.json", listed), (folder / f"{key}.json", made)):
+        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _words(kinds: Mapping[str, str]) -> list[str]:
+    return [name for words in kinds.values() for name in words.split()]
+
+
+def _missing(case: Mapping[str, Any]) -> str:
+    return REFUSED if case["result"] == REFUSED else ENDED
 
 
 def write(
@@ -109,7 +161,7 @@ def _read(path: Path, schema: str) -> dict[str, Any]:
 def _cases(folder: Path, suite: str) -> dict[str, list[str]]:
     """Return a suite's cases by operator."""
     row = _read(folder / "cases" / f"{suite[:SUITE_DIGITS]}.json", CASES_SCHEMA)
-    return {op: [name for words in kinds.values() for name in words.split()] for op, kinds in row["cases"].items()}
+    return {op: _words(kinds) for op, kinds in row["cases"].items()}
 
 
 def records(folder: Path = RECORDS) -> list[Record]:

@@ -4,6 +4,9 @@
     tflq conform run smoke.npz --target CMD --work WORK --json > run.json
     python tools/scoreboard.py record run.json WORK --name "OpenVINO 2026.4.1, CPU" --key openvino-2026.4.1
         [--again second.json]                  documents of further runs: what differs is undefined
+    python tools/scoreboard.py rest smoke.npz openvino-2026.4.1 -o rest.npz
+                                               only the cases that a record lacks; after a run of them:
+    python tools/scoreboard.py join rest.json WORK smoke.npz --key openvino-2026.4.1
     python tools/scoreboard.py page            write the page and its picture from golden/conformance
     python tools/scoreboard.py page --check    only check whether they are up to date
 
@@ -21,7 +24,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance_records import ABSENT, ENDED, REFUSED, ROOT, UNDEFINED, Record, computed, records, shared, write
+from conformance_records import (
+    ABSENT,
+    ENDED,
+    REFUSED,
+    ROOT,
+    UNDEFINED,
+    Record,
+    computed,
+    join,
+    records,
+    rest_of,
+    shared,
+    write,
+)
 from profile_docs import kept
 from scoreboard_picture import Share, draw, step
 
@@ -46,7 +62,7 @@ records are digests of the runtimes' own outputs.
 *same* and *differs* count the models whose outputs have the bits of the reference kernels of LiteRT 2.3.0, and those
 whose outputs have others. *refused* are models that the runtime does not support, *failed* those at which it crashed or
 hung, or whose outputs change from run to run, *accepted* those that had to be refused. Times are those of one process
-that loads and runs all models.
+that loads and runs all models, beside other work of the machine.
 
 | group | runtime | same | differs | refused | failed | accepted | seconds |
 |---|---|---|---|---|---|---|---|"""
@@ -251,6 +267,15 @@ def main() -> int:
     recording.add_argument("--name", required=True, help="system and release, a comma and its kernels, for people")
     recording.add_argument("--key", required=True, help="the name of the record's file")
     recording.add_argument("--again", type=Path, action="append", default=[], help="what another run printed")
+    resting = verbs.add_parser("rest", help="write a suite of the cases that a record lacks")
+    resting.add_argument("suite", help="the whole suite")
+    resting.add_argument("key", help="the name of the record's file")
+    resting.add_argument("-o", "--output", required=True, help="the suite to write")
+    joining = verbs.add_parser("join", help="add a run of these cases to the record")
+    joining.add_argument("document", type=Path, help="what `tflq conform run --json` printed for the rest")
+    joining.add_argument("work", type=Path, help="the folder that --work named")
+    joining.add_argument("suite", help="the whole suite")
+    joining.add_argument("--key", required=True, help="the name of the record's file")
     writing = verbs.add_parser("page", help="write docs/scoreboard.md and its picture")
     writing.add_argument("--check", action="store_true", help="only check whether they are up to date")
     args = parser.parse_args()
@@ -258,6 +283,12 @@ def main() -> int:
         document = json.loads(args.document.read_text(encoding="utf-8"))
         again = [json.loads(path.read_text(encoding="utf-8")) for path in args.again]
         write(document, args.work, args.key, args.name, f"{platform.system()} {platform.machine()}", again=again)
+        return 0
+    if args.verb == "rest":
+        print(f"{args.output}: {rest_of(args.suite, args.key, args.output)} cases")
+        return 0
+    if args.verb == "join":
+        join(json.loads(args.document.read_text(encoding="utf-8")), args.work, args.key, args.suite)
         return 0
     found = records()
     made = {PAGE: page(found), PICTURE: picture(found), TARGETS: targets(found, TARGETS.read_text(encoding="utf-8"))}

@@ -118,6 +118,25 @@ def test_a_record_is_of_a_runs_outputs(tmp_path: Path) -> None:
         kept.write({**document, "shard": [1, 2]}, work, "two", "Two", "machine", tmp_path / "records")
 
 
+def test_a_run_of_the_rest_makes_an_older_record_whole(tmp_path: Path) -> None:
+    suite, rest, folder = tmp_path / "suite.npz", tmp_path / "rest.npz", tmp_path / "records"
+    make_suite(str(suite), Order(every=300))
+    document = ran(suite, tmp_path / "work")
+    kept.write(document, tmp_path / "work", "one", "One", "machine", folder)
+    whole = json.loads((folder / "one.json").read_text(encoding="utf-8"))
+    older = {**document, "suite": "f" * 64, "cases": document["cases"][::2]}
+    kept.write(older, tmp_path / "work", "one", "One", "machine", folder)
+    count = kept.rest_of(str(suite), "one", str(rest), folder)
+    assert count == sum(not case["must_be_refused"] for case in document["cases"][1::2]) > 3
+    found = ran(rest, tmp_path / "second")
+    assert len(found["cases"]) == count
+    with pytest.raises(SystemExit, match="1 cases are in neither"):
+        kept.join({**found, "cases": found["cases"][1:]}, tmp_path / "second", "one", str(suite), folder)
+    kept.join(found, tmp_path / "second", "one", str(suite), folder)
+    joined = json.loads((folder / "one.json").read_text(encoding="utf-8"))
+    assert {**joined, "seconds": 0} == {**whole, "seconds": 0}
+
+
 def copied(folder: Path) -> Path:
     (folder / "cases").mkdir()
     for path in kept.RECORDS.rglob("*.*"):

@@ -10,6 +10,7 @@ import pytest
 
 import tflq
 from tflq.devices.conformance.one_operator import T, build
+from tflq.errors import UndefinedResultError
 
 
 def run(
@@ -122,3 +123,24 @@ def test_gates_of_16_bits() -> None:
     interpreter.set_tensor(given["index"], np.array(CODES, np.int16).reshape(1, 6, 2))
     interpreter.invoke()
     assert interpreter.get_tensor(made["index"]).flatten().tolist() == EXPECTED
+
+
+def test_inverse_root() -> None:
+    x, y = T("int16", (1,), 2.0**-13, 0), T("int16", (1,), 2.0**-15, 0)
+    assert run("RSQRT", [x], y, [np.array([10176], np.int16)], None, 1) == 29401
+
+
+@pytest.mark.parametrize(("profile", "expected"), [("litert-2.4-ref", 28411), ("litert-ref", 28410)])
+def test_quotient(profile: str, expected: int) -> None:
+    """Codes that ai-edge-litert-nightly 2.4.0.dev20261026 and ai-edge-litert 2.3.0 were seen to give."""
+    scales = (float.fromhex(scale) for scale in ("0x1.9a86e6p-14", "0x1.fd512p-15", "0x1.0a8042p-12"))
+    a, b, y = (T("int16", (1,), scale, 0) for scale in scales)
+    fed = [np.array([code], np.int16) for code in (-21361, -4769)]
+    assert run("DIV", [a, b], y, fed, ("DivOptions", {}), 1, profile) == expected
+
+
+def test_unset_paddings_are_refused() -> None:
+    x, y = T("int8", (1, 3, 4, 1), 0.1, -44), T("int8", (4, 2, 2, 1), 0.1, -44)
+    lists = [T("int32", np.shape(v), value=np.array(v)) for v in ([2, 2], [[1, 0], [0, 0]])]
+    with pytest.raises(UndefinedResultError, match="output_offset"):
+        run("SPACE_TO_BATCH_ND", [x, *lists], y, [np.zeros((1, 3, 4, 1), np.int8)], ("SpaceToBatchNDOptions", {}), 1)

@@ -60,11 +60,12 @@ class OpData:
 
 
 def prepare_quantized(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Compute the real multiplier in float32, then widen it to float64."""
+    """Compute the real multiplier as a quotient by a product, in the arithmetic's type of scales."""
     a, b, y = both(node)
     dtype = np.dtype(y.type.label)
     shape = broadcast_shape(node, a, b)
-    multiplier = quantize_multiplier(float(a.scale / (b.scale * y.scale)))
+    first, second, made = (arithmetic.scale_type(operand.scale) for operand in (a, b, y))
+    multiplier = quantize_multiplier(float(first / (second * made)))
     clamp = code_range(node, y, dtype)
     data = OpData(a.zero_point, b.zero_point, multiplier, y.zero_point, clamp, dtype, shape)
     return Prepared((shape,), data, eval_quantized)

@@ -14,15 +14,17 @@ Source: LiteRT 2.3, space_to_batch_nd.cc; reference/space_to_batch_nd.h SpaceToB
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.engine.kernels.families.element_types import SIZED
 from tflq.engine.kernels.families.movement import contiguous
 from tflq.engine.kernels.families.space_batch import Blocks, blocks_of, check_quantization
-from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape, valid
+from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
@@ -78,4 +80,14 @@ def eval_space_to_batch(data: OpData, x: Array, block: Array, paddings: Array) -
     return contiguous(dealt).reshape(data.shape)
 
 
-KERNELS = (Kernel("SPACE_TO_BATCH_ND", f"{SIZED} int32 int32 -> {SIZED}", prepare, (1, 4), shape_operands=(1, 2)),)
+def prepare_unpadded(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse borders: Init of tflite-micro's kernel leaves the code that fills them unset."""
+    if any(margin > 0 for margins in blocks_of(node).margins for margin in margins):
+        raise UndefinedResultError(
+            node.op, "paddings are filled with SpaceToBatchParams.output_offset, which is never set"
+        )
+    return prepare(node, arithmetic)
+
+
+_KERNEL = Kernel("SPACE_TO_BATCH_ND", f"{SIZED} int32 int32 -> {SIZED}", prepare, (1, 4), shape_operands=(1, 2))
+KERNELS = (_KERNEL, *valid(micro(), replace(_KERNEL, prepare=prepare_unpadded)))

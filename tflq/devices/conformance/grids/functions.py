@@ -97,14 +97,21 @@ def _function(scales: Scales, aim: str, op: str, kind: str, function: Function) 
 
 
 def _quotients(scales: Scales, aim: str, kind: str) -> Draft:
-    """Return all pairs of codes whose divisor is neither the zero point nor the code 0, which some releases refuse."""
+    """Return all pairs of codes with a defined quotient, of at least half a code.
+
+    LiteRT shifts smaller ones by more bits than a word has. No divisor is the zero point, or the code 0, which some
+    releases refuse.
+    """
     few = codes(kind) if kind != "int16" else codes(kind)[::17]
-    a, b = _tensor(scales, kind, 4.0), _tensor(scales, kind, 2.0)
-    divisors = few[(few != b.zero_point) & (few != 0)]
-    grid = [np.ascontiguousarray(one) for one in np.meshgrid(few, divisors, indexing="ij")]
-    x, d, y = (replace(t, shape=grid[0].shape) for t in (a, b, _tensor(scales, kind, 8.0)))
+    a, b, y = (_tensor(scales, kind, reach) for reach in (4.0, 2.0, 8.0))
+    x, d = np.meshgrid(few, few[(few != b.zero_point) & (few != 0)], indexing="ij")
+    reals = [(one.astype(np.int64) - int(t.zero_point)) * float(t.scale) for one, t in ((x, a), (d, b))]
+    x = np.where(np.abs(reals[0] / reals[1]) < 0.5 * float(y.scale), few[-1], x)
+    inputs = tuple(replace(t, shape=x.shape) for t in (a, b))
+    fed = tuple(np.ascontiguousarray(one) for one in (x, d))
     options = ("DivOptions", {"fused_activation_function": 0})
-    return Draft("DIV", f"all pairs; {aim}", (x, d), (y,), (tuple(grid),), options, version_of("DIV", kind))
+    y = replace(y, shape=x.shape)
+    return Draft("DIV", f"all pairs; {aim}", inputs, (y,), (fed,), options, version_of("DIV", kind))
 
 
 def _slopes(scales: Scales, aim: str, kind: str) -> Draft:
@@ -141,6 +148,8 @@ def _sums(scales: Scales, aim: str) -> Draft:
     x = replace(_tensor(scales, "int8", 4.0), shape=(64, 6, 4), zero_point=0)
     y = T("int8", (64, 4), scales.near(float(x.scale) * 6, 0.5), 0)
     fed: Array = scales.rng.integers(0, 128, x.shape).astype(np.int8)
+    if fed.sum(axis=1, dtype=np.int64).max() * float(x.scale) > 127 * float(y.scale):
+        y = replace(y, scale=2 * float(y.scale))
     return _along_rows("SUM", f"sums of 6 codes from 0 to 127; {aim}", x, y, ((fed,),))
 
 

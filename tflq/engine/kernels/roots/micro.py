@@ -36,7 +36,7 @@ def prepare_int16(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Require zero points 0."""
     x, y = same_type(node)
     check_elementwise(node)
-    return Prepared((x.shape,), OpData(inverse_multiplier(x, y)), eval_int16)
+    return Prepared((x.shape,), OpData(inverse_multiplier(x, y, arithmetic)), eval_int16)
 
 
 def eval_int16(data: OpData, x: Array) -> Array:

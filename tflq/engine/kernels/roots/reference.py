@@ -93,10 +93,11 @@ class RsqrtData:
     table: Array
 
 
-def inverse_multiplier(x: Operand, y: Operand) -> Multiplier:
-    """Return 1 / (sqrt(input scale) * output scale): root and product in float32, quotient in float64."""
+def inverse_multiplier(x: Operand, y: Operand, arithmetic: Arithmetic) -> Multiplier:
+    """Return 1 / (sqrt(input scale) * output scale): root and product in the type of scales, quotient in float64."""
+    real = arithmetic.scale_type
     with np.errstate(all="ignore"):
-        multiplier = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(x.scale) * y.scale)))
+        multiplier = quantize_multiplier(float(np.float64(1) / np.float64(np.sqrt(real(x.scale)) * real(y.scale))))
     if not -31 <= multiplier.shift - FRACTION <= 30:
         raise UndefinedResultError("MultiplyByQuantizedMultiplier", f"shifted by {multiplier.shift - FRACTION} bits")
     return multiplier
@@ -110,7 +111,8 @@ def prepare_rsqrt_int8(node: Node, arithmetic: Arithmetic) -> Prepared:
         raise UndefinedResultError(node.op, "a scale of 0")
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
     table = np.empty(256, np.int8)
-    inverse_roots(codes, int(x.zero_point), *inverse_multiplier(x, y), int(y.zero_point), -128, 127, table)
+    multiplier = inverse_multiplier(x, y, arithmetic)
+    inverse_roots(codes, int(x.zero_point), *multiplier, int(y.zero_point), -128, 127, table)
     return Prepared((x.shape,), RsqrtData(x.zero_point, table), eval_rsqrt_int8)
 
 
