@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tflq as package
-from tflq.devices.conformance.changes import Answer, KernelChange
-from tflq.devices.conformance.judging import Verdicts
+from tflq.devices.conformance import judging
+from tflq.devices.conformance.changes import Answer, Computed, KernelChange, compare_runs
+from tflq.devices.conformance.judging import Judged, Verdicts
 from tflq.devices.conformance.session import Order, make_suite
-from tflq.devices.conformance.suite import kept, read_suite, write_suite
+from tflq.devices.conformance.suite import Case, kept, read_suite, write_suite
 from tflq.errors import InputError
 from tflq.face.cli.main import cli
 from tflq.model.ir.schema import data_text
@@ -62,6 +64,60 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(suite, tmp_path_factory.mktemp("runs"))
+
+
+#: Kernels as a new build may have them: rows of a profile's file, and what is said of the changed cases.
+PLANTED = (
+    (
+        {"op": "CONV_2D", "types": "int8 int8 int32 -> int8", "requantizer": {"last": "towards minus infinity"}},
+        "minus infinity",
+    ),
+    ({"op": "MAX_POOL_2D", "types": "int8 -> int8", "ignores": {"option": "activation"}}, "activation is ignored"),
+)
+
+
+@pytest.mark.parametrize(("row", "said"), PLANTED, ids=[row["op"] for row, _ in PLANTED])
+def test_the_formula_of_a_changed_kernel_is_named(row: Any, said: str, suite: Path, runs: Runs, tmp_path: Path) -> None:
+    path = tmp_path / "after.yaml"
+    path.write_text(json.dumps({"schema": "tflq/profile/1", "base": BEFORE, "rows": [row]}), encoding="utf-8")
+    found = package.diff_verdicts(runs[BEFORE], package.conform(suite, f"profile:{path}"))
+    assert {kernel.op for kernel in found.kernels} == {row["op"]}
+    kernel = found.kernels[0]
+    assert re.search(said, kernel.after.name)
+    assert (kernel.after.is_refuted, kernel.before.name) == (False, BEFORE)
+
+
+def _changed(*causes: str, places: tuple[str, ...] = ()) -> Computed:
+    """Return what is named of changed cases with these causes and places."""
+
+    def one(number: int, result: str, outputs: str, cause: str, place: str) -> Judged:
+        case = Case(f"{number:05}", "TANH", "int8 -> int8", "smoke", "aim", (), "", (), ((),))
+        named = (cause,) if cause else ()
+        found = Judged(case, judging.Result(result), causes=named, digest=str(number), size=number + 1)
+        return replace(found, outputs=outputs, place=place)
+
+    pairs = list(zip_longest(causes, places, fillvalue=""))
+    before = tuple(one(k, "passes", "a", "", "") for k in range(len(pairs)))
+    after = tuple(one(k, "differs", "b", *pair) for k, pair in enumerate(pairs))
+    runs = (Verdicts(name, BEFORE, "smoke", cases) for name, cases in (("old", before), ("new", after)))
+    return compare_runs(*runs).kernels[0].after
+
+
+def test_an_arithmetic_that_misses_a_small_case_is_the_nearest() -> None:
+    whole, missing = _changed("x", "x", "x"), _changed("x", "x", "")
+    assert (whole.name, whole.reproduced, whole.is_refuted) == ("x", 3, False)
+    assert (missing.name, missing.reproduced, missing.is_refuted) == ("x", 2, True)
+
+
+def test_a_place_holds_for_half_of_the_cases() -> None:
+    few, most = (_changed("", "", "", places=("here",) * count) for count in (1, 2))
+    assert (few.name, few.place, few.placed) == ("", "", 0)
+    assert (most.name, most.place, most.placed) == ("", "here", 2)
+
+
+def test_a_cause_of_few_cases_is_not_named() -> None:
+    found = _changed("clamp at another code", "", "", places=("", "here", "here"))
+    assert (found.name, found.place) == ("", "here")
 
 
 @pytest.mark.parametrize("after", AFTER)

@@ -12,12 +12,15 @@ import yaml
 from click.testing import CliRunner
 
 from support.planted import Device, Fields, PlantedTarget, planted
+from support.planted_chips import Chip
 from tflq.devices.learning.asking import Asker
 from tflq.devices.learning.findings import Findings, Learned, State
 from tflq.devices.learning.form import Form
+from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.learner import learn
 from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import document_of, text_of
+from tflq.devices.learning.splitting import doubting
 from tflq.devices.learning.subjects import Subject, subjects
 from tflq.devices.learning.words import describe, finding, work_out
 from tflq.engine.interpreter import make_plan, run
@@ -25,6 +28,7 @@ from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, UnsupportedError
 from tflq.face.cli.main import cli
 from tflq.model.flatbuf import read
+from tflq.model.ir import Model, view
 from tflq.model.ir.schema import data_text
 
 QUICK = Effort(first=10, fresh=8, seed=1)
@@ -78,6 +82,40 @@ def test_a_fault_in_some_channels_is_unknown_and_said_where(tmp_path: Path) -> N
     assert one.state is State.UNKNOWN
     assert one.share[0] < one.share[1]
     assert one.rows() == []
+
+
+class OtherWithDilation:
+    """A device that computes other codes with a dilated window."""
+
+    device = Chip("CONV_2D")
+
+    def run(self, model: Model, inputs: list[Any]) -> Any:
+        options = view(model).op(0).options
+        assert options is not None
+        is_dilated = any(options.get(f"dilation_{axis}_factor", 1) > 1 for axis in "hw")
+        return self.device.run(model, inputs) ^ np.int8(is_dilated)
+
+
+@pytest.mark.slow
+def test_a_form_is_learned_for_the_usual_value_of_an_option() -> None:
+    """The first models hold dilated windows, so that no form reproduces all of them."""
+    target = PlantedTarget(OtherWithDilation())
+    (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), Effort(first=24, fresh=8, seed=1)).operators
+    assert one.state is State.PARTLY
+    (only,) = [row["only"] for row in one.rows() if "only" in row]
+    assert (tuple(only["names"]), only["values"]) == (("dilation_h", "dilation_w"), (("1", "1"),))
+    same, elements = one.fresh_exact, one.fresh_elements
+    assert same == elements > 1000
+
+
+def test_forms_that_came_near_are_asked_about() -> None:
+    """A float sum and a sum of integers differ once in many thousand elements: the questions hold such elements."""
+    forms = Forms(Subject("DEPTHWISE_CONV_2D", "int8 int8 int32 -> int8"))
+    first, second = (Form(like) for like in ("litert-ref", "litert-xnnpack"))
+    drafts = doubting(forms, first, [second], 3, 0)
+    assert drafts
+    for draft in drafts:
+        assert all(a != b for a, b in zip(forms.by_sample(first, draft), forms.by_sample(second, draft), strict=True))
 
 
 def test_noise_is_named() -> None:

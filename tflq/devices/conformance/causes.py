@@ -31,6 +31,8 @@ from tflq.progress import Progress, silent
 
 #: Limits on explained groups, on further cases of each, and on causes that are kept of a case.
 EXPLAINED, _FURTHER, _KEPT = 12, 3, 8
+#: Cases of an explained group that are compared with the causes that are kept of it.
+_COMPARED = 60
 #: Limits on groups that are compared with the causes of explained groups, and on these causes.
 _ELSEWHERE, _CARRIED = 200, 8
 
@@ -66,6 +68,10 @@ def explain(
             for number, position in enumerate((first, *others[:_FURTHER])):
                 kept = tuple(name for name in causes if number in found[first].names[name])
                 results[position] = replace(results[position], causes=kept)
+            members = [member for member in found[first].members if member.name in causes]
+            for position in others[_FURTHER:_COMPARED] if members else ():
+                names = _reproducing(job, archive, judged[position], members, by_name(profile))
+                results[position] = replace(results[position], causes=names)
     carried = _carry(found.values(), reach)
     for first, *_ in list(groups.values())[len(chosen) : len(chosen) + _ELSEWHERE] if carried else ():
         names = _reproducing(job, archive, judged[first], carried, by_name(profile))

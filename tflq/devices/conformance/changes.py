@@ -13,6 +13,7 @@ from enum import Enum
 from functools import reduce
 
 from tflq.devices.conformance.judging import Judged, Result, Verdicts
+from tflq.devices.conformance.places import LOOKED_AT
 from tflq.errors import InputError
 
 #: Options that are named at most if none is common to all changed cases, and the beginning of aims of a geometry.
@@ -40,13 +41,18 @@ class ChangeVerdict(str, Enum):
 class Computed:
     """The arithmetic that reproduces most changed cases of one side: `reproduced` of `cases` that it ran.
 
-    `name` is empty if no arithmetic is known. `others` reproduce as many.
+    `name` is empty if no arithmetic is known. `others` reproduce as many. `place` is then where `placed` of the cases
+    differ from the profile: at least half of those that were looked at. `is_refuted`: one of the smallest cases is not
+    known to be reproduced, so that the arithmetic is near, but not what was computed.
     """
 
     name: str
     others: tuple[str, ...]
     reproduced: int
     cases: int
+    place: str = ""
+    placed: int = 0
+    is_refuted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +243,12 @@ def _find_arithmetic(cases: Iterable[Judged], profile: str) -> Computed:
     names = Counter(
         name for judged in ran for name in ((profile,) if judged.result == Result.PASSES else judged.causes)
     )
-    if not names:
-        return Computed("", (), 0, len(ran))
+    sought = sum(judged.result == Result.DIFFERS for judged in ran[:LOOKED_AT])
+    if not names or 2 * max(names.values()) < sought:
+        places = Counter(judged.place for judged in ran if judged.place).most_common(1)
+        return Computed("", (), 0, len(ran), *(places[0] if places and 2 * places[0][1] >= sought else ("", 0)))
     (first, most), *others = names.most_common()
-    return Computed(first, tuple(name for name, count in others if count == most), most, len(ran))
+    compared = [judged for judged in ran[:LOOKED_AT] if judged.result == Result.DIFFERS]
+    is_refuted = first != profile and any(first not in judged.causes for judged in compared)
+    names_alike = tuple(name for name, count in others if count == most)
+    return Computed(first, names_alike, most, len(ran), is_refuted=is_refuted)

@@ -41,6 +41,11 @@ class Draft:
         left = " ".join("none" if t is None else t.type for t in self.inputs)
         return f"{left} -> {' '.join(t.type for t in self.outputs)}"
 
+    @property
+    def constants(self) -> int:
+        """The number of elements of all constants, which sums of many taps need."""
+        return sum(int(np.size(t.value)) for t in self.inputs if t is not None and t.value is not None)
+
 
 def feed(inputs: Sequence[T | None]) -> list[T]:
     """Return the operands that are inputs of the model."""

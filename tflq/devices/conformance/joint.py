@@ -22,7 +22,8 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.-])\d+(?![\w.-])|(?<=\bin)\d+\b|(?
 class Unexplained:
     """A group of failing cases without a cause: `result` and `failing` cases of one operator and types.
 
-    `nearest` is the arithmetic that reproduces most of them, with how many; empty: none reproduces any.
+    `nearest` is the arithmetic that reproduces most of them, with how many; empty: none reproduces any. `reason` is the
+    first case's difference, or where it is if that is known.
     """
 
     op: str
@@ -106,7 +107,7 @@ def unexplained(cases: Sequence[Judged], joint: Joint = NONE) -> tuple[Unexplain
         if k.failing
     }
     rows = [
-        Unexplained(*key, len(group), group[0].case.id, group[0].reason, nearest.get(key, ""))
+        Unexplained(*key, len(group), group[0].case.id, group[0].place or group[0].reason, nearest.get(key, ""))
         for key, group in left.items()
     ]
     return tuple(sorted(rows, key=lambda row: -row.failing))

@@ -59,6 +59,7 @@ class Judged:
     digest: str = ""  # of the case's model and inputs
     outputs: str = ""  # digest of the target's outputs, if they are of the right sizes
     size: int = 0  # bytes of the model and its inputs
+    place: str = ""  # where its differences are, in words, if no cause is known
 
     @property
     def fails(self) -> bool:

@@ -123,6 +123,7 @@ def _judge(row: Mapping[str, Any]) -> Judged:
         digest=_text(row.get("digest") or ""),
         outputs=_text(row.get("outputs") or ""),
         size=_number(row.get("size") or 0),
+        place=_text(row.get("place") or ""),
     )
 
 

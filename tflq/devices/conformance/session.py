@@ -14,6 +14,7 @@ from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.joint import with_arithmetics
 from tflq.devices.conformance.judging import Judged, Verdicts, judge
 from tflq.devices.conformance.making import Order, SuiteData, make, restated
+from tflq.devices.conformance.places import add_places
 from tflq.devices.conformance.progress import watch
 from tflq.devices.conformance.records import check_suite, claim, suite_mark
 from tflq.devices.conformance.suite import Case, Suite, read_suite, write_suite
@@ -189,7 +190,7 @@ def _name(
     if naming is None:
         return tuple(cases), NONE
     joint = naming(job, archive, cases, profile, tell)
-    return with_arithmetics(cases, joint), joint
+    return add_places(job, archive, with_arithmetics(cases, joint), profile), joint
 
 
 def _asked(archive: Archive, job: Job, target: Target, part: Sequence[Case], batch: int, *, is_first: bool) -> Endings:

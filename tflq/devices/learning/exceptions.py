@@ -3,28 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
+from typing import Any, TypeAlias
 
+from tflq.devices.conformance.grids.extremes import BEYOND
 from tflq.devices.conformance.grids.geometric import choice_of
 from tflq.devices.learning.answer import Answer
+from tflq.devices.learning.form import BASE
+from tflq.devices.learning.forms import Forms
+from tflq.devices.learning.probes import AIM
+from tflq.engine.interpreter import make_plan
 from tflq.engine.kernels.families.only_where import NAMES
+from tflq.engine.profiles import by_name
+from tflq.errors import TflqError
 
+#: The `only` of a profile: names of options and extents, and lists of their values.
+Holds: TypeAlias = "Mapping[str, tuple[Any, ...]]"
 #: Geometries that a part of an answer needs at least, and of what share of all.
 _LEAST, _SHARE = 12, 0.25
+#: Options that devices lack or take otherwise than the rest, with their usual values.
+_USUAL: tuple[Mapping[str, str], ...] = (
+    {"dilation_h": "1", "dilation_w": "1"},
+    {"padding": "VALID"},
+    {"padding": "SAME"},
+    {"stride_h": "1", "stride_w": "1"},
+    {"activation": "NONE"},
+    {"groups": "1"},
+)
 
 
-def holding(wrong: Sequence[Answer], right: Sequence[Answer]) -> Mapping[str, tuple[object, ...]] | None:
-    """Return for which geometries a form holds, as a profile states it; None if no option or two part them.
+def options_of(forms: Forms, answer: Answer) -> dict[str, str]:
+    """Return the options and extents of an answer's model that may limit a row, by name."""
+    found: dict[str, str] = {}
+    try:
+        node = make_plan(forms.model(answer.draft), by_name(BASE)).steps[0].node
+    except TflqError:
+        return found
+    for name, read in NAMES.items():
+        with suppress(KeyError, IndexError, TflqError):
+            found[name] = str(read(node))
+    return found
 
-    Values that no right answer has are not among them.
+
+def is_held(forms: Forms, answer: Answer, holds: Holds) -> bool:
+    """Return whether an answer's model is one for which a form holds."""
+    own = options_of(forms, answer)
+    return tuple(own.get(name, "") for name in holds["names"]) in holds["values"]
+
+
+def usual_parts(forms: Forms, answers: Sequence[Answer]) -> Iterator[tuple[tuple[str, ...], list[Answer]]]:
+    """Yield names of options, and the answers with their usual values, if others have other values."""
+    options = [options_of(forms, answer) for answer in answers]
+    for usual in _USUAL:
+        some = [a for a, own in zip(answers, options, strict=True) if usual.items() <= own.items()]
+        if _LEAST <= len(some) < len(answers):
+            yield tuple(usual), some
+
+
+def _is_of_values(answer: Answer) -> bool:
+    """Return whether a model asks about values rather than options: chosen accumulators, and extreme sums."""
+    return answer.draft.aim.endswith(AIM) or answer.draft.aim.startswith(BEYOND)
+
+
+def holding(
+    forms: Forms, wrong: Sequence[Answer], right: Sequence[Answer], names: tuple[str, ...] = ()
+) -> Holds | None:
+    """Return for which models a form holds, as a profile states it; None if no option or two part them.
+
+    Values that no right answer has are not among them. Without `names`, the only options that may part them, all wrong
+    answers have to be of geometries.
     """
-    bad, good = ([choice_of(answer.draft.aim) for answer in some] for some in (wrong, right))
-    geometries = [choice for choice in good if choice is not None]
-    for names in _options([choice for choice in bad if choice is not None], geometries) if None not in bad else ():
-        if set(names) <= set(NAMES):
-            values = sorted({tuple(choice[name] for name in names) for choice in geometries})
-            if len(geometries) >= max(_LEAST, _SHARE * (len(wrong) + len(right))):
-                return {"names": names, "values": tuple(values)}
+    if any(map(_is_of_values, wrong)) or (not names and any(choice_of(one.draft.aim) is None for one in wrong)):
+        return None
+    bad, good = ([options_of(forms, answer) for answer in some] for some in (wrong, right))
+    options = (one for one in _options(bad, good) if not names or one == names)
+    for names in options if len(good) >= max(_LEAST, _SHARE * (len(wrong) + len(right))) else ():
+        return {"names": names, "values": tuple(sorted({tuple(own.get(name, "") for name in names) for own in good}))}
     return None
 
 
@@ -49,5 +104,6 @@ def _options(bad: Sequence[Mapping[str, str]], good: Sequence[Mapping[str, str]]
     """Yield the options, one or two, whose values in one list do not occur in the other."""
     names = list(bad[0]) if bad else []
     for option in (*((name,) for name in names), *combinations(names, 2)):
-        if {tuple(c[name] for name in option) for c in bad}.isdisjoint({tuple(c[n] for n in option) for c in good}):
+        values = [{tuple(c.get(name, "") for name in option) for c in some} for some in (bad, good)]
+        if values[0].isdisjoint(values[1]):
             yield option

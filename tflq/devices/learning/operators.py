@@ -12,14 +12,14 @@ from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.making import reaching
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.channels import repeating_channels
-from tflq.devices.learning.exceptions import exception, holding
+from tflq.devices.learning.exceptions import Holds, exception, holding, is_held, usual_parts
 from tflq.devices.learning.findings import Learned, State
-from tflq.devices.learning.form import BASE, Form
+from tflq.devices.learning.form import BASE, Form, requantizing
 from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.further import further, rearranged
 from tflq.devices.learning.probes import draw, extreme
 from tflq.devices.learning.requantizing import Requantized, learned_requantizer
-from tflq.devices.learning.splitting import splitting
+from tflq.devices.learning.splitting import doubting, splitting
 from tflq.devices.learning.subjects import KINDS, Subject
 from tflq.devices.learning.tables import as_tables
 from tflq.diagnosis.certainty import inside
@@ -38,6 +38,8 @@ _ROUNDS, _FRESH_ROUNDS = 6, 4
 _OWN, _SCORED = 4, 24
 #: Answers that score forms; answers that all forms are compared with before the first that fits is sought.
 _FIRST, _FEW = 3, 8
+#: Forms of each kind that came near, from which the first form left is parted.
+_RIVALS = 4
 #: Rounds of other geometries, each of which chooses a form or confirms one.
 _COVERED = 3
 #: Forms beside the first that are compared with every answer up to a size in elements.
@@ -140,6 +142,8 @@ class _Course:
     fresh_elements: int = 0
     covered: int = 0
     turns: int = 0  # of splitting
+    points: list[Requantizer] = field(default_factory=list)  # of this operator and of others
+    only: Holds | None = None  # the models for which forms are sought, if not all
     stages: list[Iterator[Form]] = field(default_factory=list)
     shares: list[tuple[float, Form]] = field(default_factory=list)
 
@@ -152,12 +156,36 @@ class _Course:
         """Find the forms that reproduce every answer: known ones, shared and own requantizers, then all others."""
         self.known = self.forms.known(self.answers[0].draft)
         own = [] if mine is None else _different(mine.points or mine.inner)
-        points = list(dict.fromkeys([*shared.points(self.subject.kind), *own[1:]]))
+        points = list(dict.fromkeys([*shared.points(self.subject.kind), *own]))
+        self.points = points
         self.left = self._fitting([*self.known, *self.forms.changed(self.known, points)])
         if self.subject.kind in KINDS:
             if mine is None:
                 self.stages.append(self.forms.everything(self.known))
             self.stages += further(self.forms, self.known, own or points)
+
+    def _narrow(self) -> Form | None:
+        """Find forms that reproduce the answers of one usual option, and the models for which they hold."""
+        everything, shares = self.answers, self.shares
+        for names, some in usual_parts(self.forms, everything) if self.only is None else ():
+            self.answers, self.shares = some, []
+            self.left = self._fitting([*self.known, *self.forms.changed(self.known, self.points)])
+            form = self.best()
+            if form is None:
+                continue
+            right = [answer for answer in everything if self.forms.fits(form, [answer])]
+            wrong = [answer for answer in everything if answer not in right]
+            self.only = holding(self.forms, wrong, right, names)
+            if self.only is not None:
+                self.answers = self._held(everything)
+                return form
+        self.answers, self.shares, self.left = everything, shares, []
+        return None
+
+    def _held(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Return the answers for whose models forms are sought."""
+        only = self.only
+        return [a for a in answers if a.is_answered and (only is None or is_held(self.forms, a, only))]
 
     def _fitting(self, forms: Iterable[Form]) -> list[Form]:
         """Return the forms that reproduce the first answers; `best` compares them with the others."""
@@ -196,7 +224,7 @@ class _Course:
 
     def keep(self, answers: Sequence[Answer]) -> None:
         """Take new answers in, and drop the forms that do not reproduce them; large ones count for the first form."""
-        new = [answer for answer in answers if answer.is_answered]
+        new = self._held(answers)
         self.answers += new
         small = [answer for answer in new if answer.elements <= _LARGE]
         first = [form for form in self.left[:1] if self.forms.fits(form, new)]
@@ -206,12 +234,13 @@ class _Course:
         """Split the forms left, confirm the first by fresh questions, and return what is known."""
         for turn in range(_FRESH_ROUNDS):
             yield from self._split()
-            best = self.best()
+            yield from self._doubt(turn)
+            best = self.best() or self._narrow()
             if best is None:
                 break
             drafts = self._fresh(turn)
             answers = yield drafts
-            told = [answer for answer in answers if answer.is_answered]
+            told = self._held(answers)
             if not told:
                 note = next((answer.reason for answer in answers), "")
                 return self._finding(State.OPEN, f"no fresh question was answered: {note}"[:200])
@@ -231,6 +260,21 @@ class _Course:
             if not chosen:
                 break
             self.keep((yield chosen))
+
+    def _doubt(self, turn: int) -> Generator[list[Draft], list[Answer], None]:
+        """Ask questions on which the first form left differs from others that came near, until it reproduces them."""
+        for again in range(_ROUNDS):
+            best = self.best()
+            by_kind: dict[str, list[Form]] = {}
+            for _, form in self.shares:
+                by_kind.setdefault(form.kind, []).append(form)
+            rivals = [form for some in by_kind.values() for form in some[:_RIVALS]]
+            drafts = [] if best is None else doubting(self.forms, best, rivals, self.effort.seed, turn + again)
+            if not drafts:
+                break
+            self.keep((yield drafts))
+            if self.left and self.left[0] == best:
+                break
 
     def _cover(self, best: Form) -> Course:
         """Claim a form if it reproduces every geometry and extreme; else find another, or state for what it holds."""
@@ -258,7 +302,7 @@ class _Course:
 
     def _hold_in_part(self, best: Form, wrong: Sequence[Answer], right: Sequence[Answer]) -> Course:
         """Claim a form for the geometries that it reproduces if others confirm it; else state what is known of it."""
-        condition = holding(wrong, right)
+        condition = None if self.only else holding(self.forms, wrong, right)
         if condition is not None:
             form = best.changed("only", **condition)
             told = yield from self._ask_to_cover(_COVERED)
@@ -273,7 +317,7 @@ class _Course:
     def _ask_to_cover(self, turn: int) -> Generator[list[Draft], list[Answer], list[Answer]]:
         """Ask every geometry and extreme, or drafts of all aims; another turn has other geometries and numbers."""
         drafts = [reaching(draft, BASE) for draft in self.subject.covering(self.effort.seed, turn)]
-        told = [answer for answer in (yield drafts) if answer.is_answered] if drafts else []
+        told = self._held((yield drafts)) if drafts else []
         self.covered += len(told)
         return told
 
@@ -311,11 +355,14 @@ class _Course:
 
     def _finding(self, state: State, note: str) -> Learned:
         is_learned = state is State.LEARNED
+        form = self.left[0] if is_learned else None
+        if form is not None and self.only is not None:
+            state, form = State.PARTLY, form.changed("only", **self.only)
         return Learned(
             self.subject,
             state,
-            form=self.left[0] if is_learned else None,
-            also=tuple(self._beside()) if is_learned else (),
+            form=form,
+            also=tuple(self._beside()) if is_learned and self.only is None else (),
             alike=self.forms.alike if is_learned else {},
             asked=len(self.answers) - (self.fresh if is_learned else 0),
             fresh=self.fresh if is_learned else 0,
@@ -342,12 +389,14 @@ class _Course:
         """Name the form of the grammar that reproduces most elements."""
         few = self.answers[: _FIRST * 2]
         scored = []
-        for form in dict.fromkeys([*self.known[:_SCORED], *(form for _, form in self.shares)]):
+        own = [requantizing(point) for point in self.points[:_OWN]] if self.subject.op in CONTRACTIONS else []
+        for form in dict.fromkeys([*own, *self.known[:_SCORED], *(form for _, form in self.shares)]):
             same, elements = map(sum, zip(*(self.forms.matches(form, answer) for answer in few), strict=True))
             scored.append((same / max(elements, 1), form))
-        best = max(scored, key=lambda s: s[0])[1]
-        pairs = [self.forms.matches(best, answer) for answer in self.answers]
-        share = sum(same for same, _ in pairs), sum(elements for _, elements in pairs)
+        leading = [form for _, form in sorted(scored, key=lambda s: -s[0])[:_OWN]]
+        pairs = {form: [self.forms.matches(form, answer) for answer in self.answers] for form in [*own, *leading]}
+        best = max(pairs, key=lambda form: sum(same == elements for same, elements in pairs[form]))
+        share = sum(same for same, _ in pairs[best]), sum(elements for _, elements in pairs[best])
         note = repeating_channels(self.forms, best, self.answers)
         return replace(self._finding(State.UNKNOWN, note), nearest=best, share=share)
 

@@ -21,6 +21,8 @@ from tflq.typing import Array
 Ints = NDArray[np.int64]
 Rng = np.random.Generator
 
+#: How the aims of these questions end.
+AIM = " accumulators"
 #: Channels of a model.
 CHANNELS = 256
 #: Operators that have a scale per channel.
@@ -74,7 +76,7 @@ class Probe:
         biases = T("int32", (count,), product.tolist() if several else float(product[0]), zeros, 0, self.bias)
         y = T(kind, (1, count) if op == "FULLY_CONNECTED" else (1, 1, 1, count), float(self.y), self.zero_out)
         given = np.full(tuple(x.shape), self.zero_in + self.steps).astype(kind)
-        aim = f"{count} accumulators"
+        aim = f"{count}{AIM}"
         return Draft(op, aim, (x, w, biases), (y,), ((given,),), _options(op), 5)
 
 

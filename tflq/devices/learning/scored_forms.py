@@ -17,6 +17,8 @@ from tflq.diagnosis.certainty import Evidence, evidence_of
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.joint import Reproduced
 from tflq.diagnosis.siblings import Known
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.families.through_floats import AS_CODES
 from tflq.engine.numerics.requantizer import Requantizer, point_of
 
 #: Failing cases that are tried with every form.
@@ -116,10 +118,21 @@ class Kernel:
         return scored
 
     def changed(self, known: Sequence[Form], points: Sequence[Requantizer]) -> Iterator[Form]:
-        """Yield the forms beside the known ones; without ignored options that no failing case sets."""
+        """Yield the forms beside the known ones, without ignored options that no failing case sets.
+
+        An operator that moves codes is not computed in floats.
+        """
         for form in self.forms.changed(known, points):
-            if form.kind != "ignores" or self.forms.is_set(form.point["option"]):
+            if form.kind == "ignores" and not self.forms.is_set(form.point["option"]):
+                continue
+            if form.kind != "floats" or form.point["reals"] != AS_CODES or not self._moves:
                 yield form
+
+    @property
+    def _moves(self) -> bool:
+        """True if the operator moves codes: floats have no part in it."""
+        fact = OPERATORS.get(self.subject.op)
+        return fact is not None and bool(fact.moves)
 
     def _requantizing(self, known: Sequence[Form], points: Sequence[Requantizer]) -> Iterator[Form]:
         if points:

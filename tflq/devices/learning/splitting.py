@@ -18,8 +18,10 @@ _POOL, _SPLITTING = 16, 6
 _SPLIT, _RANGES = 10, 60
 #: Drafts with random inputs that are searched, inputs of each, their bytes at most, and inputs that are asked.
 _SEARCHED, _SAMPLES, _MOST_BYTES, _KEPT = 12, 100, 1 << 23, 8
-#: Further draws of drafts that are looked at where forms by ranges and by scales are not split.
-_DRAWS = 3
+#: Further draws of drafts that are looked at where forms by ranges are not split.
+_DRAWS = 6
+#: Drafts of each kind on which a form is doubted, and random inputs of each.
+_DOUBTED, _INPUTS = 8, 40
 
 
 def splitting(forms: Forms, left: Sequence[Form], seed: int, turn: int) -> list[Draft]:
@@ -33,10 +35,22 @@ def splitting(forms: Forms, left: Sequence[Form], seed: int, turn: int) -> list[
     some = list(dict.fromkeys([*left[:_SPLIT], *spread, *ranges]))
     pool = forms.subject.drafts(seed + 1 + turn % 2, _POOL * (1 + turn // 2 % 2))
     chosen = _parting(forms, some, pool)
-    if not chosen and is_small and any(is_by_range(form) != is_by_range(some[0]) for form in some):
+    if not chosen and is_small and ranges:
         draws = (forms.subject.drafts(seed + 40 + _DRAWS * turn + n, _POOL) for n in range(_DRAWS))
         chosen = next(filter(None, (_parting(forms, some, drafts) for drafts in draws)), [])
     return chosen or _search(forms, some, pool[:_SEARCHED], [seed, 13, turn])
+
+
+def doubting(forms: Forms, best: Form, rivals: Sequence[Form], seed: int, turn: int) -> list[Draft]:
+    """Return drafts on which a form differs from forms that came near and are excluded.
+
+    A device that computes as one of them in some models only shows it there, and seldom elsewhere.
+    """
+    some = [best, *rivals]
+    pool = forms.subject.drafts(seed + 70 + turn, _DOUBTED)
+    covering = forms.subject.covering(seed + 70, turn + 1)
+    largest = sorted(covering, key=lambda draft: -draft.constants)[:_DOUBTED]
+    return _search(forms, some, [*largest, *pool], [seed, 14, turn], _INPUTS)
 
 
 def _parting(forms: Forms, some: list[Form], pool: Sequence[Draft]) -> list[Draft]:
@@ -55,22 +69,26 @@ def _parting(forms: Forms, some: list[Form], pool: Sequence[Draft]) -> list[Draf
     return chosen
 
 
-def _search(forms: Forms, some: Sequence[Form], pool: Sequence[Draft], seed: list[int]) -> list[Draft]:
-    """Return drafts with random inputs on which the first form differs from another, if some are found.
+def _search(
+    forms: Forms, some: Sequence[Form], pool: Sequence[Draft], seed: list[int], count: int = _SAMPLES
+) -> list[Draft]:
+    """Return drafts with some of `count` random inputs on which the first form differs from another.
 
     Sums in floats and sums of integers differ once in many thousand elements.
     """
     rng = np.random.default_rng(seed)
     chosen = []
     for draft in pool:
-        many = replace(draft, samples=tuple(samples_of(rng, draft.inputs)[0] for _ in range(_SAMPLES)))
+        many = replace(draft, samples=tuple(samples_of(rng, draft.inputs)[0] for _ in range(count)))
         if sum(value.nbytes for sample in many.samples for value in sample) > _MOST_BYTES:
             continue
         first, *others = (forms.by_sample(form, many) for form in some)
         apart = sorted({at for other in others for at in np.flatnonzero(first != other).tolist()})
         if apart:
             chosen.append(replace(draft, samples=tuple(many.samples[at] for at in apart[:_KEPT])))
-    return chosen[:_SPLITTING]
+        if len(chosen) == _SPLITTING:
+            break
+    return chosen
 
 
 def _split(groups: Sequence[list[Form]], keys: dict[Form, bytes]) -> list[list[Form]]:

@@ -11,6 +11,7 @@
 | `precision.py`        | float16, bfloat16, infinities, NaN, subnormal numbers                            |
 | `padding.py`          | only results whose windows reach beyond one side of the image                    |
 | `places.py`           | only some rows, columns, channels, lanes or images; a constant in them           |
+| `codes.py`            | only some codes of a pointwise operator, or rows that hold one: entries of a table |
 | `approximation.py`    | floats near the right ones: approximated exponentials, fewer bits inside         |
 | `nearly.py`           | floats that a hypothesis reproduces up to their rounding                         |
 
@@ -31,6 +32,7 @@ from tflq.diagnosis.faults.addressing import misread, moved
 from tflq.diagnosis.faults.approximation import approximation
 from tflq.diagnosis.faults.bits import stuck_bits
 from tflq.diagnosis.faults.case import Case, case_of
+from tflq.diagnosis.faults.codes import entries
 from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.faults.nearly import nearly
 from tflq.diagnosis.faults.nothing_computed import nothing_computed
@@ -67,7 +69,7 @@ Detector = Callable[[Case], "Defect | None"]
 _BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision, replaced)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
-_AFTER: tuple[Detector, ...] = (foreign_block, filled, padding, nearly, place, approximation)
+_AFTER: tuple[Detector, ...] = (entries, foreign_block, filled, padding, nearly, place, approximation)
 
 
 def defect_before(case: Case, *, is_chosen: bool) -> Defect | None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tflq.diagnosis.mistakes.device import Device, Mistaken, Values
+from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
+from tflq.errors import OptionError
+from tflq.model.surgery.edit import with_tensor
 from tflq.typing import Array
 
 #: By name: a limit for signed results, codes or floats.
@@ -23,11 +28,29 @@ def mistaken_results(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield limits of the results at 0 and -1, and at the lowest and highest codes of the dump."""
     for name, limit in _LIMITS.items():
         yield name, _limit(profile, limit)
+    yield "saturates to the type before the zero point is added", partial(_saturate_first, profile)
     codes = [v for v in alone.got.values() if v.dtype.kind in "iu" and v.size]
     if len(codes) == 1:
         low, high = codes[0].min(), codes[0].max()
         yield f"clamp at another code: no result below {low}", _limit(profile, lambda y: np.maximum(y, low))
         yield f"clamp at another code: no result above {high}", _limit(profile, lambda y: np.minimum(y, high))
+
+
+def _saturate_first(profile: Profile, alone: Part) -> Values:
+    """Compute with a zero point of 0, within the type, and add the zero point of the result then."""
+    (tensor,) = alone.op.outputs
+    spec = alone.graph.tensors[tensor]
+    if spec.quantization is None or not spec.quantization.zero_point.any():
+        raise OptionError("the result has no zero point to add")
+    point = int(spec.quantization.zero_point[0])
+    plain = replace(spec.quantization, zero_point=np.zeros_like(spec.quantization.zero_point))
+    model = with_tensor(alone.model, tensor, replace(spec, quantization=plain))
+    values = dict(alone.run(alone.plan(unchecked(profile), model)))
+    for index in alone.got:
+        code = values[index]
+        ends = np.iinfo(code.dtype)
+        values[index] = np.clip(code.astype(np.int64) + point, ends.min, ends.max).astype(code.dtype)
+    return values
 
 
 def _limit(profile: Profile, limit: Callable[[Array], Array]) -> Device:

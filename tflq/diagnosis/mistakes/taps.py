@@ -28,6 +28,7 @@ from tflq.model.ir import CARRIER, TensorType
 from tflq.typing import Array
 
 _UNLIMITED = 62  # bits
+_ENDS = (-(1 << _UNLIMITED), 1 << _UNLIMITED)
 
 
 @in_pieces(lambda x, w, window, outside, low, high, out: out.size * w[:1].size, out="nyx", x="n", window="yx")
@@ -78,6 +79,10 @@ class Contraction:
         weights = reading.weights(self.weights).astype(np.int32) - np.int32(reading.weight_zero(self.weight_zero_point))
         window = reading.window or self.window
         sums = np.zeros((len(values), window.out_h, window.out_w, len(weights)), np.int64)
+        if reading.wraps:
+            accumulate(values, weights, window, reading.outside(self.input_zero_point), *_ENDS, sums)
+            sums = (sums + (1 << reading.wraps - 1)) % (1 << reading.wraps) - (1 << reading.wraps - 1) + bias
+            return self.output.pipeline(sums, np.zeros_like(bias)).reshape(self.shape)
         if reading.bias_first:
             sums += bias
         high = (1 << reading.bits - 1) - 1
@@ -87,9 +92,9 @@ class Contraction:
         return self.output.pipeline(sums, np.zeros_like(bias)).reshape(self.shape)
 
     def reach(self, x: Array) -> int:
-        """Return a bound on the magnitude of all sums, bias included."""
+        """Return a bound on the magnitude of all sums for any codes of the input's type, bias included."""
         largest = np.abs(self.weights.astype(np.int64) - self.weight_zero_point).reshape(len(self.weights), -1).sum(1)
-        values = np.abs(x.astype(np.int64) - self.input_zero_point).max(initial=0)
+        values = max(abs(end - self.input_zero_point) for end in type_range(x.dtype))
         return int(largest.max(initial=0) * values + np.abs(self.output.bias.astype(np.int64)).max(initial=0))
 
 
@@ -108,6 +113,7 @@ class Reading:
     outside: Callable[[int], int] = lambda zero: 0  # the centred value of taps outside the image, for that zero point
     window: Window | None = None  # its own, if it differs
     bits: int = _UNLIMITED  # of the accumulator, held after each tap
+    wraps: int = 0  # bits in which the sum of products wraps before the bias is added; 0: it does not
     bias_first: bool = False
     has_bias: bool = True
 
@@ -186,6 +192,7 @@ def _readings(contraction: Contraction, alone: Part) -> Iterator[tuple[str, Read
                 yield name, Reading(bits=bits, bias_first=first)
             name = f"accumulator of {bits} bits that saturates after each tap; and bias missing"
             yield name, Reading(bits=bits, has_bias=False)
+            yield f"accumulator of {bits} bits that wraps, bias added to it in more", Reading(wraps=bits)
 
 
 def _beyond_codes(alone: Part) -> Iterator[tuple[str, Reading]]:

@@ -16,7 +16,9 @@ TYPES = ("int8", "uint8", "int16")
 _VALID = 1
 #: Number of draws of scales until a bias alone distinguishes the right multiplier from less precise ones.
 _DRAWS = 40_000
-_LONG, _BIASED = "sums beyond 24 bits: many taps", "sums beyond 24 bits: bias"
+#: How the aims of these cases begin.
+BEYOND = "sums beyond"
+_LONG, _BIASED = f"{BEYOND} 24 bits: many taps", f"{BEYOND} 24 bits: bias"
 #: By operator: shapes of activations, weights and output; options; the weights' axis of channels.
 _WINDOW = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
 _FORMS: tuple[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, tuple[str, dict[str, Any]]], ...] = (
@@ -98,7 +100,7 @@ def _average(rng: np.random.Generator, kind: str) -> Draft:
     y = T(kind, (1, 1, 1, 3), x.scale, x.zero_point)
     options = {"padding": _VALID, "stride_h": 1, "stride_w": 1, "filter_height": 17, "filter_width": 17}
     samples = (*samples_of(rng, (x,)), *_full(kind, tuple(x.shape)))
-    return Draft("AVERAGE_POOL_2D", "sums beyond 16 bits", (x,), (y,), samples, ("Pool2DOptions", options), 3)
+    return Draft("AVERAGE_POOL_2D", f"{BEYOND} 16 bits", (x,), (y,), samples, ("Pool2DOptions", options), 3)
 
 
 def _scale(rng: np.random.Generator, low: float, high: float) -> float:

@@ -83,6 +83,7 @@ class CaseDocument(TypedDict):
     causes: Annotated[list[str], "what reproduces the bits"]
     is_explained: Annotated[bool, "causes were searched for this case"]
     fault: Annotated[str | None, "why no cause could be searched"]
+    place: Annotated[str | None, "where it differs, if no cause is known"]
     mark: Annotated[str, "a digest of the case and of all its differences"]
     digest: Annotated[str, "a digest of the model and its inputs: the case's name in suites of all versions"]
     outputs: Annotated[str | None, "a digest of the target's outputs; null: there are none of the right sizes"]

@@ -59,6 +59,9 @@ class ComputedDocument(TypedDict):
     others: Annotated[list[str], "arithmetics that reproduce as many"]
     reproduced: int
     cases: Annotated[int, "changed cases that ran"]
+    place: Annotated[str, "where most of them differ from the profile, if no arithmetic is known; else empty"]
+    placed: Annotated[int, "cases that differ there"]
+    is_refuted: Annotated[bool, "it misses one of the smallest cases: it is the nearest one, not what was computed"]
 
 
 class CaseChangeDocument(TypedDict):

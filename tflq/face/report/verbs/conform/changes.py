@@ -101,10 +101,10 @@ def computed_text(side: Computed) -> str:
     if not side.cases:
         return "not run"
     if not side.name:
-        return "unknown"
+        return f"unknown; {shown(side.place)} ({side.placed:,} of {side.cases:,})" if side.place else "unknown"
     whole = "" if side.reproduced == side.cases else f" ({side.reproduced:,} of {side.cases:,})"
     others = f" (also {len(side.others):,} more)" if side.others else ""
-    return f"{shown(side.name)}{others}{whole}"
+    return f"{'nearest: ' if side.is_refuted else ''}{shown(side.name)}{others}{whole}"
 
 
 def _case_row(change: Change) -> tuple[str, ...]:

@@ -68,6 +68,7 @@ def case_document(judged: Judged) -> CaseDocument:
         "causes": list(judged.causes),
         "is_explained": judged.is_explained,
         "fault": judged.fault or None,
+        "place": judged.place or None,
         "mark": mark_of_case(judged),
         "digest": judged.digest,
         "outputs": judged.outputs or None,
