@@ -126,7 +126,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.FloatRange(0, 1),
         metavar="SHARE",
         help="With int4 weights: this share of the bytes that they save goes to operators that lose most, which keep "
-        "eight bits; 0 for four bits alone. [default: the recipe's, 0.2]",
+        "eight bits; 0 for four bits alone. [default: the recipe's, 0.2 or 0.5]",
     ),
     click.option(
         "--norms",

@@ -154,7 +154,8 @@ class Recipe:
     `float_tail` is the operator from which on everything stays in float, in the words of `keep_float`; AUTO finds the
     cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
     the parts of such outputs become outputs of their own. Mode int8x4 without a budget gives `eight_bits`, a share of
-    the bytes that four bits save, back to the operators that lose most by them. `norms` is the form of normalizations.
+    the bytes that four bits save, back to the operators that lose most by them; None: 0.2, or 0.5 where that is not
+    enough for the scores of a classifier. `norms` is the form of normalizations.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -178,7 +179,7 @@ class Recipe:
     drop_softmax: bool = False
     float_tail: str = AUTO
     split_outputs: bool = False
-    eight_bits: float = 0.2
+    eight_bits: float | None = None
     norms: Norms = Norms.AUTO
     candidates: tuple[Methods, ...] = (Methods(),)
 
@@ -199,7 +200,7 @@ class Recipe:
         drop_softmax: bool = False,
         float_tail: str = AUTO,
         split_outputs: bool = False,
-        eight_bits: float = 0.2,
+        eight_bits: float | None = None,
         norms: Norms | str = Norms.AUTO,
         candidates: tuple[Methods, ...] = (Methods(),),
     ) -> None:
