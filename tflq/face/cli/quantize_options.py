@@ -132,7 +132,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--norms",
         type=click.Choice([norms.value for norms in Norms]),
         help="Layer norms and sums around them, in modes int8 and int8x4: auto gives them 16 bits if that reduces the "
-        "loss by a third; float is the fastest on CPUs. [default: the recipe's, auto]",
+        "loss by a fifth; float is the fastest on CPUs. [default: the recipe's, auto]",
     ),
     click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone."),
     click.option(

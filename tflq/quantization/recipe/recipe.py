@@ -103,7 +103,7 @@ class Norms(Enum):
     """The form of normalizations, such as layer norms, in modes int8 and int8x4."""
 
     AUTO = "auto"
-    """INT16 if that reduces the loss by a third, else INT8."""
+    """INT16 if that reduces the loss by a fifth, else INT8."""
     INT8 = "int8"
     INT16 = "int16"
     FLOAT = "float"
