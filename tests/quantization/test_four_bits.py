@@ -14,6 +14,7 @@ from tflq.model.flatbuf import write
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.constants import numbers_from
 from tflq.quantization.draft import four_bits
+from tflq.quantization.judge import eights
 from tflq.quantization.judge.eights import costliest
 from tflq.quantization.recipe.presets import PRESETS, distinct
 from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
@@ -127,20 +128,20 @@ def test_a_bound_on_bytes_gives_the_most_sensitive_operators_eight_bits(quantize
 
 def test_operators_that_lose_most_for_their_weights_keep_eight_bits(quantized: Result) -> None:
     mixed = tflq.quantize(FLOAT, digits(64), Recipe(mode=Mode.INT8X4))
-    eights = mixed.report.eights
-    assert eights is not None
+    kept_eights = mixed.report.eights
+    assert kept_eights is not None
     graph = view(tflq.load(FLOAT))
-    kept = {index for index in eights.operators if graph.op(index).builtin == "DEPTHWISE_CONV_2D"}
+    kept = {index for index in kept_eights.operators if graph.op(index).builtin == "DEPTHWISE_CONV_2D"}
     assert kept, "few weights, much error"
     types = weight_types(mixed.model)
     assert {"int4", "int8"} <= set().union(*types.values())
     written = [op for op in view(mixed.model).ops if op.builtin in types]
     assert sum(view(mixed.model).tensors[op.inputs[1]].type == TensorType.INT8 for op in written) == len(
-        eights.operators
+        kept_eights.operators
     )
-    assert len(eights.operators) < eights.candidates == len(written)
-    saved = sum(int(np.prod(graph.tensors[graph.op(i).inputs[1]].shape)) for i in eights.operators)
-    assert saved / 2 <= eights.added <= saved / 2 + 32 * len(eights.operators)
+    assert len(kept_eights.operators) < kept_eights.candidates == len(written)
+    saved = sum(int(np.prod(graph.tensors[graph.op(i).inputs[1]].shape)) for i in kept_eights.operators)
+    assert saved / 2 <= kept_eights.added <= saved / 2 + 32 * len(kept_eights.operators)
     others = digits(164)[100:]
     ratio = tflq.compare(FLOAT, mixed.model, others).sqnr
     assert ratio > tflq.compare(FLOAT, quantized.model, others).sqnr + 1
@@ -159,3 +160,14 @@ def test_the_share_bounds_the_weights_of_eight_bits() -> None:
     assert large not in costliest(floats, errors, 0.2)
     assert large in costliest(floats, {**errors, large: 1e6}, 0.9)
     assert costliest(floats, dict.fromkeys(operators, 0.0), 1.0) == frozenset()
+
+
+def test_the_share_rises_only_while_scores_are_far_apart_because_of_four_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def added(enough: float, share: float | None = None) -> int:
+        monkeypatch.setattr(eights, "ENOUGH", enough)
+        candidates = (Methods(0.5, refining=Refining(Rounding.GPTQ)),)
+        made = tflq.quantize(FLOAT, digits(32), Recipe(mode=Mode.INT8X4, eight_bits=share, candidates=candidates))
+        assert made.report.eights is not None
+        return made.report.eights.added
+
+    assert added(np.inf) == added(0.0, eights.SHARES[0]) < added(0.0) == added(np.inf, eights.SHARES[1])

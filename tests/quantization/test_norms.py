@@ -87,7 +87,7 @@ def test_rows_of_little_variance_get_16_bits(square: str, mode: str) -> None:
     norms = result.report.norms
     assert norms is not None
     assert norms.form is Norms.INT16
-    assert norms.after > norms.before + 1.8  # the loss is at most two thirds
+    assert norms.after > norms.before + 1.8
     assert types(result.model, "RSQRT") == {"int16"}
     assert types(narrow.model, "RSQRT") == {"int8"}
     assert result.report.comparison.sqnr > narrow.report.comparison.sqnr + 1

@@ -146,7 +146,7 @@ def _candidates(
         and recipe.mode in (Mode.INT8, Mode.UINT8, Mode.INT8X4)
     ):
         yield ("--budget", _BUDGET), replace(recipe, budget=read_budget(_BUDGET))
-    if recipe.mode is Mode.INT8X4 and recipe.budget is None and recipe.eight_bits < _MORE_EIGHTS:
+    if recipe.mode is Mode.INT8X4 and recipe.budget is None and (recipe.eight_bits or 0.0) < _MORE_EIGHTS:
         yield ("--eight-bits", str(_MORE_EIGHTS)), replace(recipe, eight_bits=_MORE_EIGHTS)
     if recipe.float_tail == NO_TAIL:
         yield ("--float-tail", AUTO), replace(recipe, float_tail=AUTO)

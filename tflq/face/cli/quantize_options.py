@@ -126,7 +126,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.FloatRange(0, 1),
         metavar="SHARE",
         help="With int4 weights: this share of the bytes that they save goes to operators that lose most, which keep "
-        "eight bits; 0 for four bits alone. [default: the recipe's, 0.2]",
+        "eight bits; 0 for four bits alone. [default: the recipe's, 0.2 or 0.5]",
     ),
     click.option(
         "--refine-trained",
@@ -137,7 +137,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--norms",
         type=click.Choice([norms.value for norms in Norms]),
         help="Layer norms and sums around them, in modes int8 and int8x4: auto gives them 16 bits if that reduces the "
-        "loss by a third; float is the fastest on CPUs. [default: the recipe's, auto]",
+        "loss by a fifth; float is the fastest on CPUs. [default: the recipe's, auto]",
     ),
     click.option("--sensitivity", is_flag=True, help="Also measure the cost of quantizing each operator alone."),
     click.option(

@@ -35,8 +35,8 @@ from tflq.quantization.scheme.modes import modes_of
 _ROOTS = frozenset({"RSQRT", "SQRT"})
 _SQUARES = frozenset({"SQUARED_DIFFERENCE", "SQUARE", "POW"})
 _AROUND = _ROOTS | {"ADD", "SUB", "MUL", "DIV", "NEG", "MEAN", "SUM", "RESHAPE", "EXPAND_DIMS", "SQUEEZE"}
-#: 16 bits must reduce the loss by this factor, as a float tail must.
-_WORTH = 1.5
+#: 16 bits must reduce the loss by this factor, a decibel: they cost bytes, and time on CPUs.
+_WORTH = 1.25
 #: The reason why operators of normalizations stay in float.
 REASON = "part of a normalization (--norms float)"
 

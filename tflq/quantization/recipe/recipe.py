@@ -104,7 +104,7 @@ class Norms(Enum):
     """The form of normalizations, such as layer norms, in modes int8 and int8x4."""
 
     AUTO = "auto"
-    """INT16 if that reduces the loss by a third, else INT8."""
+    """INT16 if that reduces the loss by a fifth, else INT8."""
     INT8 = "int8"
     INT16 = "int16"
     FLOAT = "float"
@@ -155,8 +155,9 @@ class Recipe:
     `float_tail` is the operator from which on everything stays in float, in the words of `keep_float`; AUTO finds the
     cheapest cut that wins back what outputs of several parts lose, NO_TAIL keeps them integer. With `split_outputs`,
     the parts of such outputs become outputs of their own. Mode int8x4 without a budget gives `eight_bits`, a share of
-    the bytes that four bits save, back to the operators that lose most by them. Weights that training has rounded keep
-    its codes, unless `refine_trained` lets refinement round them again. `norms` is the form of normalizations.
+    the bytes that four bits save, back to the operators that lose most by them; None: 0.2, or 0.5 where that is not
+    enough for the scores of a classifier. Weights that training has rounded keep its codes, unless `refine_trained`
+    lets refinement round them again. `norms` is the form of normalizations.
 
     Example:
         >>> tflq.Recipe(mode="int16x8", keep_float=("SOFTMAX",))
@@ -180,7 +181,7 @@ class Recipe:
     drop_softmax: bool = False
     float_tail: str = AUTO
     split_outputs: bool = False
-    eight_bits: float = 0.2
+    eight_bits: float | None = None
     refine_trained: bool = False
     norms: Norms = Norms.AUTO
     candidates: tuple[Methods, ...] = (Methods(),)
@@ -202,7 +203,7 @@ class Recipe:
         drop_softmax: bool = False,
         float_tail: str = AUTO,
         split_outputs: bool = False,
-        eight_bits: float = 0.2,
+        eight_bits: float | None = None,
         refine_trained: bool = False,
         norms: Norms | str = Norms.AUTO,
         candidates: tuple[Methods, ...] = (Methods(),),
