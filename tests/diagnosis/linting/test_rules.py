@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support import suites
+from support import devices, suites
 from support.composites import attention
 from support.graphs import Graph, Op, build
 from support.single_op import T
@@ -102,6 +102,14 @@ def shell(*, is_float: bool) -> Model:
     middle = real if is_float else t(I8, 0.5)
     operators = [("DEQUANTIZE", (0,), 1), ("FULLY_CONNECTED", (1 if is_float else 0, 3), 2)]
     return chain([t(I8, 0.5), real, middle, weights], operators)
+
+
+def wide_sums(taps: int, *, has_bias: bool = False) -> Model:
+    """Return 16-bit activations without a bias or with one of int64; 32768 * 127 * 517 is beyond 32 bits."""
+    weights = np.full((2, taps), 127, np.int8)
+    operands = [T("int16", (1, taps), 0.01, 0), T("int8", (2, taps), 0.01, 0, value=weights)]
+    operands += [T("int64", (2,), 0.0001, 0, value=np.zeros(2, np.int64))] if has_bias else []
+    return devices.one("FULLY_CONNECTED", operands, T("int16", (1, 2), 1.0, 0))
 
 
 ONE_BIT_MORE = float(np.nextafter(np.float32(0.125), np.float32(1)))
@@ -206,6 +214,10 @@ CASES: dict[str, list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
     "lost-scores": [
         (lambda: with_scores(1 / 62), lambda: with_scores(1 / 64)),
         (lambda: with_scores(6.7), lambda: with_scores(6.7, "ABS")),
+    ],
+    "narrow-sums": [
+        (lambda: wide_sums(517), lambda: wide_sums(516)),
+        (lambda: wide_sums(600), lambda: wide_sums(600, has_bias=True)),
     ],
     "float-inside": [(lambda: shell(is_float=True), lambda: shell(is_float=False))],
     "composite": [

@@ -13,10 +13,13 @@ import numpy as np
 
 from tflq.comparison.inspection.layout import groups_of
 from tflq.comparison.inspection.origins import MOST_ELEMENTS
+from tflq.comparison.inspection.overflow import overflow_bounds
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import QUANTIZED, Site
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.profiles import by_name
 from tflq.model.ir import OperatorView, TensorType
+from tflq.model.surgery.tap import single_operator
 
 #: Operators that give several tensors of data one scale.
 JOINING = frozenset({"CONCATENATION", "PACK", "MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE"})
@@ -27,6 +30,8 @@ SCORES = 64
 #: Widths of the ranges that activations leave, alone and fused (by number of ActivationFunctionType).
 _CLAMPS = {"RELU_0_TO_1": 1.0, "RELU_N1_TO_1": 2.0, "RELU6": 6.0}
 _FUSED_CLAMPS = {2: 2.0, 3: 6.0}
+#: Operators with 16-bit activations whose bias decides on the width of their sums, and the narrower width.
+_SUMS_OF_16_BITS, _REGISTER = ("CONV_2D", "FULLY_CONNECTED"), 32
 
 
 def coarse_operand(site: Site) -> Iterator[Breach]:
@@ -112,7 +117,27 @@ def _is_weighted(op: OperatorView) -> bool:
     return fact is not None and fact.products is not None and bool(op.outputs)
 
 
+def narrow_sums(site: Site) -> Iterator[Breach]:
+    """Yield a product of 16-bit activations and 8-bit weights whose sums can leave the 32 bits that runtimes may use.
+
+    An int64 bias, or `quantized_bias_type`, makes them sums of 64 bits everywhere.
+    Source: LiteRT 2.3, fully_connected.cc and conv.cc; tflite-micro #3597.
+    """
+    options, weights = site.operator.options, site.type(site.input(1))
+    if site.type(site.input(0)) != TensorType.INT16 or weights not in (TensorType.INT8, TensorType.INT4):
+        return
+    width = None if options is None else options.get("quantized_bias_type")
+    if site.type(site.input(2)) == TensorType.INT64 or width == TensorType.INT64 or site.op not in _SUMS_OF_16_BITS:
+        return
+    alone, _ = single_operator(site.first or site.model, site.index)
+    for bound in overflow_bounds(alone, by_name("litert-ref")):
+        if bound.bits > _REGISTER:
+            required = "an int64 bias, or quantized_bias_type INT64"
+            yield Breach(site.output(), required, f"sums of up to {bound.bits} bits without it")
+
+
 RULES = (
+    Rule("narrow-sums", Level.WARNING, "sums can overflow: runtimes differ in their width", narrow_sums),
     Rule(
         "coarse-operand",
         Level.WARNING,
