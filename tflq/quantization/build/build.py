@@ -123,9 +123,9 @@ def _modes(
 ) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
     """Return each operator's mode, and the reason why an operator stays in float."""
     modes, reasons = modes_of(floats, task.recipe.mode, kept_float)
-    for chosen, wide in ((task.norms, Mode.INT16X8), (task.wide, Mode(task.recipe.spared.value))):
+    for chosen, word in ((task.norms, Mode.INT16X8.value), (task.wide, task.recipe.spared.value)):
         if chosen:
-            wider, _ = modes_of(floats, wide, kept_float)
+            wider, _ = modes_of(floats, Mode(word), kept_float)
             modes = tuple(wider[i] or mode if i in chosen else mode for i, mode in enumerate(modes))
     return modes, reasons
 
