@@ -117,7 +117,7 @@ def win_text(won: WinBack) -> str:
 def norms_text(norms: WideNorms) -> str:
     """Return what normalizations in another form than 8 bits give, and what they cost."""
     is_float = norms.form is Norms.FLOAT
-    form = "are in float" if is_float else "have activations of 16 bits"
+    form = "are in float" if is_float else "have activations of 16 bits, which XNNPACK does not speed up"
     others = "int16 keeps them integer" if is_float else "float is faster on CPUs"
     return (
         f"{counted(len(norms.operators), 'operator')} of normalizations {form}: {decibels(norms.after)} instead of "
