@@ -6,10 +6,10 @@ import os
 from collections.abc import Collection, Sequence
 
 from tflq.devices.conformance.targets import target_of
+from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.findings import Findings
 from tflq.devices.learning.kept import Kept
 from tflq.devices.learning.learner import learn as learn_target
-from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.passive import learn_from_dumps
 from tflq.devices.learning.subjects import known_operators, subjects
 from tflq.diagnosis.signatures import only_dumps

@@ -13,10 +13,10 @@ from support.planted_geometry import CONDITIONS, GeometryTarget, facts_of, plant
 from tflq.devices.conformance.grids import geometric
 from tflq.devices.conformance.making import CONTRASTS, Order, reaching
 from tflq.devices.learning.answer import Answer
+from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.exceptions import exception
 from tflq.devices.learning.findings import State
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.subjects import Subject, subjects
 from tflq.devices.learning.words import finding
 from tflq.engine.api.files import load

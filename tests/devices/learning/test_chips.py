@@ -10,9 +10,9 @@ import pytest
 from support.planted import PlantedTarget
 from support.planted_chips import CHIPS, Chip, Reading, Scaler
 from tflq.devices.learning.asking import Asker
+from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.findings import Findings, State
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import text_of
 from tflq.devices.learning.subjects import subjects
 from tflq.devices.learning.words import finding

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from support.planted import Device, Fields, PlantedTarget
 from tflq.devices.conformance.targets import target_of
 from tflq.devices.learning.asking import Asker
+from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.findings import State
 from tflq.devices.learning.kept import Kept
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import document_of
 from tflq.devices.learning.subjects import Subject, subjects
 from tflq.errors import FileAccessError, InputError

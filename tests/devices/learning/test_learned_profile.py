@@ -18,8 +18,8 @@ from support import suites
 from support.planted import Device, Fields, PlantedTarget
 from tflq.devices.conformance.grids.refused import drafts as refused_drafts
 from tflq.devices.conformance.making import _case
+from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import text_of
 from tflq.devices.learning.subjects import subjects
 from tflq.engine.api.files import load, save

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from support.planted import Device, Fields, PlantedTarget, planted
 from support.planted_chips import Chip
 from tflq.devices.learning.asking import Asker
+from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.findings import Findings, Learned, State
 from tflq.devices.learning.form import Form
 from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.operators import Effort
 from tflq.devices.learning.profile import document_of, text_of
 from tflq.devices.learning.splitting import doubting
 from tflq.devices.learning.subjects import Subject, subjects

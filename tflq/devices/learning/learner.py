@@ -12,10 +12,11 @@ from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.targets import Target
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.asking import Asker
+from tflq.devices.learning.candidates import Effort, Shared
 from tflq.devices.learning.findings import Findings, Learned, State
 from tflq.devices.learning.form import Form
 from tflq.devices.learning.kept import Kept
-from tflq.devices.learning.operators import Effort, Shared, can_be_probed, learned_operator
+from tflq.devices.learning.operators import can_be_probed, learned_operator
 from tflq.devices.learning.requantizing import learned_requantizer
 from tflq.devices.learning.subjects import Subject
 from tflq.errors import RuntimeFailed, RuntimeMissing

@@ -15,9 +15,9 @@ from tflq.comparison.verification.dump import Dump
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.asking import Tally
+from tflq.devices.learning.candidates import Effort, Shared, choose_by
 from tflq.devices.learning.findings import Findings, Learned
 from tflq.devices.learning.learner import jointly
-from tflq.devices.learning.operators import Effort, Shared, choose_by
 from tflq.devices.learning.subjects import KINDS, Subject
 from tflq.diagnosis.localization import operator_alone
 from tflq.engine.api.part import Part
