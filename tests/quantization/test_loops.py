@@ -13,13 +13,14 @@ import tflq
 from support.float_graphs import FloatGraph
 from tflq.engine.api.steps import Stepper
 from tflq.engine.runtimes import Step
+from tflq.errors import ModelError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Record, TensorType, view
 from tflq.model.ir.schema import enum
 from tflq.quantization.draft import options
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 
 DENSE, PLAIN = {"fused_activation_function": 0, "keep_num_dims": False}, {"fused_activation_function": 0}
@@ -46,7 +47,7 @@ def _next(g: FloatGraph, state: int, row: int) -> int:
     return g.op("ADD", [g.op("MUL", [gate, state], PLAIN)[0], g.unary("TANH", seen)], PLAIN)[0]
 
 
-def recurrent(reads_state: bool = False, swaps: bool = False) -> Model:
+def recurrent(reads_state: bool = False, swaps: bool = False, idle: bool = False) -> Model:
     """A loop over the rows of a sequence, before and after which other operators compute."""
     g = _graph(None, 1)
     cond, body = _graph(g, 2), _graph(g, 3)
@@ -62,14 +63,20 @@ def recurrent(reads_state: bool = False, swaps: bool = False) -> Model:
             types=("bool",),
         )[0]
         go_on = cond.op("LOGICAL_AND", [go_on, few], types=("bool",))[0]
-    number, state, _, sequence = _variables(body)
-    row = body.op("GATHER", [sequence, number], {"axis": 1, "batch_dims": 0})[0]
-    after = _next(body, state, row)
+    number, state, seen, sequence = _variables(body)
+    after = state
+    if not idle:
+        after = _next(body, state, body.op("GATHER", [sequence, number], {"axis": 1, "batch_dims": 0})[0])
     following = body.op("ADD", [number, body.constant(1, "int32")], PLAIN, types=("int32",))[0]
-    last = [following, after, state if swaps else body.unary("TANH", after), sequence]
+    last = [following, after, seen if idle else state if swaps else body.unary("TANH", after), sequence]
     x = g.given(1, STEPS, SIZE)
     entry = g.op("MUL", [x, g.constant(np.full((1, 1, SIZE), 0.75))], PLAIN)[0]
-    start = [g.constant(0, "int32"), g.constant(np.zeros((1, UNITS))), g.constant(np.ones((1, UNITS))), entry]
+    start = [
+        g.constant(0, "int32"),
+        g.constant(np.full((1, UNITS), float(idle))),
+        g.constant(np.ones((1, UNITS))),
+        entry,
+    ]
     results = [g._tensor(g.shape(t), kind) for t, kind in zip(start, ["int32", *["float32"] * 3], strict=True)]
     _add(g, "WHILE", start, results, options("WhileOptions", cond_subgraph_index=1, body_subgraph_index=2))
     joined, out = g._tensor((1, 2 * UNITS), "float32"), g._tensor((1, 3), "float32")
@@ -148,22 +155,69 @@ def test_figures_are_those_against_the_float_loop() -> None:
     assert {index: view(model).op(index).builtin for index in named} == named
 
 
+def twice(model: Model, name: Callable[[str | None], str | None] = lambda name: f"{name}/first") -> Model:
+    """A loop, and before it another of the same subgraphs, on values that are twice as large."""
+    main, codes = model.subgraphs[0], [*model.operator_codes]
+    loop = next(op.record for op in view(model).ops if op.builtin == "WHILE")
+    again = (replace(main.tensors[t], name=name(main.tensors[t].name)) for t in loop.outputs)
+    tensors = [*main.tensors, *again]
+    first = len(main.tensors)
+    scale = OperatorCode(enum("BuiltinOperator")["ADD"], "ADD", 1)
+    codes = [*codes, scale]
+    tensors.append(replace(main.tensors[loop.inputs[3]], name="wide", buffer=0))
+    operators = list(main.operators)
+    place = operators.index(loop)
+    wide = Operator(
+        codes.index(scale), (loop.inputs[3], loop.inputs[3]), (len(tensors) - 1,), options("AddOptions", **PLAIN)
+    )
+    other = replace(loop, inputs=(*loop.inputs[:3], len(tensors) - 1), outputs=tuple(range(first, first + 4)))
+    operators[place:place] = [wide, other]
+    made = replace(main, tensors=tuple(tensors), operators=tuple(operators), outputs=(*main.outputs, first + 1))
+    return read(write(replace(model, operator_codes=tuple(codes), subgraphs=(made, *model.subgraphs[1:]))))
+
+
+@pytest.mark.parametrize("kept", [(), ("3",)])
+def test_loops_that_share_a_body_get_one_each(kept: tuple[str, ...]) -> None:
+    result = tflq.quantize(twice(recurrent()), rows(40), Recipe(keep_float=kept))
+    assert [(r.index, r.text) for r in result.report.kept_float] == [(int(k), "asked for") for k in kept]
+    assert all(t.sqnr > 20 for t in result.report.comparison.tensors if t.op == "WHILE")
+    assert result.report.check.report.verdict.value == "same"
+
+
+@pytest.mark.parametrize(("tail", "floats"), [("3", {3}), ("FULLY_CONNECTED", {3}), ("2..3", {2, 3}), ("1", {1, 2, 3})])
+def test_a_float_tail_is_named_as_in_the_source(tail: str, floats: set[int]) -> None:
+    result = tflq.quantize(recurrent(), rows(20), Recipe(float_tail=tail))
+    assert {r.index for r in result.report.kept_float} == floats
+    (loop,) = (op for op in view(result.model).ops if op.builtin == "WHILE")
+    assert (view(result.model).tensors[loop.inputs[1]].type == TensorType.FLOAT32) == (1 in floats)
+
+
+def test_biases_of_integer_loops_are_not_corrected() -> None:
+    made = tflq.quantize(recurrent(), rows(20), Recipe()).model
+    with pytest.raises(ModelError, match="subgraphs"):
+        tflq.quantize(made, rows(20), requantize=True)
+
+
+def test_tensors_that_share_a_name_are_not_taken_for_each_other() -> None:
+    model = twice(recurrent(), lambda name: name)
+    tensors = tflq.quantize(model, rows(40), Recipe(keep_float=("WHILE",))).report.comparison.tensors
+    assert {t.op for t in tensors} == {"MUL", "ADD", "CONCATENATION", "FULLY_CONNECTED"}
+
+
 @pytest.mark.parametrize(
     ("build", "recipe", "reason"),
     [
         (lambda: recurrent(reads_state=True), Recipe(), "its condition reads floats"),
         (recurrent, Recipe(keep_float=("WHILE",)), "asked for"),
+        (recurrent, Recipe(budget=read_budget("sqnr>=20")), "a budget keeps loops in float"),
+        (recurrent, Recipe(portable=("tflm", "litert-ref")), "a portable model keeps loops in float"),
+        (recurrent, Recipe(mode=Mode.WEIGHTS), "mode weights leaves the operators that it runs in float"),
+        (lambda: recurrent(idle=True), Recipe(), "no operator at its variables becomes integer"),
     ],
 )
 def test_other_loops_stay_in_float(build: Callable[[], Model], recipe: Recipe, reason: str) -> None:
     result = tflq.quantize(build(), rows(20), recipe)
     (remark,) = (r for r in result.report.kept_float if r.op == "WHILE")
     assert remark.text == reason
-    (loop,) = (op for op in view(result.model).ops if op.builtin == "WHILE")
-    assert view(result.model).tensors[loop.inputs[1]].type == TensorType.FLOAT32
-
-
-def test_a_budget_keeps_loops_in_float() -> None:
-    result = tflq.quantize(recurrent(), rows(20), Recipe(budget=read_budget("sqnr>=20")))
     (loop,) = (op for op in view(result.model).ops if op.builtin == "WHILE")
     assert view(result.model).tensors[loop.inputs[1]].type == TensorType.FLOAT32

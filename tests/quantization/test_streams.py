@@ -21,8 +21,10 @@ from tflq.model.ir.schema import enum
 from tflq.quantization.advice import advise
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.draft import options
+from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.recipe import Methods, Recipe
 from tflq.quantization.result import Result
+from tflq.quantization.runner import Runner
 from tflq.quantization.streams import stream_of
 
 STEPS, DENSE = 24, {"fused_activation_function": 0, "keep_num_dims": False}
@@ -353,3 +355,21 @@ def test_a_plain_model_is_no_stream() -> None:
     g.op("FULLY_CONNECTED", [g.given(1, 4), g.weights(3, 4), g.bias(3)], DENSE)
     assert stream_of(read(write(g.model()))) is None
     assert Recipe().candidates == (Methods(),)
+
+
+def test_compare_takes_samples_as_steps_in_a_row(quantized: Result) -> None:
+    model, steps = gated(), walk(STEPS, seed=9)
+    (index,) = view(model).outputs
+    stepper = Stepper(model, "litert-ref")
+    wide = np.array([stepper.run(Step(None, {"0": row})).outputs["0"] for (row,) in steps], np.float64)
+    runner = Runner(model)
+    for _ in range(2):  # each time from first values
+        taken = [values[index] for values in runner.each({view(model).inputs[0]: row} for (row,) in steps)]
+        np.testing.assert_array_equal(wide, taken)
+    graph = view(quantized.model)
+    narrow, params = Stepper(quantized.model, "litert-ref"), graph.tensors[graph.outputs[0]].quantization
+    assert params is not None
+    codes = [narrow.run(Step(None, {"0": row})).outputs["0"] for row in codes_of_steps(quantized.model, steps)]
+    noise = (np.array(codes, np.float64) - params.zero_point[0]) * params.scale[0] - wide
+    figures = compare_models(model, quantized.model, [{view(model).inputs[0]: row} for (row,) in steps])
+    assert figures.leading == pytest.approx(10 * np.log10(np.square(wide).sum() / np.square(noise).sum()), abs=0.01)

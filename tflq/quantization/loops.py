@@ -6,7 +6,7 @@ samples. The loop then runs on codes between QUANTIZE and DEQUANTIZE, as operato
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -15,7 +15,8 @@ from tflq.errors import ModelError, TflqError
 from tflq.model.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Record, TensorSpec, TensorType, view
 from tflq.model.ir.signatures import call
 from tflq.model.surgery.cut import compact, operators_named
-from tflq.quantization.recipe.recipe import TYPES, Recipe
+from tflq.quantization.judge.tails import REASON, behind
+from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Recipe
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.states import State, bounded, code_of, narrowed
 from tflq.quantization.variables import ASSIGN, READ
@@ -43,10 +44,11 @@ class Looped:
     origins: tuple[int, ...]
     refused: dict[int, str]
 
-    def reasons(self, origins: Sequence[int]) -> dict[int, str]:
-        """Return the reasons by the indices of operators that come from those of `model`."""
-        sources = {i: self.origins[origin] for i, origin in enumerate(origins)}
-        return {i: self.refused[source] for i, source in sources.items() if source in self.refused}
+    def renumbered(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with the numbers of its float tail as this model has them."""
+        places = {str(origin): str(i) for i, origin in enumerate(self.origins)}  # the last, after its conversions
+        numbers = [places.get(number, number) for number in recipe.float_tail.split("..")]
+        return replace(recipe, float_tail="..".join(numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +70,71 @@ def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, 
     A budget, and a model that is portable, keep loops in float.
     """
     graph = view(model)
-    wanted = [loop for op in graph.ops if op.builtin == "WHILE" and (loop := _loop(model, op)).floats]
-    if not wanted or TYPES[recipe.mode].data is None or recipe.budget is not None or recipe.portable:
+    wanted = _float_loops(model)
+    if not wanted or reasons_against(model, recipe):
         return None
-    kept = operators_named(model, recipe.keep_float)
-    changed, placed, refused = model, dict[int, tuple[TensorSpec | None, ...]](), dict[int, str]()
+    kept = dict.fromkeys(operators_named(model, recipe.keep_float), "asked for")
+    if recipe.float_tail not in (AUTO, NO_TAIL) and recipe.output_type in (None, TensorType.FLOAT32):
+        kept = {**dict.fromkeys(behind(graph, operators_named(model, (recipe.float_tail,))), REASON), **kept}
+    placed, refused = dict[int, tuple[TensorSpec | None, ...]](), dict[int, str]()
+    changed = _apart(model, {loop.operator.index for loop in wanted} - kept.keys())
     for number, loop in enumerate(wanted):
         index = loop.operator.index
         try:
             if index in kept:
-                raise ModelError("asked for")
+                raise ModelError(kept[index])
             _refuse(model, loop)
             own = partial(fit, number=number, count=len(wanted))
             changed, placed[index] = _with_loop(model, changed, loop, samples, own)
         except TflqError as error:
             refused[index] = str(error)
     tensors, codes, operators = list(graph.tensors), list(changed.operator_codes), list[tuple[int, Operator]]()
-    for op in graph.ops:
+    for op in view(changed).ops:
         around = _converted(op, placed[op.index], tensors, codes) if op.index in placed else (op.record,)
         operators += [(op.index, record) for record in around]
     main = replace(graph.record, tensors=tuple(tensors), operators=tuple(record for _, record in operators))
     whole = replace(changed, operator_codes=tuple(codes), subgraphs=(main, *changed.subgraphs[1:]))
     return Looped(whole, tuple(index for index, _ in operators), refused)
+
+
+def reasons_against(model: Model, recipe: Recipe) -> dict[int, str]:
+    """Return the reason why a recipe keeps loops on floats in float, by operator; empty if it does not."""
+    reasons = {
+        f"mode {recipe.mode.value} leaves the operators that it runs in float": TYPES[recipe.mode].data is None,
+        "a budget keeps loops in float": recipe.budget is not None,
+        "a portable model keeps loops in float": bool(recipe.portable),
+    }
+    reason = next((text for text, holds in reasons.items() if holds), None)
+    return {} if reason is None else {loop.operator.index: reason for loop in _float_loops(model)}
+
+
+def _float_loops(model: Model) -> list[_Loop]:
+    return [loop for op in view(model).ops if op.builtin == "WHILE" and (loop := _loop(model, op)).floats]
+
+
+def _apart(model: Model, loops: Collection[int]) -> Model:
+    """Return the model with subgraphs of their own for loops that share them with other operators."""
+    graphs, main, own = list(model.subgraphs), list(model.subgraphs[0].operators), {(0, index) for index in loops}
+    taken = {
+        k
+        for g, graph in enumerate(graphs)
+        for i, op in enumerate(graph.operators)
+        if (g, i) not in own
+        for k in call(op)
+    }
+    for index in sorted(loops):
+        options = main[index].options
+        assert isinstance(options, Record)  # those of a WHILE
+        for name in ("cond_subgraph_index", "body_subgraph_index"):
+            place = options[name]
+            if place in taken:
+                graphs.append(graphs[place])
+                place = len(graphs) - 1
+            taken.add(place)
+            options = replace(options, fields={**options.fields, name: place})
+        main[index] = replace(main[index], options=options)
+    graphs[0] = replace(graphs[0], operators=tuple(main))
+    return replace(model, subgraphs=tuple(graphs))
 
 
 def _loop(model: Model, op: OperatorView) -> _Loop:
@@ -165,7 +210,10 @@ def _with_loop(
     for t, form in zip(loop.cond.inputs, forms, strict=True):
         if form is not None:
             asked[t] = replace(asked[t], type=form.type, quantization=form.quantization)
-    cond, place = replace(loop.cond.record, tensors=tuple(asked)), tuple(call(loop.operator.record))
+    if all(form is None or form.type == TensorType.FLOAT32 for form in forms):
+        raise ModelError("no operator at its variables becomes integer")
+    cond = replace(loop.cond.record, tensors=tuple(asked))
+    place = tuple(call(host.subgraphs[0].operators[loop.operator.index]))
     graphs = list(host.subgraphs)
     graphs[place[0]], graphs[place[1]] = cond, record
     buffers = (*host.buffers, *made.buffers)

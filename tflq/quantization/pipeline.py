@@ -36,7 +36,7 @@ from tflq.quantization.judge.several_runtimes import agreed
 from tflq.quantization.judge.tails import find_tails, with_tail
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.judge.win_back import win_back
-from tflq.quantization.loops import with_integer_loops
+from tflq.quantization.loops import reasons_against, with_integer_loops
 from tflq.quantization.portable.forms.rewrite import Rewritten
 from tflq.quantization.portable.forms.tables import in_float
 from tflq.quantization.portable.outcome import Outcome, outcome
@@ -149,12 +149,12 @@ def quantize(
     floats = floats or prepare(form.model)
     recipe.check_against(floats.trained)
     kept_float = {i: "asked for" for i, origin in enumerate(floats.origins) if form.origins[origin] in kept}
-    if looped is not None:
-        kept_float |= looped.reasons(floats.origins)
+    reasons = reasons_against(source, recipe) if looped is None else looped.refused
+    kept_float |= {i: reasons[k] for i, origin in enumerate(floats.origins) if (k := form.origins[origin]) in reasons}
     portable = frozenset(i for i, origin in enumerate(floats.origins) if form.origins[origin] in aim.operators)
     task = _task(floats, kept_float, portable, samples, recipe, progress, jobs)
     if looped is not None:
-        task = replace(task, reference=source, recipe=without_auto_norms(task.recipe))
+        task = replace(task, reference=source, recipe=looped.renumbered(without_auto_norms(task.recipe)))
     facts = {} if resume is None else run_facts(source, recipe, samples)
     with Journal(resume, facts) as notes:
         result = _made(

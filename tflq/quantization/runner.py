@@ -28,7 +28,7 @@ class Runner:
     Samples are joined along axis 0 if all inputs have one row there, and if two joined samples give every kept tensor
     the same bits as apart; otherwise each runs alone. Shapes in the file that fix the batch to one are no obstacle: a
     tensor without a batch dimension gets one in front. `together` is the number of samples that may run together, if it
-    is known.
+    is known. Samples of a streaming model, which has handles of variables, are steps in a row from its first values.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class Runner:
         tapped = replace(graph.record, outputs=outputs, operators=operators)
         self._model = replace(with_graph(model, tapped), signature_defs=None)
         self._batchable = batchable(self._model)
-        self._profile, self._known = by_name(profile), together
+        self._is_stream = any(code.name == "VAR_HANDLE" for code in model.operator_codes)
+        self._profile, self._known = by_name(profile), 1 if self._is_stream else together
         self._plans: dict[tuple[tuple[int, ...], ...], tuple[Plan, State]] = {}
 
     def run(self, samples: Iterable[Sample], batch: int = BATCH) -> Iterator[dict[int, Array]]:
@@ -63,7 +64,12 @@ class Runner:
 
     def one(self, sample: Sample) -> dict[int, Array]:
         """Return the kept tensors of one sample."""
+        self._restart()
         return self._kept(self._model, sample)
+
+    def _restart(self) -> None:
+        if self._is_stream:
+            self._plans = {shapes: (plan, State(bound=state.bound)) for shapes, (plan, state) in self._plans.items()}
 
     def _row(self, tensor: int, values: Array, row: int) -> Array:
         """Return one of the samples that ran together, in the shape that it has alone."""
@@ -93,6 +99,7 @@ class Runner:
 
     def _batches(self, samples: Iterable[Sample], batch: int) -> Iterator[tuple[int, dict[int, Array]]]:
         """Yield the number of samples, and their kept tensors."""
+        self._restart()
         stream = iter(samples)
         waiting = list(islice(stream, 2))
         batch = self._batch(waiting, batch)
@@ -102,7 +109,7 @@ class Runner:
             waiting = waiting[batch:] or list(islice(stream, 1))
 
     def _together(self, samples: list[Sample]) -> dict[int, Array]:
-        return self.one(samples[0]) if len(samples) == 1 else self._kept(self._batchable, join(samples))
+        return self._kept(*((self._model, samples[0]) if len(samples) == 1 else (self._batchable, join(samples))))
 
     def together(self, samples: Iterable[Sample], most: int = BATCH) -> int:
         """Return how many of the samples can run together: at most `most`, as memory allows."""

@@ -110,7 +110,9 @@ def narrowed(made: Model, host: Model, names: Sequence[str]) -> Narrow:
             )
         spec, other = tensors[before], tensors[after]
         if stored_params(spec.type, spec.quantization) is None or spec.type != other.type:
-            raise ModelError(f"{name} stays in float, as an operator at it does; keep_float may name none")
+            raise ModelError(
+                f"{name} stays in float, as the operators at it do, or none reads it; keep_float may name none"
+            )
         if not _is_alike(spec, other):  # such as the fixed scale of a TANH
             tensors.append(replace(spec, name=f"{spec.name}/next"))
             code = code_of(narrow.codes, "QUANTIZE", 2)

@@ -5,6 +5,7 @@ It works for any two models with the same inputs and outputs: usually a float mo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from itertools import tee
@@ -256,16 +257,20 @@ def _is_quantized(spec: TensorSpec) -> bool:
 
 
 def _matching(reference: Model, other: Model) -> dict[int, int]:
-    """Return a map from tensors that the reference's operators produce to the other's of the same name and shape."""
+    """Return a map from tensors that the reference's operators produce to the other's of the same name and shape.
+
+    A name that several of them have matches none.
+    """
     graph = view(other)
     by_name: dict[str, int] = {}
     for t in graph.computed:
         by_name.setdefault(_plain(graph.tensors[t].name or ""), t)
-    pairs = {}
-    for t in _results(reference):
+    pairs, results = {}, _results(reference)
+    names = Counter(view(reference).tensors[t].name for t in results)
+    for t in results:
         spec = view(reference).tensors[t]
         twin = by_name.get(_plain(spec.name or ""))
-        if spec.name and twin is not None and graph.tensors[twin].shape == spec.shape:
+        if spec.name and names[spec.name] == 1 and twin is not None and graph.tensors[twin].shape == spec.shape:
             pairs[t] = twin
     return pairs
 

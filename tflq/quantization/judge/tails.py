@@ -7,7 +7,7 @@ held-back samples; the shortest one that is nearly as good as all of them is tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from tflq.comparison.inspection.operators import macs_of
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.errors import CalibrationError, TflqError
 from tflq.model.flatbuf.writer import file_size
-from tflq.model.ir import Model, OperatorView, TensorType, view
+from tflq.model.ir import GraphView, Model, OperatorView, TensorType, view
 from tflq.model.surgery.cut import operators_named
 from tflq.quantization.build.build import build
 from tflq.quantization.build.task import Task
@@ -108,14 +108,18 @@ def find_tails(source: Model, task: Task, journal: Journal | None = None) -> Tai
 def _ask_for(source: Model, task: Task) -> Tails:
     """Return the tail that the recipe names, without trials."""
     named = operators_named(source, (task.recipe.float_tail,))
-    graph = task.floats.graph
-    reached = {t for i, origin in enumerate(task.floats.origins) if origin in named for t in graph.op(i).outputs}
-    chosen = {i for i, origin in enumerate(task.floats.origins) if origin in named}
+    first = {i for i, origin in enumerate(task.floats.origins) if origin in named}
+    return Tails((), "", behind(task.floats.graph, first))
+
+
+def behind(graph: GraphView, first: Collection[int]) -> frozenset[int]:
+    """Return these operators, by index, and all that depend on them."""
+    chosen, reached = set(first), {t for index in first for t in graph.op(index).outputs}
     for op in graph.ops:
         if reached.intersection(op.inputs):
             chosen.add(op.index)
             reached.update(op.outputs)
-    return Tails((), "", frozenset(chosen))
+    return frozenset(chosen)
 
 
 def with_tail(task: Task, operators: frozenset[int]) -> Task:

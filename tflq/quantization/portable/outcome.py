@@ -35,7 +35,7 @@ def outcome(
     number operators as `source` does.
     """
     proof = prove(model, ALL if ALL in recipe.portable else list(aim.runtimes))
-    unequal = {origins[o.index] for o in proof.operators if o.word != Word.EQUAL}
+    unequal = {origins[o.index] for o in proof.operators if o.subgraph == 0 and o.word != Word.EQUAL}
     (coverage, *_), graph = proof.coverage, view(source)
     left = {origins[index] for index in coverage.outside} & (aim.operators | {o.index for o in aim.stopped})
     left -= {op.index for op in graph.ops if is_tail(op)}

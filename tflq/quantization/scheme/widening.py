@@ -71,9 +71,11 @@ def _mode(model: Model, activations: Mapping[int, Params]) -> Mode:
     """Return the mode that a model's activations imply."""
     graph = view(model)
     kinds = Counter(p.type for p in activations.values())
-    if len(kinds) != 1 or len(model.subgraphs) != 1:
+    if len(model.subgraphs) != 1:
+        raise ModelError("its operators run subgraphs, whose biases are not corrected")
+    if len(kinds) != 1:
         raise ModelError(
-            "its activations are not all of one integer type", expected="int8", got=sorted(map(str, kinds))
+            "its activations are not all of one integer type", expected="int8", got=sorted(kind.label for kind in kinds)
         )
     for operator in graph.ops:
         index, name = operator.index, operator.builtin
