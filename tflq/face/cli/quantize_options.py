@@ -10,7 +10,6 @@ import click
 from tflq.face.cli.files import force_option
 from tflq.face.cli.inputs import scaling_options
 from tflq.face.cli.options import Renamed, html_option, json_option, limit_options, overlay_option, python_option
-from tflq.quantization.recipe.recipe import Norms
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,7 +134,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--norms",
-        type=click.Choice([norms.value for norms in Norms]),
+        type=click.Choice(("auto", "int8", "int16", "float")),
         help="Layer norms and sums around them, in modes int8 and int8x4: auto gives them 16 bits if that reduces the "
         "loss by a fifth; float is the fastest on CPUs. [default: the recipe's, auto]",
     ),
