@@ -13,14 +13,14 @@ import tflq
 from support.float_graphs import FloatGraph
 from tflq.engine.api.steps import Stepper
 from tflq.engine.runtimes import Step
-from tflq.errors import ModelError
+from tflq.errors import ModelError, OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Record, TensorType, view
 from tflq.model.ir.schema import enum
 from tflq.quantization.draft import options
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
+from tflq.quantization.recipe.recipe import Methods, Mode, Norms, Recipe
 from tflq.quantization.recipe.refining import BiasCorrection, Refining
 
 DENSE, PLAIN = {"fused_activation_function": 0, "keep_num_dims": False}, {"fused_activation_function": 0}
@@ -221,3 +221,13 @@ def test_other_loops_stay_in_float(build: Callable[[], Model], recipe: Recipe, r
     assert remark.text == reason
     (loop,) = (op for op in view(result.model).ops if op.builtin == "WHILE")
     assert view(result.model).tensors[loop.inputs[1]].type == TensorType.FLOAT32
+
+
+def test_normalizations_of_16_bits_are_refused() -> None:
+    """They change the tensors by which scores find the float loop's values."""
+    with pytest.raises(OptionError, match="loops"):
+        tflq.quantize(recurrent(), rows(20), Recipe(norms=Norms.INT16))
+
+
+def test_the_report_states_that_loops_saw_all_samples() -> None:
+    assert any("loops are fitted to all" in text for text in tflq.quantize(recurrent(), rows(40), Recipe()).report.data)

@@ -16,11 +16,12 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.single_op import T
 from tflq.comparison.verification import Verdict
-from tflq.errors import UnknownNameError
+from tflq.errors import OptionError, UnknownNameError
 from tflq.face.cli.main import cli
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.schema import data_text
 from tflq.quantization.judge.norms import normalizations
+from tflq.quantization.recipe.files import read_budget
 from tflq.quantization.recipe.presets import PRESETS
 from tflq.quantization.recipe.recipe import Norms, Recipe
 from tflq.quantization.result import Result
@@ -131,3 +132,18 @@ def test_words_and_documents(tmp_path: Path) -> None:
     assert document["norms"]["form"] == "int16"
     assert document["recipe"]["norms"] == "int16"
     assert {view(network("MUL")).op(index).builtin for index in document["norms"]["operators"]} >= {"RSQRT", "MEAN"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, "no normalization"),
+        ({"mode": "int16x8"}, "modes int8 and int8x4"),
+        ({"budget": read_budget("sqnr>=5")}, "without a budget"),
+    ],
+)
+@pytest.mark.parametrize("norms", [Norms.INT16, Norms.FLOAT])
+def test_what_has_nothing_to_apply_to_is_refused(norms: Norms, changes: dict[str, Any], reason: str) -> None:
+    rows = np.load("golden/models/digits_test.npz")["images"][:32]
+    with pytest.raises(OptionError, match=reason):
+        tflq.quantize("golden/models/digits_autoencoder_float.tflite", rows, Recipe(norms=norms, **changes), std=16)

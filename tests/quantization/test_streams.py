@@ -22,7 +22,7 @@ from tflq.quantization.advice import advise
 from tflq.quantization.calibration import Calibration
 from tflq.quantization.draft import options
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.recipe.recipe import Methods, Norms, Recipe
 from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner
 from tflq.quantization.streams import stream_of
@@ -344,6 +344,8 @@ def test_advice_is_tried_over_steps() -> None:
 def test_what_streams_do_not_take_is_refused() -> None:
     with pytest.raises(OptionError, match="float_tail"):
         tflq.quantize(gated(), walk(20), Recipe(float_tail="TANH"))
+    with pytest.raises(OptionError, match="norms"):
+        tflq.quantize(gated(), walk(20), Recipe(norms=Norms.FLOAT))
     with pytest.raises(OptionError, match="portable"):
         tflq.quantize(gated(), walk(20), Recipe(portable=("all",)))
     with pytest.raises(ModelError, match="stays in float"):

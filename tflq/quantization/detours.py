@@ -44,7 +44,10 @@ def quantize_stream(
 
 def fit_bodies(recipe: Recipe, progress: Progress | None, fit: Callable[..., Result]) -> Fit:
     """Return the quantization of loops' bodies by a recipe for the whole model."""
-    inner = replace(recipe, float_tail=NO_TAIL, keep_float=(), runtimes=(), input_type=None, output_type=None)
+    norms = Norms.AUTO if recipe.norms is Norms.AUTO else Norms.INT8  # others need a normalization in each body
+    inner = replace(
+        recipe, float_tail=NO_TAIL, norms=norms, keep_float=(), runtimes=(), input_type=None, output_type=None
+    )
 
     def fit_body(body: Model, samples: Sequence[Sample], *, number: int, count: int) -> Model:
         return fit(body, samples, inner, part_of(progress, f"loop {number + 1} of {count}", number, count)).model

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from tflq.errors import ModelError, TflqError
+from tflq.errors import ModelError, OptionError, TflqError
 from tflq.model.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Record, TensorSpec, TensorType, view
 from tflq.model.ir.signatures import call
 from tflq.model.surgery.cut import compact, operators_named
 from tflq.quantization.judge.tails import REASON, behind
-from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Recipe
+from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Norms, Recipe
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.states import State, bounded, code_of, narrowed
 from tflq.quantization.variables import ASSIGN, READ
@@ -44,6 +44,12 @@ class Looped:
     origins: tuple[int, ...]
     refused: dict[int, str]
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks about the samples, if loops are integer."""
+        text = "loops are fitted to all samples, so figures on held-out ones flatter them; --evaluate takes others"
+        return (text,) if len(set(self.origins)) < len(self.origins) else ()  # there are conversions
+
     def renumbered(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the numbers of its float tail as this model has them."""
         places = {str(origin): str(i) for i, origin in enumerate(self.origins)}  # the last, after its conversions
@@ -68,11 +74,16 @@ def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, 
     """Return the model with integer loops as far as they can be; None if it has no loop with float variables.
 
     A budget, and a model that is portable, keep loops in float.
+
+    Raises:
+        OptionError: The recipe asks for normalizations of 16 bits.
     """
     graph = view(model)
     wanted = _float_loops(model)
     if not wanted or reasons_against(model, recipe):
         return None
+    if recipe.norms is Norms.INT16:  # which changes the tensors that `Task.reference` shares
+        raise OptionError("--norms int16: a model with loops takes auto, int8 or float")
     kept = dict.fromkeys(operators_named(model, recipe.keep_float), "asked for")
     if recipe.float_tail not in (AUTO, NO_TAIL) and recipe.output_type in (None, TensorType.FLOAT32):
         kept = {**dict.fromkeys(behind(graph, operators_named(model, (recipe.float_tail,))), REASON), **kept}

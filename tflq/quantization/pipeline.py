@@ -143,7 +143,7 @@ def quantize(
     if looped is not None:
         form = Rewritten(looped.model, (), looped.origins)
     scaled = not (mean is None and std is None) or getattr(calibration, "scaling", None) is not None
-    remarked = tuple(remarks_about(source, samples, has_scaling=scaled))
+    remarked = (*remarks_about(source, samples, has_scaling=scaled), *(() if looped is None else looped.remarks))
     outlying_samples = outlying_in(source, watch(samples, codes, has_scaling=scaled))
     kept = operators_named(source, recipe.keep_float)
     floats = floats or prepare(form.model)

@@ -29,7 +29,7 @@ from tflq.model.ir import (
 )
 from tflq.model.surgery.cut import operators_named
 from tflq.quantization.draft import options
-from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Recipe
+from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Norms, Recipe
 from tflq.quantization.runner import Sample
 from tflq.quantization.states import State, bounded, code_of, narrowed
 from tflq.quantization.variables import (
@@ -189,7 +189,13 @@ def integer_stream(model: Model, recipe: Recipe) -> Stream | None:
     """
     stream = None if TYPES[recipe.mode].data is None else stream_of(model)
     has_tail = recipe.float_tail not in (AUTO, NO_TAIL)
-    asked = {"portable": recipe.portable, "split_outputs": recipe.split_outputs, "float_tail": has_tail}
+    has_norms = recipe.norms in (Norms.INT16, Norms.FLOAT)
+    asked = {
+        "portable": recipe.portable,
+        "split_outputs": recipe.split_outputs,
+        "float_tail": has_tail,
+        "norms": has_norms,
+    }
     if stream is not None and any(asked.values()):
         raise OptionError(f"a streaming model takes no {next(name for name, value in asked.items() if value)}")
     return stream

@@ -70,6 +70,11 @@ def test_padding_that_was_not_made_at_the_bottom() -> None:
     assert "padding at the bottom was not made" in explanation.defect.name
     assert "only the last row (row 7 of 8)" in explanation.defect.place
     assert "of 256 elements are right" in explanation.defect.cleared
+    right = np.array(run(make_plan(model, REF), {0: x}, keep_all=True).values[3])
+    right[:, -1] ^= 1
+    explanation = investigate(model, [dump(model, [x], [right])], REF).explanation
+    assert explanation is not None
+    assert explanation.defect is None or "padding" not in explanation.defect.name, "one code is no padding's doing"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def _slices(case: Case) -> Defect | None:
     evidence, axis, hit, size = max(found, key=lambda one: one[0])
     if certainty_of(evidence) == Certainty.NONE:
         return None
-    whose = "its constants, or memory" if axis == "channel" else "memory or geometry, not of arithmetic"
+    whose = f"{'its constants' if axis == 'channel' else 'geometry'}, memory, or the code for these alone"
     text = f"only {_words(axis, hit, size)} differ{'s' if len(hit) == 1 else ''}: a fault of {whose}"
     tell = "record all tensors and more samples: the same place each time shows an address"
     block = block_of(case)

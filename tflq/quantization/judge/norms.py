@@ -59,15 +59,19 @@ class WideNorms:
 def widen_norms(form: Rewritten, task: Task, journal: Journal) -> tuple[Rewritten, Task, WideNorms | None]:
     """Return the float model, its task and the figures, with normalizations as the recipe asks for them.
 
-    Nothing changes if there are none, in modes without activations of 8 bits, with a budget, or if AUTO finds 16 bits
-    not worth it.
+    Under AUTO nothing changes if there are none, in modes without activations of 8 bits, with a budget, in portable
+    models, or if 16 bits are not worth it.
 
     Raises:
-        OptionError: The form that the recipe asks for cannot be built.
+        OptionError: The form that the recipe asks for cannot be built, or has nothing to apply to.
     """
     recipe = task.recipe
     is_free = recipe.mode in (Mode.INT8, Mode.INT8X4) and not recipe.portable and recipe.budget is None
-    if not is_free or recipe.norms is Norms.INT8 or not (around := normalizations(task.floats)):
+    around = normalizations(task.floats) if is_free and recipe.norms is not Norms.INT8 else frozenset()
+    if not around:
+        if recipe.norms in (Norms.INT16, Norms.FLOAT):
+            lack = "the model has no normalization" if is_free else "for modes int8 and int8x4 without a budget"
+            raise OptionError(f"--norms {recipe.norms.value}: {lack}")
         return form, task, None
     wide = _in_float(form, task, around) if recipe.norms is Norms.FLOAT else _in_16_bits(form, task, around)
     key = entry_key("norms", recipe.candidates[0])
