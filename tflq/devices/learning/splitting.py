@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.devices.conformance.draft import Draft, samples_of
+from tflq.devices.conformance.grids.geometric import choice_of
 from tflq.devices.learning.form import Form
 from tflq.devices.learning.forms import Forms, is_by_range
 from tflq.engine.kernels.facts import OPERATORS
@@ -48,7 +49,7 @@ def doubting(forms: Forms, best: Form, rivals: Sequence[Form], seed: int, turn: 
     """
     some = [best, *rivals]
     pool = forms.subject.drafts(seed + 70 + turn, _DOUBTED)
-    covering = forms.subject.covering(seed + 70, turn + 1)
+    covering = [d for d in forms.subject.covering(seed + 70, turn + 1) if choice_of(d.aim) is None]  # no geometries
     largest = sorted(covering, key=lambda draft: -draft.constants)[:_DOUBTED]
     return _search(forms, some, [*largest, *pool], [seed, 14, turn], _INPUTS)
 
